@@ -18,7 +18,10 @@ let package = Package(
     traits: [
         // Nothing is on by default, so a plain build fetches no package.
         .default(enabledTraits: []),
-        .trait(name: "AsyncHTTPClient", description: "Reserved for the async-http-client transport; enables nothing yet."),
+        .trait(
+            name: "AsyncHTTPClient",
+            description: "Reserved for the async-http-client transport; enables nothing yet."
+        ),
         .trait(name: "HTTPTypes", description: "Reserved for the swift-http-types bridge; enables nothing yet."),
         .trait(name: "Observability", description: "Reserved for logs, metrics and traces; enables nothing yet."),
         .trait(name: "Redis", description: "Reserved for the Redis store; enables nothing yet."),

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// A bounded store of entries by framed key, with several variants under one primary key.
+///
+/// **Choose.** ``MemoryStore`` for one process and speed, ``DiskStore`` where entries must survive a restart.
+/// **Use.** A store knows no HTTP: hand it to an `HTTPCache`, or call it as below.
+/// **Implement.** Keep these promises:
+///
+/// - Bytes held never exceed the capacity, keys and metadata counted.
+/// - A look-up returns only whole entries, all variants of a primary key as of one instant, newest first; at least 8
+///   variants of a key are kept before one of them makes room for another.
+/// - ``invalidate(_:)`` and ``purge(_:now:)`` are atomic to other callers, hold across a restart, and also hit entries of
+///   the same key that are being written (their commit fails with `.superseded`).
+/// - Every operation may be called from any task at any time; none blocks the cooperative threads for long.
+/// - `now:` is the caller's clock; a store reads none.
+public protocol CacheStore: Sendable {
+    /// Random bytes, at least 16, that live exactly as long as the entries; a cache keys its digests of credentials with them.
+    var secret: [UInt8] { get }
+
+    /// Looks up what lies in memory without suspending.
+    ///
+    /// - Returns: the entries (none: the key is known to be absent), or nil where only ``entries(for:now:)`` can tell.
+    func peek(_ key: StoreKey, now: StoreInstant) -> [StoredEntry]?
+
+    /// All variants stored under a primary key, newest first; counts as one look-up and as an access for eviction.
+    ///
+    /// A key that ``peek(_:now:)`` already answered is not looked up again by a well-made caller.
+    func entries(for key: StoreKey, now: StoreInstant) async throws(StoreError) -> [StoredEntry]
+
+    /// Opens the body of an entry.
+    ///
+    /// - Throws: `.superseded` when this version is gone; treat it as a miss.
+    func body(of entry: StoredEntry) async throws(StoreError) -> any StoredBody
+
+    /// Starts an entry; see ``EntryWriter``.
+    ///
+    /// - Parameters:
+    ///   - expectedLength: the body's length if known, so that an entry that cannot fit is refused with `.tooLarge` at once.
+    func write(
+        _ key: StoreKey,
+        variant: StoreKey,
+        description: EntryDescription,
+        expectedLength: Int?,
+        now: StoreInstant
+    ) async throws(StoreError) -> any EntryWriter
+
+    /// Gives an entry a new description without touching its body.
+    ///
+    /// - Returns: the entry as it is now, or nil when the version named is no longer there (then nothing was changed).
+    @discardableResult
+    func replaceDescription(
+        of entry: StoredEntry,
+        with description: EntryDescription,
+        now: StoreInstant
+    ) async throws(StoreError) -> StoredEntry?
+
+    /// Removes one version of one entry; does nothing when it is no longer there.
+    func remove(_ entry: StoredEntry) async throws(StoreError)
+
+    /// Removes all variants of a primary key, those being written included.
+    func invalidate(_ key: StoreKey) async throws(StoreError)
+
+    /// Removes every entry that `selection` names, those being written included.
+    ///
+    /// - Returns: how many committed entries were removed.
+    @discardableResult
+    func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int
+
+    /// Pins an entry against eviction or releases it; pinned bytes count and never exceed half of the capacity.
+    ///
+    /// - Returns: false when the version is gone or no room is left for pinned entries.
+    @discardableResult
+    func setPinned(_ pinned: Bool, _ entry: StoredEntry) async throws(StoreError) -> Bool
+
+    /// What was counted so far.
+    var statistics: StoreStatistics { get }
+
+    /// Writes what is pending and marks the store cleanly closed; later operations throw `.closed`. Idempotent.
+    func close() async
+}
+
+/// Which entries a purge takes.
+public struct PurgeSelection: Sendable {
+    /// The forms a selection has; closed, because every store must know each.
+    public enum Form: Sendable {
+        /// Every entry.
+        case all
+        /// Entries that bear the tag.
+        case tag(String)
+        /// Entries whose primary key begins with these bytes.
+        case keyPrefix([UInt8])
+        /// Entries for which the predicate holds; it must be quick and must not call the store.
+        case matching(@Sendable (StoredEntry) -> Bool)
+    }
+
+    /// The form.
+    public let form: Form
+
+    /// Every entry.
+    public static let all = PurgeSelection(form: .all)
+
+    /// Entries that bear `tag`.
+    public static func tag(_ tag: String) -> PurgeSelection { PurgeSelection(form: .tag(tag)) }
+
+    /// Entries whose primary key begins with `prefix`.
+    public static func keyPrefix(_ prefix: [UInt8]) -> PurgeSelection { PurgeSelection(form: .keyPrefix(prefix)) }
+
+    /// Entries for which `predicate` holds.
+    public static func matching(_ predicate: @escaping @Sendable (StoredEntry) -> Bool) -> PurgeSelection {
+        PurgeSelection(form: .matching(predicate))
+    }
+}

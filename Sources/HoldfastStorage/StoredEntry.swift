@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// What a caller says of an entry when it is written or freshened.
+public struct EntryDescription: Sendable, Hashable {
+    /// Bytes that describe the entry; the store keeps them checksummed and never looks inside.
+    public var metadata: ByteChunk
+    /// Past this instant the entry cannot even be served stale or revalidated, so it goes first when space is needed.
+    public var uselessAfter: StoreInstant
+    /// Words by which entries can be purged together; at most 64 of at most 1,024 UTF-8 bytes each are kept.
+    public var tags: Set<String>
+
+    /// A description; by default the entry never becomes useless and bears no tags.
+    public init(metadata: ByteChunk, uselessAfter: StoreInstant = .distantFuture, tags: Set<String> = []) {
+        self.metadata = metadata
+        self.uselessAfter = uselessAfter
+        self.tags = tags
+    }
+}
+
+/// One stored entry as a look-up shows it: everything but the body's bytes.
+///
+/// A snapshot: the store may evict or replace the entry afterwards, and then operations that name this snapshot do
+/// nothing (``CacheStore/replaceDescription(of:with:now:)`` answers false) or read on from the bytes it had.
+public struct StoredEntry: Sendable, Hashable {
+    /// Which version of an entry this is; unique within a store for as long as the store lives.
+    public struct Version: Sendable, Hashable, Comparable {
+        /// The number; a later write or freshening of the same entry bears a higher one.
+        public let number: UInt64
+
+        /// The version with this number; only stores make versions.
+        public init(number: UInt64) {
+            self.number = number
+        }
+
+        public static func < (left: Version, right: Version) -> Bool { left.number < right.number }
+    }
+
+    /// The primary key.
+    public let key: StoreKey
+    /// The variant's key beneath the primary key.
+    public let variant: StoreKey
+    /// The version this snapshot shows.
+    public let version: Version
+    /// What the writer said of it.
+    public let description: EntryDescription
+    /// The body's length in bytes.
+    public let bodyLength: Int
+    /// When the entry was committed.
+    public let storedAt: StoreInstant
+    /// Whether the entry is pinned against eviction.
+    public let isPinned: Bool
+
+    /// A snapshot with these parts; only stores make entries.
+    public init(
+        key: StoreKey,
+        variant: StoreKey,
+        version: Version,
+        description: EntryDescription,
+        bodyLength: Int,
+        storedAt: StoreInstant,
+        isPinned: Bool = false
+    ) {
+        self.key = key
+        self.variant = variant
+        self.version = version
+        self.description = description
+        self.bodyLength = bodyLength
+        self.storedAt = storedAt
+        self.isPinned = isPinned
+    }
+}
+
+/// A body that can be read: of a committed entry, or of one that is still being written.
+///
+/// Reads are by position, so any number of readers go at their own pace. An open body keeps its bytes alive whatever
+/// the store does with the entry meanwhile.
+public protocol StoredBody: Sendable {
+    /// The length in bytes; nil while the body is still being written.
+    var length: Int? { get }
+
+    /// The whole body where it lies in memory, so that a hit needs no suspension; nil elsewhere.
+    var bytesInMemory: ByteChunk? { get }
+
+    /// Reads up to `count` bytes from `offset`; an empty chunk means the end.
+    ///
+    /// While the body is being written, a read past what is there waits for more bytes or the end. Cancelling the task
+    /// ends the wait with `.cancelled`.
+    ///
+    /// - Throws: ``StoreError``: `.corrupt` when a checksum fails (no byte of the failed part is returned),
+    ///   `.abandoned` when the writer gave up, `.io`, `.cancelled`.
+    func read(from offset: Int, upTo count: Int) async throws(StoreError) -> ByteChunk
+}
+
+/// Writes one entry: append the body, then commit or abandon; a writer that is dropped abandons.
+///
+/// One task uses a writer at a time. Until ``commit(_:now:)`` returns, no look-up shows the entry.
+public protocol EntryWriter: AnyObject, Sendable {
+    /// Appends bytes to the body.
+    ///
+    /// - Throws: `.tooLarge` when the entry could never fit (the writer is then abandoned), `.noSpace`, `.io`, `.closed`.
+    func append(_ bytes: ByteChunk) async throws(StoreError)
+
+    /// Makes the entry visible in place of any older version of the same variant, all at once.
+    ///
+    /// - Parameters:
+    ///   - description: replaces the description given at the start; nil keeps it.
+    /// - Throws: `.superseded` when the primary key was invalidated or purged since the writer was made: the bytes may
+    ///   be older than what made them invalid, so they must not appear. Other codes as in ``append(_:)``.
+    @discardableResult
+    func commit(_ description: EntryDescription?, now: StoreInstant) async throws(StoreError) -> StoredEntry
+
+    /// Gives the entry up: nothing is left of it and it counts against nothing. Synchronous, idempotent, never fails.
+    func abandon()
+
+    /// The body as it is being written, for readers that follow.
+    func follow() -> any StoredBody
+}
