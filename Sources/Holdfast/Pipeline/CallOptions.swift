@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import HoldfastSemantics
+
+/// What a caller asks for one call beside its URLRequest; everything has a default.
+public struct CallOptions: Sendable {
+    /// How caches treat this call; the URLRequest's `cachePolicy` is heard where this is `.default`.
+    public var cache: CacheDirective = .default
+    /// Whose responses may be used and stored: replaces the credentials as the name of the cache partition.
+    public var principal: String?
+    /// Words by which a stored response can be purged.
+    public var tags: Set<String> = []
+    /// The time the whole call may take up to its response head; nil: the pipeline's `callTimeout`.
+    public var timeout: Duration?
+    /// Makes the retrier of this call instead of the pipeline's factory.
+    public var retrierFactory: (any RetrierFactory)?
+    /// What is accepted as an answer; nil: any response, as URLSession does.
+    public var acceptance: Acceptance?
+    /// Whether repeating the request has no further effect; nil: as its method says.
+    public var isIdempotent: Bool?
+    /// Is told of interim (1xx) responses, from whatever thread the transport has them on.
+    public var onInterimResponse: (@Sendable (ResponseHead) -> Void)?
+
+    /// All defaults.
+    public init() {}
+}

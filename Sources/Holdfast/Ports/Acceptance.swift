@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import HoldfastSemantics
+private import Synchronization
+
+/// What a caller takes for an answer: judged between the hooks of scope `.message` and those of scope `.call`, so that a
+/// hook of scope `.call` is told of one final outcome, and a cache keeps only what was accepted.
+public struct Acceptance: Sendable {
+    /// Checks the final response; throws to refuse it. May read the body if it puts one back in its place.
+    public let judge: @Sendable (_ response: inout Response) async throws -> Void
+
+    /// Whether failed attempts are judged one by one, so that a bad 2xx can be retried; false by default.
+    public var judgesAttempts = false
+
+    /// An acceptance by a closure.
+    public init(_ judge: @escaping @Sendable (_ response: inout Response) async throws -> Void) {
+        self.judge = judge
+    }
+
+    /// Takes responses whose status lies in `statuses`, refuses others with `.unacceptableStatus`.
+    public static func statuses(_ statuses: ClosedRange<Int>) -> Acceptance {
+        Acceptance { response in
+            guard statuses.contains(response.status.rawValue) else {
+                throw ServiceError(
+                    .unacceptableStatus,
+                    "The server answered \(response.status.rawValue), outside \(statuses); "
+                        + "the response is in this error's `response`.",
+                    response: response
+                )
+            }
+        }
+    }
+
+    /// Takes 200 to 299.
+    public static let successful = Acceptance.statuses(200...299)
+}
+
+/// The outcome of an acceptance, for those who must not act before it is known.
+final class Verdict: Sendable {
+    private enum State {
+        case open([@Sendable (Bool) async -> Void])
+        case decided(Bool)
+    }
+
+    private let state = Mutex(State.open([]))
+
+    /// Runs `action` with the verdict: now if it is known, else when it becomes known.
+    func whenDecided(_ action: @escaping @Sendable (Bool) async -> Void) async {
+        let known: Bool? = state.withLock { state in
+            switch state {
+            case .open(var actions):
+                actions.append(action)
+                state = .open(actions)
+                return nil
+            case .decided(let accepted):
+                return accepted
+            }
+        }
+        if let known { await action(known) }
+    }
+
+    /// Decides, once; later decisions are ignored.
+    func decide(_ accepted: Bool) async {
+        let actions: [@Sendable (Bool) async -> Void] = state.withLock { state in
+            guard case .open(let actions) = state else { return [] }
+            state = .decided(accepted)
+            return actions
+        }
+        for action in actions { await action(accepted) }
+    }
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import Foundation
+public import HoldfastSemantics
+
+#if canImport(FoundationNetworking)
+    public import FoundationNetworking
+#endif
+
+/// What travels with one call through hooks, retriers and transports.
+public struct CallContext: Sendable {
+    /// The call's number within this process.
+    public let callID: CallID
+    /// The time all parts of the call go by.
+    public let clock: any HoldfastClock
+    /// The instant by which the response head must be there; nil: no limit.
+    public internal(set) var deadline: MonotonicInstant?
+    /// The instant by which the attempt in hand must have its head: the deadline or the attempt's timeout, whichever is first.
+    public internal(set) var attemptDeadline: MonotonicInstant?
+    /// The number of the attempt in hand; 0 before the first.
+    public internal(set) var attempt = 0
+    /// What the caller asked for beside the request.
+    public var options: CallOptions
+    /// The content to send; a hook may replace it in `onSchedule`.
+    public var body: RequestBody
+    /// What was sent and when, once something was.
+    public internal(set) var exchange: SentExchange?
+    /// How many redirects were followed so far.
+    public internal(set) var redirectCount = 0
+
+    var verdict: Verdict?
+    var currentHook = 0
+    private var hookStates: [HookStateKey: any Sendable] = [:]
+    private let transport: any Transport
+    private let observers: [any EventObserver]
+
+    init(
+        callID: CallID,
+        clock: any HoldfastClock,
+        options: CallOptions,
+        body: RequestBody,
+        transport: any Transport,
+        observers: [any EventObserver]
+    ) {
+        self.callID = callID
+        self.clock = clock
+        self.options = options
+        self.body = body
+        self.transport = transport
+        self.observers = observers
+    }
+
+    /// A context outside any pipeline, for calling a transport directly.
+    public init(
+        clock: any HoldfastClock = SystemClock(),
+        deadline: MonotonicInstant? = nil,
+        options: CallOptions = CallOptions()
+    ) {
+        self.init(
+            callID: CallID(number: 0),
+            clock: clock,
+            options: options,
+            body: .none,
+            transport: NoTransport(),
+            observers: []
+        )
+        self.deadline = deadline
+        attemptDeadline = deadline
+    }
+
+    /// State of the hook that is running, for this call (`.call`) or this hop of it (`.message`); no other hook sees it.
+    public subscript<State: Sendable>(_ type: State.Type) -> State? {
+        get { hookStates[HookStateKey(hook: currentHook, type: ObjectIdentifier(type))] as? State }
+        set { hookStates[HookStateKey(hook: currentHook, type: ObjectIdentifier(type))] = newValue }
+    }
+
+    /// The request's header fields together with those the transport will add beneath the hooks.
+    ///
+    /// A field that the request names itself wins over an implicit one.
+    public func presentedFields(of request: URLRequest) -> HeaderFields {
+        transport.implicitFields(for: request).merging(HeaderFields(request.allHTTPHeaderFields ?? [:]))
+    }
+
+    /// Whether anyone listens, so that building an event can be spared.
+    public var isObserved: Bool { !observers.isEmpty }
+
+    /// Tells the pipeline's observers of something that happened to this call.
+    public func emit(_ name: ServiceEvent.Name, _ fill: (inout ServiceEvent) -> Void = { _ in }) {
+        guard !observers.isEmpty else { return }
+        var event = ServiceEvent(name, callID: callID, timestamp: clock.timestamp)
+        fill(&event)
+        for observer in observers { observer.observe(event) }
+    }
+
+    /// Hands up an interim (1xx) response: to the caller's `onInterimResponse` and to the observers.
+    public func report(interim head: ResponseHead) {
+        options.onInterimResponse?(head)
+        emit(.interimResponse) { event in
+            event.attempt = attempt
+            event.status = head.status
+        }
+    }
+
+    mutating func forgetHookStates(from firstHook: Int) {
+        guard !hookStates.isEmpty else { return }
+        hookStates = hookStates.filter { $0.key.hook < firstHook }
+    }
+}
+
+/// What was sent for a call, and when: of the last attempt.
+public struct SentExchange: Sendable {
+    /// The request as it went to the transport, after every `prepare` step.
+    public let request: URLRequest
+    /// Its fields together with the transport's implicit ones.
+    public let presentedFields: HeaderFields
+    /// When it was handed to the transport.
+    public let requestTime: Timestamp
+    /// When the response head was there; nil when none came.
+    public internal(set) var responseTime: Timestamp?
+}
+
+private struct HookStateKey: Hashable, Sendable {
+    let hook: Int
+    let type: ObjectIdentifier
+}
+
+/// Stands in where a context has no pipeline.
+private struct NoTransport: Transport {
+    func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
+        throw ServiceError(.unsupported, "This context belongs to no pipeline; send through a Pipeline or a Transport.")
+    }
+}

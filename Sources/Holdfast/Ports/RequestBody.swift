@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import Foundation
+public import HoldfastStorage
+
+#if canImport(FoundationNetworking)
+    public import FoundationNetworking
+#endif
+
+/// The content of a request; whether it can be sent twice is in its type.
+public struct RequestBody: Sendable {
+    /// The forms a body has; closed, because every transport must know each.
+    public enum Form: Sendable {
+        /// No content.
+        case none
+        /// Bytes in memory.
+        case bytes(ByteChunk)
+        /// A file, read anew by each attempt.
+        case file(URL)
+        /// A fresh stream for each attempt; the length if known.
+        case factory(length: Int?, @Sendable () async throws -> any ByteSource)
+        /// A stream that can be read once; the length if known.
+        case oneShot(length: Int?, any ByteSource)
+        /// The `httpBodyStream` of the URLRequest itself: one-shot, and on Linux silently empty when sent twice.
+        case requestStream
+    }
+
+    /// The form.
+    public let form: Form
+
+    /// A body of this form.
+    public init(_ form: Form) {
+        self.form = form
+    }
+
+    /// No content.
+    public static let none = RequestBody(.none)
+
+    /// Bytes in memory.
+    public static func bytes(_ bytes: ByteChunk) -> RequestBody { RequestBody(.bytes(bytes)) }
+
+    /// Bytes in memory, copied once.
+    public static func data(_ data: Data) -> RequestBody { RequestBody(.bytes(ByteChunk(copying: data))) }
+
+    /// A file, read anew by each attempt; it must not change while the call lasts.
+    public static func file(_ url: URL) -> RequestBody { RequestBody(.file(url)) }
+
+    /// A fresh stream for each attempt.
+    public static func factory(
+        length: Int? = nil,
+        _ make: @escaping @Sendable () async throws -> any ByteSource
+    ) -> RequestBody {
+        RequestBody(.factory(length: length, make))
+    }
+
+    /// A stream that can be read once: sent by the first attempt and never retried after it was touched.
+    public static func oneShot(length: Int? = nil, _ source: any ByteSource) -> RequestBody {
+        RequestBody(.oneShot(length: length, source))
+    }
+
+    /// The content that a URLRequest carries itself.
+    public static func carried(by request: URLRequest) -> RequestBody {
+        if let data = request.httpBody { return .data(data) }
+        return request.httpBodyStream == nil ? .none : RequestBody(.requestStream)
+    }
+
+    /// Whether the content can be sent again byte for byte.
+    public var isReplayable: Bool {
+        switch form {
+        case .none, .bytes, .file, .factory: true
+        case .oneShot, .requestStream: false
+        }
+    }
+
+    /// Whether there is no content at all.
+    public var isNone: Bool {
+        if case .none = form { true } else { false }
+    }
+}

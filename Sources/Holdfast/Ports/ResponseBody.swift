@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import Foundation
+public import HoldfastStorage
+
+/// Bytes that are pulled one chunk at a time by one reader.
+///
+/// The reader sets the pace. Dropping a source without reading it to its end must release what feeds it, as ``cancel()`` does.
+public protocol ByteSource: Sendable {
+    /// The next bytes, never an empty chunk; nil at the end, and ever after.
+    ///
+    /// Called by one task at a time. Cancelling that task throws `CancellationError` promptly.
+    func next() async throws -> ByteChunk?
+
+    /// Ends the source; a waiting or later ``next()`` throws `CancellationError`. Synchronous and idempotent.
+    func cancel()
+}
+
+/// The content of a response: bytes in memory, or a stream that can be read once.
+///
+/// An `AsyncSequence` of chunks. Bytes in memory can be iterated any number of times; a stream belongs to its first
+/// iterator, and a second one goes on where the first left off. A body that is dropped unread ends its transfer.
+public struct ResponseBody: Sendable, AsyncSequence {
+    private enum Form: Sendable {
+        case bytes(ByteChunk)
+        case stream(any ByteSource, length: Int?)
+    }
+
+    private let form: Form
+
+    /// A body of bytes in memory.
+    public init(_ bytes: ByteChunk = ByteChunk()) {
+        form = .bytes(bytes)
+    }
+
+    /// A body that is pulled from a source; `length` in bytes if known.
+    public init(_ source: any ByteSource, length: Int? = nil) {
+        form = .stream(source, length: length)
+    }
+
+    /// The length in bytes, if known before the body is read.
+    public var length: Int? {
+        switch form {
+        case .bytes(let bytes): bytes.count
+        case .stream(_, let length): length
+        }
+    }
+
+    /// The bytes, where they lie in memory already.
+    public var bytesInMemory: ByteChunk? {
+        if case .bytes(let bytes) = form { bytes } else { nil }
+    }
+
+    /// The source, where the body is a stream.
+    public var source: (any ByteSource)? {
+        if case .stream(let source, _) = form { source } else { nil }
+    }
+
+    /// Reads the body to its end into one chunk.
+    ///
+    /// - Parameter limit: the most bytes to take; a longer body is cancelled.
+    /// - Throws: ``ServiceError`` `.bodyTooLarge`, `CancellationError`, or what the transfer failed with.
+    public func collect(upTo limit: Int = .max) async throws -> ByteChunk {
+        switch form {
+        case .bytes(let bytes):
+            guard bytes.count <= limit else { throw ResponseBody.tooLarge(limit) }
+            return bytes
+        case .stream(let source, let length):
+            if let length, length > limit {
+                source.cancel()
+                throw ResponseBody.tooLarge(limit)
+            }
+            guard let first = try await source.next() else { return ByteChunk() }
+            guard first.count <= limit else {
+                source.cancel()
+                throw ResponseBody.tooLarge(limit)
+            }
+            guard let second = try await source.next() else { return first }
+            var all = first.array
+            all.reserveCapacity(Swift.min(length ?? (first.count + second.count), 16 << 20))
+            var chunk = second
+            while true {
+                guard chunk.count <= limit - all.count else {
+                    source.cancel()
+                    throw ResponseBody.tooLarge(limit)
+                }
+                all.append(contentsOf: chunk)
+                guard let following = try await source.next() else { return ByteChunk(all) }
+                chunk = following
+            }
+        }
+    }
+
+    /// Reads the body to its end into Foundation's `Data`; as ``collect(upTo:)`` otherwise.
+    public func data(upTo limit: Int = .max) async throws -> Data {
+        Data(try await collect(upTo: limit))
+    }
+
+    /// Gives the body up and ends its transfer.
+    public func discard() {
+        source?.cancel()
+    }
+
+    public func makeAsyncIterator() -> Iterator {
+        switch form {
+        case .bytes(let bytes): Iterator(rest: bytes.isEmpty ? nil : bytes, source: nil)
+        case .stream(let source, _): Iterator(rest: nil, source: source)
+        }
+    }
+
+    /// Hands out the chunks of one body.
+    public struct Iterator: AsyncIteratorProtocol {
+        fileprivate var rest: ByteChunk?
+        fileprivate let source: (any ByteSource)?
+
+        public mutating func next() async throws -> ByteChunk? {
+            if let source { return try await source.next() }
+            defer { rest = nil }
+            return rest
+        }
+    }
+
+    private static func tooLarge(_ limit: Int) -> ServiceError {
+        ServiceError(
+            .bodyTooLarge,
+            "The response body is longer than the limit of \(limit) bytes; raise the limit or read the body as a stream."
+        )
+    }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import Foundation
+public import HoldfastSemantics
+
+#if canImport(FoundationNetworking)
+    public import FoundationNetworking
+#endif
+
+/// Decides, after a failed attempt of one call, whether to send again.
+///
+/// **Choose.** ``BackoffRetrier``, ``NilRetrier``. **Use.** Through a ``RetrierFactory``, which makes one for each call that
+/// fails. **Implement.** ``retry(_:after:context:)`` is called once per failed attempt, one at a time. To wait, return
+/// `.retry(after:)` instead of sleeping: the loop waits on the pipeline's clock, stops when the wait cannot end before the
+/// deadline, and is cancelled promptly. Cancellation never reaches a retrier.
+public protocol Retrier: Sendable {
+    /// Whether to ask again after a retry has failed too; false by default: one retry, whose failure is final.
+    var allowsMultipleRetries: Bool { get }
+
+    /// Says whether to send the call again, and after which wait.
+    ///
+    /// The loop overrules a retrier where sending again is impossible: the body cannot be replayed, or no time is left.
+    func retry(_ request: URLRequest, after attempt: FailedAttempt, context: CallContext) async -> RetryDecision
+}
+
+extension Retrier {
+    public var allowsMultipleRetries: Bool { false }
+}
+
+/// An attempt that failed: by an error, or by a response with a status of 400 or more.
+public struct FailedAttempt: Sendable {
+    /// Which attempt it was; the first is 1.
+    public let number: Int
+    /// What the rules of retrying look at.
+    public let outcome: AttemptOutcome
+    /// The error, where there was no response.
+    public let error: (any Error)?
+    /// The response, head and unread body, where there was one.
+    public let response: Response?
+    /// Whether the request's content can be sent again, byte for byte.
+    public let bodyIsReplayable: Bool
+    /// When the outcome was known.
+    public let receivedAt: Timestamp
+    /// The time left before the call's deadline; nil without one.
+    public let timeLeft: Duration?
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import Foundation
+
+#if canImport(FoundationNetworking)
+    public import FoundationNetworking
+#endif
+
+/// Makes the retrier of a call.
+///
+/// Asked lazily, once per exchange, on the first failed attempt, so a call that succeeds at once costs nothing. A retrier
+/// that keeps state must be made anew each time: two calls never share one.
+public protocol RetrierFactory: Sendable {
+    /// A retrier for a call whose first attempt failed.
+    func create(for request: URLRequest) -> any Retrier
+}
+
+/// A retrier factory made of a closure.
+public struct AnyRetrierFactory: RetrierFactory {
+    private let make: @Sendable (URLRequest) -> any Retrier
+
+    /// A factory that calls `make` for each call that fails.
+    public init(_ make: @escaping @Sendable (URLRequest) -> any Retrier) {
+        self.make = make
+    }
+
+    public func create(for request: URLRequest) -> any Retrier {
+        make(request)
+    }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import HoldfastSemantics
+
+/// What went wrong with a call, how far it had come, and what to do next.
+public struct ServiceError: Error, Sendable, CustomStringConvertible {
+    /// The kind of failure; new ones may be added.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
+        /// A short stable word, fit for a metric label.
+        public let description: String
+
+        private init(_ description: String) {
+            self.description = description
+        }
+
+        /// The request cannot be sent as it is: no URL, a bad URL, a body that cannot be read.
+        public static let badRequest = Code("bad-request")
+        /// The host name could not be resolved.
+        public static let resolve = Code("resolve")
+        /// No connection could be made.
+        public static let connect = Code("connect")
+        /// An attempt took longer than it may.
+        public static let timeout = Code("timeout")
+        /// The call's deadline passed.
+        public static let deadlineExceeded = Code("deadline-exceeded")
+        /// TLS failed for a reason that may pass.
+        public static let tls = Code("tls")
+        /// The peer's certificate was refused.
+        public static let certificate = Code("certificate")
+        /// The connection broke.
+        public static let connectionLost = Code("connection-lost")
+        /// The peer's answer was not HTTP.
+        public static let protocolError = Code("protocol-error")
+        /// The machine is offline.
+        public static let offline = Code("offline")
+        /// The body exceeds a limit.
+        public static let bodyTooLarge = Code("body-too-large")
+        /// The redirect chain exceeds its limit.
+        public static let tooManyRedirects = Code("too-many-redirects")
+        /// The status is not one that the caller accepts.
+        public static let unacceptableStatus = Code("unacceptable-status")
+        /// The server asks for credentials in a way this transport cannot answer.
+        public static let authenticationRequired = Code("authentication-required")
+        /// This platform or transport cannot do what was asked.
+        public static let unsupported = Code("unsupported")
+        /// Anything else; the cause tells.
+        public static let other = Code("other")
+    }
+
+    /// The kind of failure.
+    public var code: Code
+    /// What happened and what to do next, for people; bears no credentials.
+    public var message: String
+    /// The underlying error, whole.
+    public var cause: (any Error)?
+    /// How far the exchange had come; nil when it did not get as far as a transport.
+    public var progress: TransportProgress?
+    /// Whether the connection had carried an exchange before.
+    public var connectionReused: Bool
+    /// The response the call ended with, if there was one, body unread.
+    public var response: Response?
+    /// Every attempt of the call, in order.
+    public var attempts: [AttemptRecord]
+
+    /// An error of this kind.
+    public init(
+        _ code: Code,
+        _ message: String,
+        cause: (any Error)? = nil,
+        progress: TransportProgress? = nil,
+        connectionReused: Bool = false,
+        response: Response? = nil
+    ) {
+        self.code = code
+        self.message = message
+        self.cause = cause
+        self.progress = progress
+        self.connectionReused = connectionReused
+        self.response = response
+        attempts = []
+    }
+
+    public var description: String {
+        "\(code): \(message)" + (cause.map { " (\($0))" } ?? "")
+    }
+
+    /// The failure as the rules of retrying see it.
+    ///
+    /// An error that is no ``ServiceError`` says nothing of its progress, so it counts as if all had been sent.
+    static func attemptFailure(of error: any Error) -> AttemptFailure {
+        guard let error = error as? ServiceError else {
+            return AttemptFailure(kind: .other, progress: .bodySent, connectionReused: false)
+        }
+        return AttemptFailure(
+            kind: kinds[error.code] ?? .other,
+            progress: error.progress ?? .bodySent,
+            connectionReused: error.connectionReused
+        )
+    }
+
+    private static let kinds: [Code: AttemptFailure.Kind] = [
+        .badRequest: .badRequest, .resolve: .resolve, .connect: .connect, .timeout: .timeout,
+        .deadlineExceeded: .timeout, .tls: .tls, .certificate: .certificate, .connectionLost: .connectionLost,
+        .protocolError: .protocolError, .offline: .offline, .bodyTooLarge: .tooLarge,
+        .authenticationRequired: .badRequest, .unsupported: .badRequest,
+    ]
+}
