@@ -44,6 +44,8 @@ public struct ServiceError: Error, Sendable, CustomStringConvertible {
         public static let authenticationRequired = Code("authentication-required")
         /// This platform or transport cannot do what was asked.
         public static let unsupported = Code("unsupported")
+        /// Nothing usable is stored, and loading was forbidden.
+        public static let resourceUnavailable = Code("resource-unavailable")
         /// Anything else; the cause tells.
         public static let other = Code("other")
     }

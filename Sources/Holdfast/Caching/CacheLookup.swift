@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+internal import HoldfastSemantics
+internal import HoldfastStorage
+
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
+
+/// What a cache looks a request up by.
+struct CacheLookup: Sendable {
+    /// The request as it arrived at the cache, implicit fields included.
+    let head: RequestHead
+    /// The digest that names the partition; empty without credentials.
+    let principal: String
+    let directive: CacheDirective
+    /// The key in the principal's partition.
+    let key: CacheKey
+    /// The key in the shared partition, where that may be read as well.
+    let sharedKey: CacheKey?
+    /// Why the store is not asked; nil where it is.
+    let bypassReason: ReuseDecision.Reason?
+
+    init?(_ request: URLRequest, _ context: CallContext, _ cache: HTTPCache) {
+        guard let head = RequestHead(request, fields: context.presentedFields(of: request)) else { return nil }
+        self.head = head
+        principal = CachePrincipal.digest(
+            of: head.fields,
+            userinfo: head.target.userinfo,
+            explicit: context.options.principal,
+            secret: cache.store.secret
+        )
+        directive = CacheDirective(context.options.cache, request.cachePolicy)
+        bypassReason = ReuseDecision.bypassReason(request: head, directive: directive)
+        key = CacheKey(partition: principal, method: head.method, target: head.target)
+        sharedKey =
+            cache.options.mode == .shared && !principal.isEmpty
+            ? CacheKey(partition: "", method: head.method, target: head.target) : nil
+    }
+
+    var storeKey: StoreKey { StoreKey(key.framed) }
+    var sharedStoreKey: StoreKey? { sharedKey.map { StoreKey($0.framed) } }
+
+    /// Where a response of this scope is stored.
+    func storeKey(for scope: Storability.Scope) -> StoreKey {
+        scope == .shared ? sharedStoreKey ?? storeKey : storeKey
+    }
+}
+
+extension CacheDirective {
+    /// What the call asked for; where it asked for nothing, what the URLRequest's policy means.
+    init(_ directive: CacheDirective, _ policy: URLRequest.CachePolicy) {
+        guard directive == .default else {
+            self = directive
+            return
+        }
+        self = .default
+        switch policy {
+        case .useProtocolCachePolicy: break
+        case .reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData: self = .reload
+        case .reloadRevalidatingCacheData: self = .revalidate
+        case .returnCacheDataElseLoad: ignoresAge = true
+        case .returnCacheDataDontLoad:
+            ignoresAge = true
+            onlyIfCached = true
+        @unknown default: break
+        }
+    }
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+internal import HoldfastSemantics
+
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
+
+/// Sends a request, and sends it again where a retrier says so: the one place where attempts are made.
+struct AttemptLoop: Exchanging {
+    let transport: any Transport
+    let retrierFactory: any RetrierFactory
+    let prepare: [PrepareStep]
+    let attemptTimeout: Duration?
+
+    func exchange(_ request: URLRequest, _ context: inout CallContext) async throws -> Response {
+        var records: [AttemptRecord] = []
+        var retrier: (any Retrier)?
+        while true {
+            let number = records.count + 1
+            context.attempt = number
+            let start = context.clock.now
+            let result = await attempt(request, &context)
+            records.append(record(of: result, number: number, start: start, context))
+
+            if case .failure(let error) = result, error.isCancellation { throw error }
+            let outcome = AttemptOutcome(result)
+            guard outcome.isFailure else { return try final(result, records) }
+            let failed = FailedAttempt(number: number, outcome: outcome, result: result, context)
+            let decision: RetryDecision
+            if let timeLeft = failed.timeLeft, timeLeft <= .zero {
+                decision = .stop(.deadline)
+            } else if let retrier, !retrier.allowsMultipleRetries {
+                decision = .stop(.attemptsExhausted)
+            } else {
+                let asked = retrier ?? (context.options.retrierFactory ?? retrierFactory).create(for: request)
+                retrier = asked
+                decision = overrule(await asked.retry(request, after: failed, context: context), failed)
+            }
+            if Task.isCancelled {
+                failed.response?.body.discard()
+                throw CancellationError()
+            }
+
+            switch decision {
+            case .stop(let reason):
+                records[records.count - 1].stopReason = reason
+                return try final(result, records)
+            case .retry(let delay):
+                let delay = max(delay, .zero)
+                records[records.count - 1].delay = delay
+                failed.response?.body.discard()
+                context.emit(.retryScheduled) { event in
+                    event.attempt = number
+                    event.delay = delay
+                }
+                if delay > .zero {
+                    try await context.clock.sleep(until: context.clock.now.advanced(by: delay))
+                }
+            }
+        }
+    }
+
+    private func attempt(_ request: URLRequest, _ context: inout CallContext) async -> Result<Response, any Error> {
+        do {
+            try Task.checkCancellation()
+            var prepared = request
+            for step in prepare { try await step(&prepared, context) }
+            context.attemptDeadline = earlier(
+                context.deadline,
+                attemptTimeout.map { context.clock.now.advanced(by: $0) }
+            )
+            if let deadline = context.deadline, context.clock.now >= deadline { throw deadlineExceeded(cause: nil) }
+            context.exchange = SentExchange(
+                request: prepared,
+                presentedFields: context.presentedFields(of: prepared),
+                requestTime: context.clock.timestamp,
+                responseTime: nil
+            )
+            context.emit(.attemptStarted) { $0.attempt = context.attempt }
+            var response = try await send(prepared, context)
+            let responseTime = context.clock.timestamp
+            context.exchange?.responseTime = responseTime
+            response.requestTime = context.exchange?.requestTime
+            response.responseTime = responseTime
+            if response.url == nil { response.url = prepared.url }
+            response.body = response.body.announcingEnd(to: context)
+            if let acceptance = context.options.acceptance, acceptance.judgesAttempts, response.status.isSuccessful {
+                try await acceptance.judge(&response)
+            }
+            return .success(response)
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func send(_ request: URLRequest, _ context: CallContext) async throws -> Response {
+        guard let deadline = context.attemptDeadline, !transport.enforcesDeadline else {
+            return try await transport.send(request, body: context.body, context: context)
+        }
+        let transport = transport
+        return try await withDeadline(deadline, on: context.clock, discard: { $0.body.discard() }) {
+            try await transport.send(request, body: context.body, context: context)
+        }
+    }
+
+    private func record(
+        of result: Result<Response, any Error>,
+        number: Int,
+        start: MonotonicInstant,
+        _ context: CallContext
+    ) -> AttemptRecord {
+        let end = context.clock.now
+        let response = try? result.get()
+        var error: (any Error)?
+        if case .failure(let failure) = result { error = failure }
+        context.emit(.attemptEnded) { event in
+            event.attempt = number
+            event.status = response?.status
+            event.error = error
+            event.delay = start.duration(to: end)
+        }
+        return AttemptRecord(
+            number: number,
+            start: start,
+            end: end,
+            status: response?.status,
+            errorCode: error.map { ($0 as? ServiceError)?.code ?? .other }
+        )
+    }
+
+    private func final(_ result: Result<Response, any Error>, _ records: [AttemptRecord]) throws -> Response {
+        switch result {
+        case .success(var response):
+            response.attempts = records
+            if case .network = response.source { response.source = .network(attempts: records.count) }
+            return response
+        case .failure(var error as ServiceError):
+            if error.code == .timeout, records.last?.stopReason == .deadline {
+                error = deadlineExceeded(cause: error)
+            }
+            error.attempts = records
+            throw error
+        case .failure(let error):
+            throw error
+        }
+    }
+
+    private func deadlineExceeded(cause: ServiceError?) -> ServiceError {
+        ServiceError(
+            .deadlineExceeded,
+            "The time for this call was over before a response came; allow more time, or find out what took it.",
+            cause: cause,
+            progress: cause.map { $0.progress ?? .bodySent } ?? .notSent,
+            connectionReused: cause?.connectionReused ?? false
+        )
+    }
+
+    /// A wait must end in an attempt, and an attempt must send what the first one sent.
+    private func overrule(_ decision: RetryDecision, _ failed: FailedAttempt) -> RetryDecision {
+        guard case .retry(let delay) = decision else { return decision }
+        if !failed.bodyIsReplayable { return .stop(.notReplayable) }
+        if let timeLeft = failed.timeLeft, delay >= timeLeft { return .stop(.deadline) }
+        return decision
+    }
+}
+
+private func earlier(_ first: MonotonicInstant?, _ second: MonotonicInstant?) -> MonotonicInstant? {
+    guard let first, let second else { return first ?? second }
+    return min(first, second)
+}
+
+extension AttemptOutcome {
+    fileprivate init(_ result: Result<Response, any Error>) {
+        switch result {
+        case .success(let response): self = .response(response.head)
+        case .failure(let error): self = .failure(ServiceError.attemptFailure(of: error))
+        }
+    }
+}
+
+extension FailedAttempt {
+    fileprivate init(
+        number: Int,
+        outcome: AttemptOutcome,
+        result: Result<Response, any Error>,
+        _ context: CallContext
+    ) {
+        self.number = number
+        self.outcome = outcome
+        switch result {
+        case .success(let response): (self.response, error) = (response, nil)
+        case .failure(let failure): (response, error) = (nil, failure)
+        }
+        if case .failure(let failure) = outcome, failure.progress == .notSent {
+            // Nothing of the body was read, so even a one-shot body is still whole.
+            bodyIsReplayable = true
+        } else {
+            bodyIsReplayable = context.body.isReplayable
+        }
+        receivedAt = context.exchange?.responseTime ?? context.clock.timestamp
+        timeLeft = context.deadline.map { context.clock.now.duration(to: $0) }
+    }
+}

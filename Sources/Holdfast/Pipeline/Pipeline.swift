@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import HoldfastSemantics
+private import Synchronization
+
+#if canImport(FoundationNetworking)
+    internal import Foundation
+    public import FoundationNetworking
+#else
+    public import Foundation
+#endif
+
+/// Wraps a transport with hooks, a cache, redirects and retries; itself a ``Transport``, so pipelines nest.
+///
+/// A call goes down through the `.call` hooks, the caller's acceptance, the redirect loop, the `.message` hooks and the
+/// cache, and the attempt loop, into the transport; its response comes up the same way. A pipeline is a value: copies share
+/// transport, cache and hooks, and may be used from any number of tasks.
+public struct Pipeline: Transport {
+    /// What the pipeline sends through.
+    public let transport: any Transport
+    /// The cache beneath all hooks, if there is one.
+    public let cache: HTTPCache?
+    /// How calls are treated.
+    public let configuration: PipelineConfiguration
+
+    private typealias Stages = HookChain<AcceptanceStage<RedirectLoop<HookChain<AttemptLoop>>>>
+    private let stages: Stages
+
+    private static let lastCallID = Atomic<UInt64>(0)
+
+    /// A pipeline around `transport`.
+    ///
+    /// - Parameters:
+    ///   - transport: what sends; `URLSessionTransport()` for the platform's URLSession.
+    ///   - cache: stores and answers by RFC 9111; nil, the default: no cache.
+    ///   - retrierFactory: makes the retrier of each call that fails; `.never` by default.
+    ///   - hooks: take part in each call, in this order; those of scope `.message` stand above the cache.
+    ///   - configuration: clock, timeouts, redirects, prepare steps, observers.
+    public init(
+        transport: any Transport,
+        cache: HTTPCache? = nil,
+        retrierFactory: any RetrierFactory = .never,
+        hooks: [any ServiceHook] = [],
+        configuration: PipelineConfiguration = PipelineConfiguration()
+    ) {
+        self.transport = transport
+        self.cache = cache
+        self.configuration = configuration
+        let callHooks = hooks.filter { $0.scope == .call }
+        var messageHooks = hooks.filter { $0.scope == .message }
+        if let cache { messageHooks.append(CachingHook(cache)) }
+        let attempts = AttemptLoop(
+            transport: transport,
+            retrierFactory: retrierFactory,
+            prepare: configuration.prepare,
+            attemptTimeout: configuration.attemptTimeout
+        )
+        let hops = HookChain(hooks: messageHooks, firstIndex: callHooks.count, next: attempts)
+        let redirects = RedirectLoop(policy: configuration.redirects, firstHookBeneath: callHooks.count, next: hops)
+        stages = HookChain(hooks: callHooks, firstIndex: 0, next: AcceptanceStage(next: redirects))
+    }
+
+    /// Sends a request and returns at its response head.
+    ///
+    /// - Parameters:
+    ///   - request: what to send; its own body counts where `body` is nil.
+    ///   - body: the content; nil: what the request itself carries.
+    ///   - options: what else the caller asks for this call.
+    /// - Returns: the response, whatever its status, unless `options.acceptance` refuses it. Where retries gave up it is the
+    ///   last response, body unread.
+    /// - Throws: ``ServiceError``, `CancellationError` promptly after cancellation, or what a hook or the transport threw.
+    public func send(
+        _ request: URLRequest,
+        body: RequestBody? = nil,
+        options: CallOptions = CallOptions()
+    ) async throws -> Response {
+        var context = CallContext(
+            callID: CallID(number: Pipeline.lastCallID.add(1, ordering: .relaxed).newValue),
+            clock: configuration.clock,
+            options: options,
+            body: body ?? .carried(by: request),
+            transport: transport,
+            observers: configuration.observers
+        )
+        if let timeout = options.timeout ?? configuration.callTimeout {
+            context.deadline = configuration.clock.now.advanced(by: timeout)
+        }
+        return try await run(request, &context)
+    }
+
+    /// Sends a request as the transport of another pipeline: its deadline and options hold here too.
+    ///
+    /// What belongs to the outer call alone stays there: its acceptance, its own retrier and, once resolved, its partition.
+    public func send(_ request: URLRequest, body: RequestBody, context outer: CallContext) async throws -> Response {
+        var options = outer.options
+        options.acceptance = nil
+        options.retrierFactory = nil
+        var context = CallContext(
+            callID: outer.callID,
+            clock: configuration.clock,
+            options: options,
+            body: body,
+            transport: transport,
+            observers: configuration.observers
+        )
+        if let left = outer.attemptDeadline.map({ outer.clock.now.duration(to: $0) }) {
+            context.deadline = configuration.clock.now.advanced(by: left)
+        }
+        if let timeout = configuration.callTimeout {
+            let own = configuration.clock.now.advanced(by: timeout)
+            context.deadline = context.deadline.map { min($0, own) } ?? own
+        }
+        return try await run(request, &context)
+    }
+
+    public func implicitFields(for request: URLRequest) -> HeaderFields {
+        transport.implicitFields(for: request)
+    }
+
+    /// The inner attempt loop ends each attempt itself.
+    public var enforcesDeadline: Bool { true }
+
+    private func run(_ request: URLRequest, _ context: inout CallContext) async throws -> Response {
+        guard context.isObserved else { return try await stages.exchange(request, &context) }
+        let start = context.clock.now
+        context.emit(.callStarted)
+        do {
+            let response = try await stages.exchange(request, &context)
+            context.emit(.callEnded) { event in
+                event.status = response.status
+                event.source = response.source
+                event.delay = start.duration(to: context.clock.now)
+            }
+            return response
+        } catch {
+            context.emit(.callEnded) { event in
+                event.error = error
+                event.delay = start.duration(to: context.clock.now)
+            }
+            throw error
+        }
+    }
+}

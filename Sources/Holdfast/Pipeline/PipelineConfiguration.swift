@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if canImport(FoundationNetworking)
+    internal import Foundation
+    public import FoundationNetworking
+#else
+    public import Foundation
+#endif
+
+/// Edits a request right before each attempt, as the request left the hooks: a refreshed token, a signature.
+///
+/// If a step changes whose request it is, the response is not stored.
+public typealias PrepareStep = @Sendable (_ request: inout URLRequest, _ context: CallContext) async throws -> Void
+
+/// How a ``Pipeline`` treats its calls.
+public struct PipelineConfiguration: Sendable {
+    /// The time everything goes by; ``SystemClock`` by default.
+    public var clock: any HoldfastClock = SystemClock()
+
+    /// The time a call may take up to its response head, all attempts and waits included; nil, the default: no limit of the
+    /// pipeline's own, but see ``attemptTimeout``.
+    public var callTimeout: Duration?
+
+    /// The time one attempt may take up to its response head; 60 s by default, nil: no limit.
+    public var attemptTimeout: Duration? = .seconds(60)
+
+    /// How redirects are treated; by default up to 20 are followed.
+    public var redirects: RedirectPolicy = .follow(limit: 20)
+
+    /// Steps that edit the request before each attempt, in order; none by default.
+    public var prepare: [PrepareStep] = []
+
+    /// Who is told what happens; nobody by default.
+    public var observers: [any EventObserver] = []
+
+    /// The defaults.
+    public init() {}
+}
+
+/// How a pipeline treats redirects (RFC 9110 §15.4).
+public struct RedirectPolicy: Sendable, Hashable {
+    /// The most redirects one call follows; 0: none, a 3xx is handed up as it is.
+    public let limit: Int
+
+    /// Follows up to `limit` redirects (0 to 50; a larger number counts as 50), then fails with `.tooManyRedirects`.
+    ///
+    /// Authorization, Cookie and their like stay behind when the origin changes. A redirect that asks for the body again is
+    /// handed up as it is where the body is one-shot.
+    public static func follow(limit: Int) -> RedirectPolicy {
+        RedirectPolicy(limit: min(max(limit, 0), 50))
+    }
+
+    /// Hands every 3xx up as it is.
+    public static let handUp = RedirectPolicy(limit: 0)
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+internal import HoldfastSemantics
+
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
+
+/// Follows redirects hop by hop, so that each hop is looked up, stored and retried under its own URI (RFC 9110 §15.4).
+struct RedirectLoop<Next: Exchanging>: Exchanging {
+    let policy: RedirectPolicy
+    /// The place of the first hook beneath, whose state belongs to one hop.
+    let firstHookBeneath: Int
+    let next: Next
+
+    func exchange(_ request: URLRequest, _ context: inout CallContext) async throws -> Response {
+        var request = request
+        while true {
+            let response = try await next.exchange(request, &context)
+            guard policy.limit > 0, let hop = nextHop(after: response, to: request, context) else { return response }
+            guard context.redirectCount < policy.limit else {
+                response.body.discard()
+                throw ServiceError(
+                    .tooManyRedirects,
+                    "The chain of redirects is longer than \(policy.limit) hops and probably a loop; "
+                        + "ask for the resource's own URL or raise the limit.",
+                    progress: .headReceived,
+                    response: response
+                )
+            }
+            response.body.discard()
+            context.emit(.redirected) { event in
+                event.status = response.status
+                event.detail = hop.redirection.target.origin
+            }
+            context.redirectCount += 1
+            context.exchange = nil
+            if !hop.redirection.keepsBody { context.body = .none }
+            context.forgetHookStates(from: firstHookBeneath)
+            request = hop.request
+        }
+    }
+
+    private func nextHop(
+        after response: Response,
+        to request: URLRequest,
+        _ context: CallContext
+    ) -> (redirection: Redirection, request: URLRequest)? {
+        guard response.status.isRedirection, let head = RequestHead(request) else { return nil }
+        guard let redirection = Redirection.next(after: response.head, to: head),
+            !redirection.keepsBody || context.body.isReplayable,
+            let url = URL(string: redirection.location)
+        else { return nil }
+        var following = request
+        following.url = url
+        following.httpMethod = redirection.method.rawValue
+        if !redirection.keepsBody {
+            following.httpBody = nil
+            following.httpBodyStream = nil
+        }
+        let kept = redirection.fields(from: head.fields)
+        for line in head.fields where !kept.contains(line.name) {
+            following.setValue(nil, forHTTPHeaderField: line.name.rawName)
+        }
+        return (redirection, following)
+    }
+}
+
+extension RequestHead {
+    /// The head of a URLRequest as the caller wrote it; nil where its URL is no canonical http or https URI.
+    init?(_ request: URLRequest, fields: HeaderFields? = nil) {
+        guard let text = request.url?.absoluteString, let target = try? TargetURI(text) else { return nil }
+        self.init(
+            method: RequestMethod(request),
+            target: target,
+            fields: fields ?? HeaderFields(request.allHTTPHeaderFields ?? [:])
+        )
+    }
+}
+
+extension RequestMethod {
+    /// The method of a URLRequest; GET where it names none.
+    init(_ request: URLRequest) {
+        self = RequestMethod(validating: request.httpMethod ?? "GET") ?? .get
+    }
+}

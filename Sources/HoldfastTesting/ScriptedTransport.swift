@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import Holdfast
+public import HoldfastSemantics
+public import HoldfastStorage
+private import Synchronization
+
+#if canImport(FoundationNetworking)
+    internal import Foundation
+    public import FoundationNetworking
+#else
+    public import Foundation
+#endif
+
+/// A transport that answers by a script and records what was sent.
+///
+/// Delays and deadlines go by the call's clock, so with a ``ManualClock`` nothing waits. A request beyond the end of the
+/// script fails with `.unsupported` and a message that says so.
+public final class ScriptedTransport: Transport {
+    /// One answer of the script.
+    public struct Step: Sendable {
+        enum Outcome: Sendable {
+            case response(@Sendable () -> Response)
+            case failure(any Error)
+            case silence
+        }
+
+        let outcome: Outcome
+        var delay: Duration = .zero
+        var interim: [ResponseHead] = []
+
+        /// Answers with a response.
+        public static func respond(
+            _ status: Int = 200,
+            _ fields: HeaderFields = HeaderFields(),
+            body: String = ""
+        ) -> Step {
+            Step(
+                outcome: .response {
+                    Response(
+                        status: StatusCode(rawValue: status),
+                        fields: fields,
+                        body: ResponseBody(ByteChunk(copying: body.utf8))
+                    )
+                }
+            )
+        }
+
+        /// Answers with a response whose body comes in `chunks`, and then ends, or fails with `failure`.
+        public static func stream(
+            _ status: Int = 200,
+            _ fields: HeaderFields = HeaderFields(),
+            chunks: [String],
+            length: Int? = nil,
+            failure: (any Error)? = nil
+        ) -> Step {
+            Step(
+                outcome: .response {
+                    let source = ScriptedBody(chunks.map { ByteChunk(copying: $0.utf8) }, failure: failure)
+                    return Response(
+                        status: StatusCode(rawValue: status),
+                        fields: fields,
+                        body: ResponseBody(source, length: length)
+                    )
+                }
+            )
+        }
+
+        /// Fails.
+        public static func fail(_ error: any Error) -> Step {
+            Step(outcome: .failure(error))
+        }
+
+        /// Fails as a broken connection does, after `progress` was made.
+        public static func fail(
+            _ code: ServiceError.Code = .connectionLost,
+            progress: TransportProgress,
+            connectionReused: Bool = false
+        ) -> Step {
+            .fail(ServiceError(code, "scripted", progress: progress, connectionReused: connectionReused))
+        }
+
+        /// Never answers; ends with the attempt's deadline or with cancellation.
+        public static let silence = Step(outcome: .silence)
+
+        /// The same step after a wait on the call's clock.
+        public func delayed(by delay: Duration) -> Step {
+            var step = self
+            step.delay = delay
+            return step
+        }
+
+        /// The same step after interim responses.
+        public func after(interim heads: [ResponseHead]) -> Step {
+            var step = self
+            step.interim = heads
+            return step
+        }
+    }
+
+    /// What was sent, once.
+    public struct Sent: Sendable {
+        /// The request as it reached the transport.
+        public let request: URLRequest
+        /// Its content, read to the end; nil where it could not be read.
+        public let body: ByteChunk?
+        /// The attempt's number.
+        public let attempt: Int
+        /// When, by the call's clock.
+        public let time: MonotonicInstant
+    }
+
+    private struct State {
+        var sent: [Sent] = []
+        var steps: ArraySlice<Step>
+    }
+
+    private let state: Mutex<State>
+    private let repeatsLastStep: Bool
+    private let answer: (@Sendable (URLRequest) async throws -> Step)?
+    private let implicit: @Sendable (URLRequest) -> HeaderFields
+    private let sends = CountWatch()
+
+    /// A transport that plays `steps`, one for each request.
+    ///
+    /// - Parameters:
+    ///   - repeatsLastStep: whether the last step answers all further requests.
+    ///   - implicit: the fields it claims to add beneath the hooks.
+    public init(
+        _ steps: [Step],
+        repeatsLastStep: Bool = false,
+        implicit: @escaping @Sendable (URLRequest) -> HeaderFields = { _ in HeaderFields() }
+    ) {
+        state = Mutex(State(steps: steps[...]))
+        self.repeatsLastStep = repeatsLastStep
+        self.implicit = implicit
+        answer = nil
+    }
+
+    /// A transport that asks a closure for each answer.
+    public init(
+        implicit: @escaping @Sendable (URLRequest) -> HeaderFields = { _ in HeaderFields() },
+        answering answer: @escaping @Sendable (URLRequest) async throws -> Step
+    ) {
+        state = Mutex(State(steps: []))
+        repeatsLastStep = false
+        self.implicit = implicit
+        self.answer = answer
+    }
+
+    /// Everything sent so far, in order.
+    public var sent: [Sent] {
+        state.withLock { $0.sent }
+    }
+
+    /// Waits until `count` requests were sent in total.
+    public func waitForSends(_ count: Int) async throws {
+        try await sends.wait(for: count)
+    }
+
+    public var enforcesDeadline: Bool { true }
+
+    public func implicitFields(for request: URLRequest) -> HeaderFields {
+        implicit(request)
+    }
+
+    public func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
+        let content = try? await body.scriptedContent()
+        let scripted: Step? = state.withLock { state in
+            state.sent.append(
+                Sent(request: request, body: content, attempt: context.attempt, time: context.clock.now)
+            )
+            guard let step = state.steps.first else { return nil }
+            if !(repeatsLastStep && state.steps.count == 1) { state.steps.removeFirst() }
+            return step
+        }
+        sends.increment()
+        let step: Step
+        if let answer {
+            step = try await answer(request)
+        } else if let scripted {
+            step = scripted
+        } else {
+            throw ServiceError(
+                .unsupported,
+                "The script has no step for request \(sent.count): \(request.url?.absoluteString ?? "no URL"); add one."
+            )
+        }
+        for head in step.interim { context.report(interim: head) }
+        try await wait(step.delay, context)
+        switch step.outcome {
+        case .response(let make):
+            return make()
+        case .failure(let error):
+            throw error
+        case .silence:
+            try await wait(.seconds(1 << 40), context)
+            throw CancellationError()
+        }
+    }
+
+    private func wait(_ delay: Duration, _ context: CallContext) async throws {
+        guard delay > .zero else { return }
+        let end = context.clock.now.advanced(by: delay)
+        guard let deadline = context.attemptDeadline, deadline < end else {
+            return try await context.clock.sleep(until: end)
+        }
+        try await context.clock.sleep(until: deadline)
+        throw ServiceError(.timeout, "scripted: the attempt's deadline passed", progress: .bodySent)
+    }
+}
+
+/// A body that plays chunks, and then ends or fails.
+private final class ScriptedBody: ByteSource {
+    private struct State {
+        var chunks: ArraySlice<ByteChunk>
+        var isCancelled = false
+    }
+
+    private let state: Mutex<State>
+    private let failure: (any Error)?
+
+    init(_ chunks: [ByteChunk], failure: (any Error)?) {
+        state = Mutex(State(chunks: chunks[...]))
+        self.failure = failure
+    }
+
+    func next() async throws -> ByteChunk? {
+        let chunk: ByteChunk? = try state.withLock { state in
+            if state.isCancelled { throw CancellationError() }
+            return state.chunks.popFirst()
+        }
+        if let chunk { return chunk }
+        if let failure { throw failure }
+        return nil
+    }
+
+    func cancel() {
+        state.withLock { $0.isCancelled = true }
+    }
+}
+
+extension RequestBody {
+    /// All bytes, reading what can be read once.
+    fileprivate func scriptedContent() async throws -> ByteChunk {
+        switch form {
+        case .none, .requestStream: return ByteChunk()
+        case .bytes(let bytes): return bytes
+        case .file(let url): return ByteChunk(copying: try Data(contentsOf: url))
+        case .factory(_, let make): return try await ResponseBody(try await make()).collect()
+        case .oneShot(_, let source): return try await ResponseBody(source).collect()
+        }
+    }
+}
