@@ -73,7 +73,7 @@ public struct Backoff: Sendable, Hashable {
         let growth = multiplier > 1 ? multiplier : 1
         var power = 1.0
         var square = growth
-        // 2^11 doublings of the exponent's bits reach beyond any finite Double; more would only multiply infinities.
+        // Twenty squarings take any useful multiplier beyond the largest Double; more would only multiply infinities.
         var exponent = min(max(0, retry), 1 << 20)
         while exponent > 0 {
             if exponent & 1 == 1 { power *= square }
@@ -90,8 +90,11 @@ extension Duration {
         Double(attoseconds) * 1e-18
     }
 
-    /// A length from finite or infinite seconds, bounded at 0 and about 30,000 years so that nothing traps.
+    /// A length from finite or infinite seconds, to the nearest nanosecond so that 0.1 means 100 ms exactly, and bounded
+    /// at 0 and about 126 years so that nothing traps.
     package init(boundedSeconds seconds: Double) {
-        self = .seconds(seconds > 0 ? min(seconds, 1e12) : 0)
+        let bounded = seconds > 0 ? min(seconds, 4e9) : 0
+        // Adding a half rather than rounding(): that would need the C library's maths, which this module does not link.
+        self = .nanoseconds(Int64(bounded * 1e9 + 0.5))
     }
 }
