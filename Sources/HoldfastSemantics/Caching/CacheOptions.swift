@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// The rules of one cache that HTTP leaves open.
+///
+/// Values out of range are clamped, never refused.
+public struct CacheOptions: Sendable, Hashable {
+    /// For whom the cache stores (RFC 9111 §1).
+    public enum Mode: Sendable, Hashable {
+        /// For one user; each principal has entries of its own.
+        case `private`
+        /// For many users; what is meant for one of them is kept apart or not stored.
+        case shared
+    }
+
+    /// For whom the cache stores; `.private` by default.
+    public var mode: Mode
+
+    /// Whether a lifetime may be guessed from Last-Modified; true by default (RFC 9111 §4.2.2).
+    ///
+    /// Only for statuses that are heuristically cacheable, or responses marked `public`.
+    public var heuristicFreshness: Bool
+
+    /// The share of the time since the last modification that counts as fresh, 0 to 1; 0.1 by default.
+    public var heuristicFraction: Double {
+        didSet { heuristicFraction = CacheOptions.clamped(heuristicFraction) }
+    }
+
+    /// The longest guessed lifetime; 7 days by default, never negative.
+    public var heuristicCap: Duration {
+        didSet { heuristicCap = max(heuristicCap, .zero) }
+    }
+
+    /// How long past its freshness an entry stays useful for revalidation or stale answers; 30 days by default.
+    public var retention: Duration {
+        didSet { retention = max(retention, .zero) }
+    }
+
+    /// How many variants of one URI are kept and offered for revalidation; 16 by default, at least 1.
+    public var maximumVariants: Int {
+        didSet { maximumVariants = max(maximumVariants, 1) }
+    }
+
+    /// The options of a private cache.
+    public static let `private` = CacheOptions()
+
+    /// The options of a shared cache.
+    public static let shared = CacheOptions(mode: .shared)
+
+    /// Creates options; each default stands at its property.
+    public init(
+        mode: Mode = .private,
+        heuristicFreshness: Bool = true,
+        heuristicFraction: Double = 0.1,
+        heuristicCap: Duration = .seconds(7 * 86_400),
+        retention: Duration = .seconds(30 * 86_400),
+        maximumVariants: Int = 16
+    ) {
+        self.mode = mode
+        self.heuristicFreshness = heuristicFreshness
+        self.heuristicFraction = CacheOptions.clamped(heuristicFraction)
+        self.heuristicCap = max(heuristicCap, .zero)
+        self.retention = max(retention, .zero)
+        self.maximumVariants = max(maximumVariants, 1)
+    }
+
+    private static func clamped(_ fraction: Double) -> Double {
+        fraction > 0 ? min(fraction, 1) : 0
+    }
+}
+
+extension Duration {
+    /// Whole milliseconds, the rest cut off, saturated.
+    package var wholeMilliseconds: Int64 {
+        Int64(clamping: attoseconds / 1_000_000_000_000_000)
+    }
+
+    /// Whole seconds, the rest cut off, saturated.
+    package var wholeSeconds: Int64 {
+        Int64(clamping: attoseconds / 1_000_000_000_000_000_000)
+    }
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// What happens to fields on their way into the store, on freshening, and out again (RFC 9111 §3.1, §3.2).
+public enum FieldUpdate {
+    /// A response head as it may be stored (RFC 9111 §3.1).
+    ///
+    /// Gone are the fields of one connection, those that Connection nominates, proxy authentication, and the fields a
+    /// qualified `no-cache` names, which then need no validation; in a shared cache also those a qualified `private`
+    /// names.
+    ///
+    /// - Parameters:
+    ///   - head: the head as it came.
+    ///   - contentDecoded: whether a content coding was undone; then Content-Encoding and Content-Length go too.
+    ///   - mode: for whom the cache stores; `.private` by default.
+    public static func storable(
+        _ head: ResponseHead,
+        contentDecoded: Bool,
+        mode: CacheOptions.Mode = .private
+    ) -> ResponseHead {
+        var dropped = connectionBound
+        for value in head.fields.values(of: .connection) {
+            dropped.formUnion(FieldScanner.members(of: value).compactMap { FieldName($0) })
+        }
+        let cacheControl = CacheControl(head.fields)
+        if case .fields(let names) = cacheControl.noCache { dropped.formUnion(names) }
+        if mode == .shared, case .fields(let names) = cacheControl.private { dropped.formUnion(names) }
+        if contentDecoded { dropped.formUnion([.contentEncoding, .contentLength]) }
+        var stripped = head
+        stripped.fields.removeAll { dropped.contains($0.name) }
+        return stripped
+    }
+
+    private static let connectionBound: Set<FieldName> = [
+        .connection, .keepAlive, .proxyConnection, .te, .trailer, .transferEncoding, .upgrade,
+        .proxyAuthenticate, .proxyAuthenticationInfo, .proxyAuthorization,
+    ]
+
+    /// What describes the stored bytes rather than the resource; a 304 has none of those bytes (RFC 9111 §3.2).
+    fileprivate static let contentBound: Set<FieldName> = [
+        .contentEncoding, .contentLength, .contentRange, .contentType,
+    ]
+}
+
+extension StoredResponse {
+    /// This response with the fields of a 304 that selected it, and its age counted anew (RFC 9111 §3.2, §4.3.4).
+    ///
+    /// Every field of the 304 replaces the stored one of its name, but for those bound to a connection and those that
+    /// describe the stored bytes: Content-Encoding, Content-Length, Content-Range, Content-Type. The old Age goes; a 304
+    /// without Date gets the time of its receipt (RFC 9110 §6.6.1).
+    ///
+    /// - Parameters:
+    ///   - notModified: the 304's head.
+    ///   - requestTime: when the validating request was sent.
+    ///   - responseTime: when the 304 came.
+    ///   - mode: for whom the cache stores; `.private` by default.
+    /// - Returns: the freshened response; body, status and nominated fields stay.
+    public func freshened(
+        by notModified: ResponseHead,
+        requestTime: Timestamp,
+        responseTime: Timestamp,
+        mode: CacheOptions.Mode = .private
+    ) -> StoredResponse {
+        var update = FieldUpdate.storable(notModified, contentDecoded: contentDecoded, mode: mode).fields
+        update.removeAll { FieldUpdate.contentBound.contains($0.name) }
+        if notModified.date(receivedAt: responseTime) == nil {
+            update[.date] = HTTPDate(responseTime).description
+        }
+        var fields = head.fields
+        fields.removeAll(.age)
+        return StoredResponse(
+            target: target,
+            method: method,
+            nominated: nominated,
+            head: ResponseHead(status: head.status, fields: fields.merging(update)),
+            requestTime: requestTime,
+            responseTime: responseTime,
+            contentDecoded: contentDecoded
+        )
+    }
+
+    /// The head to answer with: the stored fields and one Age with the current age (RFC 9111 §4, §5.1).
+    ///
+    /// - Parameter now: the time of the answer.
+    public func responseHead(now: Timestamp) -> ResponseHead {
+        var answer = head
+        answer.fields[.age] = String(min(currentAge(now: now), CacheControl.maximumDeltaSeconds))
+        return answer
+    }
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// How long a response is fresh, and by which rule (RFC 9111 §4.2.1).
+public struct FreshnessLifetime: Sendable, Hashable {
+    /// The rule that gave the lifetime.
+    public enum Source: Sendable, Hashable {
+        /// `s-maxage`, in a shared cache.
+        case sMaxAge
+        /// `max-age`.
+        case maxAge
+        /// Expires less Date.
+        case expires
+        /// A share of the time since the last modification (RFC 9111 §4.2.2).
+        case heuristic
+        /// No rule: the response is stale at once.
+        case none
+    }
+
+    /// The lifetime in seconds, never negative.
+    public let seconds: Int64
+
+    /// The rule that gave it.
+    public let source: Source
+
+    /// Creates a lifetime; negative seconds count as 0.
+    public init(seconds: Int64, source: Source) {
+        self.seconds = max(0, seconds)
+        self.source = source
+    }
+}
+
+extension StoredResponse {
+    /// How long this response is fresh, counted from its making (RFC 9111 §4.2.1).
+    ///
+    /// - Parameter options: the cache's mode and heuristics.
+    public func freshnessLifetime(_ options: CacheOptions) -> FreshnessLifetime {
+        if options.mode == .shared, let seconds = cacheControl.sMaxAge {
+            return FreshnessLifetime(seconds: seconds, source: .sMaxAge)
+        }
+        if let seconds = cacheControl.maxAge {
+            return FreshnessLifetime(seconds: seconds, source: .maxAge)
+        }
+        switch expires {
+        case .invalid:
+            return FreshnessLifetime(seconds: 0, source: .expires)
+        case .at(let expires):
+            let milliseconds = date.millisecondsUntil(expires.timestamp)
+            return FreshnessLifetime(seconds: milliseconds / 1000, source: .expires)
+        case .absent:
+            return heuristicLifetime(options)
+        }
+    }
+
+    /// How much older the response looks than it should, by its Date alone, in seconds (RFC 9111 §4.2.3).
+    public var apparentAge: Int64 { apparentAgeMilliseconds / 1000 }
+
+    /// The age the response had when it came, in seconds: the larger of what Date and what Age and the time of the
+    /// exchange say (RFC 9111 §4.2.3).
+    public var correctedInitialAge: Int64 { initialAgeMilliseconds / 1000 }
+
+    /// The age of the response in whole seconds, rounded down; a clock that went back adds nothing (RFC 9111 §4.2.3).
+    public func currentAge(now: Timestamp) -> Int64 {
+        let resident = max(0, responseTime.millisecondsUntil(now))
+        return saturatedSum(initialAgeMilliseconds, resident) / 1000
+    }
+
+    /// Whether the response is fresh: its lifetime exceeds its age (RFC 9111 §4.2).
+    public func isFresh(now: Timestamp, options: CacheOptions) -> Bool {
+        freshnessLifetime(options).seconds > currentAge(now: now)
+    }
+
+    /// The instant from which the entry can be neither reused nor revalidated and may go first.
+    ///
+    /// An entry with a validator, or one that may be served stale, stays useful for the options' retention past its
+    /// freshness; any other is useless once stale.
+    public func uselessAfter(_ options: CacheOptions) -> Timestamp {
+        let lifetime = freshnessLifetime(options).seconds.multipliedReportingOverflow(by: 1000)
+        let remaining = (lifetime.overflow ? .max : lifetime.partialValue) - initialAgeMilliseconds
+        let staleFrom = responseTime.advanced(byMilliseconds: max(0, remaining))
+        guard hasValidator || !forbidsStale(options) else { return staleFrom }
+        return staleFrom.advanced(by: options.retention)
+    }
+
+    /// Whether the response must not be used once stale, whatever a caller accepts (RFC 9111 §4.2.4).
+    public func forbidsStale(_ options: CacheOptions) -> Bool {
+        if cacheControl.mustRevalidate || cacheControl.noCache == .unqualified { return true }
+        guard options.mode == .shared else { return false }
+        return cacheControl.proxyRevalidate || cacheControl.sMaxAge != nil
+    }
+
+    private func heuristicLifetime(_ options: CacheOptions) -> FreshnessLifetime {
+        guard options.heuristicFreshness, let lastModified,
+            head.status.isHeuristicallyCacheable || cacheControl.public
+        else { return FreshnessLifetime(seconds: 0, source: .none) }
+        let unchanged = max(0, lastModified.timestamp.millisecondsUntil(date))
+        // The product is at most the Int64 it came from, and halving keeps its rounding away from the upper end.
+        let share = min(Double(unchanged) * options.heuristicFraction, Double(Int64.max / 2))
+        let seconds = min(Int64(share) / 1000, options.heuristicCap.wholeSeconds)
+        return FreshnessLifetime(seconds: seconds, source: .heuristic)
+    }
+
+    private var apparentAgeMilliseconds: Int64 {
+        max(0, date.millisecondsUntil(responseTime))
+    }
+
+    private var initialAgeMilliseconds: Int64 {
+        let delay = max(0, requestTime.millisecondsUntil(responseTime))
+        return max(apparentAgeMilliseconds, saturatedSum(ageValue * 1000, delay))
+    }
+
+    private func saturatedSum(_ left: Int64, _ right: Int64) -> Int64 {
+        let (sum, overflow) = left.addingReportingOverflow(right)
+        return overflow ? .max : sum
+    }
+}

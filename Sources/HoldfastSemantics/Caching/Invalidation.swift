@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// What a response to an unsafe request makes invalid (RFC 9111 §4.4).
+public enum Invalidation {
+    /// The URIs whose stored responses must be invalidated.
+    ///
+    /// A method that is not known to be safe counts as unsafe. Errors invalidate nothing, and neither do locations at
+    /// another origin, which could otherwise be used to empty other sites' entries.
+    ///
+    /// - Parameters:
+    ///   - request: the request that was sent.
+    ///   - response: its final response.
+    /// - Returns: the target first, then Location and Content-Location where they name something else; empty when nothing
+    ///   is to be done.
+    public static func targets(request: RequestHead, response: ResponseHead) -> [TargetURI] {
+        guard !request.method.isSafe, response.status.isSuccessful || response.status.isRedirection else { return [] }
+        var targets = [request.target]
+        for line in response.fields where line.name == .location || line.name == .contentLocation {
+            guard !line.value.isEmpty, let target = request.target.resolving(line.value),
+                target.isSameOrigin(as: request.target), !targets.contains(target),
+                targets.count < maximumTargets
+            else { continue }
+            targets.append(target)
+        }
+        return targets
+    }
+
+    /// A response has one Location and one Content-Location; more lines than that are an attack or a mistake.
+    private static let maximumTargets = 8
+}

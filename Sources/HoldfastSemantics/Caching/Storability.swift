@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// Whether a response may be stored, and for whom (RFC 9111 §3).
+public enum Storability: Sendable, Hashable {
+    /// It may be stored.
+    case store(scope: Scope)
+    /// It may not, for this reason.
+    case doNotStore(Reason)
+
+    /// Who may be answered from it.
+    public enum Scope: Sendable, Hashable {
+        /// The principal whose request it answered.
+        case principal
+        /// Everyone.
+        case shared
+    }
+
+    /// Why a response is not stored.
+    public struct Reason: Sendable, Hashable, CustomStringConvertible {
+        /// The stable code, fit for metric labels.
+        public let code: String
+
+        /// The clause the rule comes from.
+        public let section: String
+
+        /// Creates a reason.
+        public init(code: String, section: String) {
+            self.code = code
+            self.section = section
+        }
+
+        /// Code and clause.
+        public var description: String { "\(code) (\(section))" }
+
+        /// The method's responses are not stored here.
+        public static let method = Reason(code: "method", section: "RFC 9111 §3")
+        /// The status is interim or no status at all.
+        public static let status = Reason(code: "status", section: "RFC 9111 §3")
+        /// A part of a representation; these are stored by other rules.
+        public static let partialContent = Reason(code: "partial-content", section: "RFC 9111 §3.3")
+        /// A 304 freshens what is stored and is not stored itself.
+        public static let notModified = Reason(code: "not-modified", section: "RFC 9111 §4.3.4")
+        /// `must-understand` with a status that is not understood.
+        public static let notUnderstood = Reason(code: "must-understand", section: "RFC 9111 §5.2.2.3")
+        /// The call or the request says no-store.
+        public static let requestNoStore = Reason(code: "request-no-store", section: "RFC 9111 §5.2.1.5")
+        /// The response says no-store.
+        public static let responseNoStore = Reason(code: "response-no-store", section: "RFC 9111 §5.2.2.5")
+        /// `private` in a shared cache.
+        public static let privateResponse = Reason(code: "private", section: "RFC 9111 §5.2.2.7")
+        /// An authorized request in a shared cache, and the response does not release it.
+        public static let authorization = Reason(code: "authorization", section: "RFC 9111 §3.5")
+        /// Vary holds `*`, or cannot be read.
+        public static let varyStar = Reason(code: "vary-star", section: "RFC 9111 §4.1")
+        /// Neither freshness nor a validator nor a status that allows a guess.
+        public static let noFreshness = Reason(code: "no-freshness", section: "RFC 9111 §3")
+    }
+
+    /// Judges a response for storing.
+    ///
+    /// Whether the body arrived whole is not judged here; a partial body must never be committed (RFC 9111 §3.3).
+    ///
+    /// - Parameters:
+    ///   - request: the request as it was sent, fields the transport adds included.
+    ///   - response: the response as it came.
+    ///   - directive: what the call asks.
+    ///   - options: the cache's rules.
+    /// - Returns: the verdict; the first reason that applies.
+    public static func judge(
+        request: RequestHead,
+        response: ResponseHead,
+        directive: CacheDirective,
+        options: CacheOptions
+    ) -> Storability {
+        let cacheControl = CacheControl(response.fields)
+        if let reason = statusReason(request, response, cacheControl) { return .doNotStore(reason) }
+        if directive.noStore || CacheControl(request: request.fields).noStore { return .doNotStore(.requestNoStore) }
+        // must-understand and a known status together make no-store a message to older caches only.
+        if cacheControl.noStore, !cacheControl.mustUnderstand { return .doNotStore(.responseNoStore) }
+        if options.mode == .shared {
+            if cacheControl.private == .unqualified { return .doNotStore(.privateResponse) }
+            if request.fields.contains(.authorization), !releasesAuthorized(cacheControl) {
+                return .doNotStore(.authorization)
+            }
+        }
+        guard NominatedFields(vary: response.fields, request: request.fields, secret: []) != nil else {
+            return .doNotStore(.varyStar)
+        }
+        guard isWorthStoring(response, cacheControl, options) else { return .doNotStore(.noFreshness) }
+        return .store(scope: scope(request, cacheControl, options))
+    }
+
+    private static func statusReason(
+        _ request: RequestHead,
+        _ response: ResponseHead,
+        _ cacheControl: CacheControl
+    ) -> Reason? {
+        guard request.method == .get else { return .method }
+        guard response.status.isFinal else { return .status }
+        if response.status == .partialContent { return .partialContent }
+        if response.status == .notModified { return .notModified }
+        if cacheControl.mustUnderstand, !response.status.isRegistered { return .notUnderstood }
+        return nil
+    }
+
+    private static func releasesAuthorized(_ cacheControl: CacheControl) -> Bool {
+        cacheControl.public || cacheControl.mustRevalidate || cacheControl.sMaxAge != nil
+    }
+
+    private static func isWorthStoring(
+        _ response: ResponseHead,
+        _ cacheControl: CacheControl,
+        _ options: CacheOptions
+    ) -> Bool {
+        if cacheControl.maxAge != nil || cacheControl.public || response.fields.contains(.expires) { return true }
+        if options.mode == .shared ? cacheControl.sMaxAge != nil : cacheControl.private != .absent { return true }
+        if response.status.isHeuristicallyCacheable { return true }
+        return response.fields.contains(.eTag) || response.fields.contains(.lastModified)
+    }
+
+    private static func scope(
+        _ request: RequestHead,
+        _ cacheControl: CacheControl,
+        _ options: CacheOptions
+    ) -> Scope {
+        guard options.mode == .shared else { return .principal }
+        if cacheControl.public || cacheControl.sMaxAge != nil { return .shared }
+        if request.fields.contains(.cookie) { return .principal }
+        // An authorized request got this far by must-revalidate, which releases its response for all.
+        return .shared
+    }
+}

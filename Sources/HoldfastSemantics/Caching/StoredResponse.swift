@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// A response as a cache holds it, all but its content.
+///
+/// What judgement asks again and again (directives, dates, validators) is read once, when the value is made.
+public struct StoredResponse: Sendable, Hashable {
+    /// The target URI of the request it answered.
+    public let target: TargetURI
+
+    /// The method of the request it answered.
+    public let method: RequestMethod
+
+    /// The request values its Vary nominates.
+    public let nominated: NominatedFields
+
+    /// Status and fields, stripped for storage by ``FieldUpdate/storable(_:contentDecoded:mode:)``.
+    public let head: ResponseHead
+
+    /// When its request was sent.
+    public let requestTime: Timestamp
+
+    /// When its head came.
+    public let responseTime: Timestamp
+
+    /// Whether the transport had undone a content coding, so that the bytes are not those the origin tagged.
+    public let contentDecoded: Bool
+
+    /// Its Cache-Control.
+    public let cacheControl: CacheControl
+
+    /// Its entity tag; weak when the content was decoded, nil when missing, malformed or repeated.
+    public let entityTag: EntityTag?
+
+    /// Its Last-Modified; nil when missing, malformed or repeated.
+    public let lastModified: HTTPDate?
+
+    /// When the origin made it: its Date, or the time of receipt where that is missing (RFC 9110 §6.6.1).
+    public let date: Timestamp
+
+    let expires: Expiry
+    let ageValue: Int64
+
+    enum Expiry: Sendable, Hashable {
+        case absent
+        case invalid
+        case at(HTTPDate)
+    }
+
+    /// Creates a stored response; costs one reading of the fields.
+    ///
+    /// - Parameters:
+    ///   - target: the target URI of its request.
+    ///   - method: the method of its request; `GET` by default.
+    ///   - nominated: what its Vary nominates; nothing by default.
+    ///   - head: status and fields, already stripped for storage.
+    ///   - requestTime: when the request was sent.
+    ///   - responseTime: when the head came.
+    ///   - contentDecoded: whether a content coding was undone; false by default.
+    public init(
+        target: TargetURI,
+        method: RequestMethod = .get,
+        nominated: NominatedFields = NominatedFields(),
+        head: ResponseHead,
+        requestTime: Timestamp,
+        responseTime: Timestamp,
+        contentDecoded: Bool = false
+    ) {
+        self.target = target
+        self.method = method
+        self.nominated = nominated
+        self.head = head
+        self.requestTime = requestTime
+        self.responseTime = responseTime
+        self.contentDecoded = contentDecoded
+        cacheControl = CacheControl(head.fields)
+        let tag = head.entityTag
+        entityTag = contentDecoded ? tag?.weakened : tag
+        lastModified = head.lastModified(receivedAt: responseTime)
+        date = head.date(receivedAt: responseTime)?.timestamp ?? responseTime
+        ageValue = head.age ?? 0
+        if !head.fields.contains(.expires) {
+            expires = .absent
+        } else {
+            // A repeated Expires counts as invalid, an invalid one as past (RFC 9111 §4.2.1, §5.3).
+            let parsed = ResponseHead.date(of: .expires, in: head.fields, receivedAt: responseTime)
+            expires = parsed.map { .at($0) } ?? .invalid
+        }
+    }
+
+    /// Whether the origin can be asked if it still holds (RFC 9111 §4.3.1).
+    public var hasValidator: Bool { entityTag != nil || lastModified != nil }
+}
+
+extension ResponseHead {
+    /// The entity tag; nil when missing, malformed or repeated.
+    public var entityTag: EntityTag? {
+        let values = fields.values(of: .eTag)
+        return values.count == 1 ? values.first.flatMap { EntityTag($0) } : nil
+    }
+
+    /// The Last-Modified date; nil when missing, malformed or repeated.
+    ///
+    /// - Parameter receivedAt: when the response came, for two-digit years.
+    public func lastModified(receivedAt: Timestamp) -> HTTPDate? {
+        ResponseHead.date(of: .lastModified, in: fields, receivedAt: receivedAt)
+    }
+}

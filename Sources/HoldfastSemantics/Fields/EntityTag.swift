@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// An entity tag: the name a server gives to one representation (RFC 9110 §8.8.3).
+///
+/// Compared by ``strongMatches(_:)`` or ``weakMatches(_:)``; `==` means the same spelling.
+public struct EntityTag: Sendable, Hashable, CustomStringConvertible {
+    /// The opaque text between the quotes.
+    public let opaqueTag: String
+
+    /// Whether the tag stands for an equivalent rather than an identical representation.
+    public let isWeak: Bool
+
+    /// Reads one entity tag, white space around it allowed.
+    ///
+    /// - Parameter text: a field value; nil for anything but `"…"` or `W/"…"` (`W` is case-sensitive).
+    public init?(_ text: String) {
+        var reader = EntityTagReader(text)
+        guard let tag = reader.tag(), reader.isAtEnd else { return nil }
+        self = tag
+    }
+
+    /// Creates a tag from its parts.
+    ///
+    /// - Parameters:
+    ///   - opaqueTag: the text without quotes; nil when it holds quotes, spaces or control characters.
+    ///   - isWeak: whether it is weak.
+    public init?(opaqueTag: String, isWeak: Bool) {
+        guard opaqueTag.utf8.allSatisfy(EntityTagReader.isTagCharacter) else { return nil }
+        self.init(checked: opaqueTag, isWeak: isWeak)
+    }
+
+    fileprivate init(checked: String, isWeak: Bool) {
+        opaqueTag = checked
+        self.isWeak = isWeak
+    }
+
+    /// The tag as a field value, quotes included.
+    public var description: String { isWeak ? "W/\"\(opaqueTag)\"" : "\"\(opaqueTag)\"" }
+
+    /// The weak tag with the same text.
+    public var weakened: EntityTag { EntityTag(checked: opaqueTag, isWeak: true) }
+
+    /// Whether both tags are strong and the same (RFC 9110 §8.8.3.2).
+    public func strongMatches(_ other: EntityTag) -> Bool {
+        !isWeak && !other.isWeak && opaqueTag == other.opaqueTag
+    }
+
+    /// Whether both tags have the same text, weak or not (RFC 9110 §8.8.3.2).
+    public func weakMatches(_ other: EntityTag) -> Bool {
+        opaqueTag == other.opaqueTag
+    }
+
+    /// Reads the value of If-Match or If-None-Match (RFC 9110 §13.1.2).
+    ///
+    /// - Parameter value: the combined field value; linear time.
+    /// - Returns: `any` for `*`, else the tags in order; nil when it holds no tag or anything malformed.
+    public static func list(_ value: String) -> EntityTagList? {
+        var reader = EntityTagReader(value)
+        if reader.star() { return reader.isAtEnd ? .any : nil }
+        var tags: [EntityTag] = []
+        while true {
+            reader.skipSeparators()
+            if reader.isAtEnd { break }
+            guard let tag = reader.tag(), reader.isAtSeparator else { return nil }
+            tags.append(tag)
+        }
+        return tags.isEmpty ? nil : .tags(tags)
+    }
+}
+
+/// What If-Match and If-None-Match carry (RFC 9110 §13.1.1, §13.1.2).
+public enum EntityTagList: Sendable, Hashable {
+    /// `*`: any current representation.
+    case any
+    /// The tags in the order they came, at least one.
+    case tags([EntityTag])
+}
+
+/// Reads tags byte by byte: a backslash inside a tag escapes nothing, so the scanner for quoted strings cannot serve.
+private struct EntityTagReader {
+    private let bytes: [UInt8]
+    private var position = 0
+
+    init(_ text: String) {
+        bytes = Array(text.utf8)
+        skipWhitespace()
+    }
+
+    static func isTagCharacter(_ byte: UInt8) -> Bool {
+        byte == 0x21 || (byte >= 0x23 && byte != 0x7F)
+    }
+
+    var isAtEnd: Bool { position >= bytes.count }
+
+    var isAtSeparator: Bool { isAtEnd || bytes[position] == UInt8(ascii: ",") }
+
+    mutating func star() -> Bool {
+        guard !isAtEnd, bytes[position] == UInt8(ascii: "*") else { return false }
+        position += 1
+        skipWhitespace()
+        return true
+    }
+
+    mutating func skipSeparators() {
+        while !isAtEnd, bytes[position] == UInt8(ascii: ",") || bytes[position].isOptionalWhitespace { position += 1 }
+    }
+
+    mutating func tag() -> EntityTag? {
+        var isWeak = false
+        if bytes[position...].starts(with: "W/".utf8) {
+            isWeak = true
+            position += 2
+        }
+        guard !isAtEnd, bytes[position] == UInt8(ascii: "\"") else { return nil }
+        let start = position + 1
+        guard let end = bytes[start...].firstIndex(where: { !EntityTagReader.isTagCharacter($0) }),
+            bytes[end] == UInt8(ascii: "\"")
+        else { return nil }
+        position = end + 1
+        skipWhitespace()
+        return EntityTag(checked: String(decoding: bytes[start..<end], as: UTF8.self), isWeak: isWeak)
+    }
+
+    private mutating func skipWhitespace() {
+        while !isAtEnd, bytes[position].isOptionalWhitespace { position += 1 }
+    }
+}

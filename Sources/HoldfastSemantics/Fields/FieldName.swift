@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// The name of a header field: a token, compared without regard to letter case (RFC 9110 §5.1).
+///
+/// The spelling that came in is kept for sending; equality and hashing use the lower-case form only.
+public struct FieldName: Sendable, Hashable, ExpressibleByStringLiteral, CustomStringConvertible {
+    /// The name as it was spelled.
+    public let rawName: String
+
+    /// The name in lower case; what equality, hashing and keys use.
+    public let canonicalName: String
+
+    /// Creates a name, or nothing when the text is no token (RFC 9110 §5.6.2).
+    ///
+    /// - Parameter name: text from anywhere; cost is linear in its length.
+    public init?(_ name: String) {
+        var hasUpperCase = false
+        var isEmpty = true
+        for byte in name.utf8 {
+            guard byte.isTokenCharacter else { return nil }
+            if byte.isUpperCaseLetter { hasUpperCase = true }
+            isEmpty = false
+        }
+        guard !isEmpty else { return nil }
+        rawName = name
+        canonicalName = hasUpperCase ? name.loweringASCII() : name
+    }
+
+    /// Creates a name from a literal in source code.
+    ///
+    /// - Precondition: the literal is a token; use `init?(_:)` for anything that is not a literal.
+    public init(stringLiteral name: StaticString) {
+        let text = name.description
+        guard let valid = FieldName(text) else {
+            preconditionFailure("\"\(text)\" is no field name; write a token such as \"X-Request-ID\"")
+        }
+        self = valid
+    }
+
+    /// The name as it was spelled.
+    public var description: String { rawName }
+
+    /// Whether two names are the same field, letter case aside.
+    public static func == (left: FieldName, right: FieldName) -> Bool {
+        left.canonicalName == right.canonicalName
+    }
+
+    /// Feeds the lower-case form to the hasher.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(canonicalName)
+    }
+}
+
+extension UInt8 {
+    /// tchar of RFC 9110 §5.6.2.
+    package var isTokenCharacter: Bool {
+        switch self {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        case UInt8(ascii: "!"), UInt8(ascii: "#"), UInt8(ascii: "$"), UInt8(ascii: "%"), UInt8(ascii: "&"),
+            UInt8(ascii: "'"), UInt8(ascii: "*"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."),
+            UInt8(ascii: "^"), UInt8(ascii: "_"), UInt8(ascii: "`"), UInt8(ascii: "|"), UInt8(ascii: "~"):
+            true
+        default:
+            false
+        }
+    }
+
+    package var isUpperCaseLetter: Bool {
+        self >= UInt8(ascii: "A") && self <= UInt8(ascii: "Z")
+    }
+
+    package var isDigit: Bool {
+        self >= UInt8(ascii: "0") && self <= UInt8(ascii: "9")
+    }
+
+    package var isLetter: Bool {
+        let folded = self | 0x20
+        return folded >= UInt8(ascii: "a") && folded <= UInt8(ascii: "z")
+    }
+
+    /// OWS of RFC 9110 §5.6.3.
+    package var isOptionalWhitespace: Bool {
+        self == UInt8(ascii: " ") || self == UInt8(ascii: "\t")
+    }
+
+    package var lowerCased: UInt8 {
+        isUpperCaseLetter ? self | 0x20 : self
+    }
+}
+
+extension String {
+    /// Folds A–Z only: Unicode case mapping could turn a foreign letter into an ASCII one.
+    package func loweringASCII() -> String {
+        guard utf8.contains(where: \.isUpperCaseLetter) else { return self }
+        return String(decoding: utf8.lazy.map(\.lowerCased), as: UTF8.self)
+    }
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// The primary key of stored responses: whose, which method group, which URI, which request content.
+///
+/// Length-framed, never joined by a delimiter. HEAD looks up in the group of GET (RFC 9111 §4); nothing else shares.
+public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
+    /// Whose responses these are; "" for everyone's.
+    public let partition: String
+
+    /// The method under which the response is stored.
+    public let methodGroup: RequestMethod
+
+    /// The canonical target URI.
+    public let target: TargetURI
+
+    /// The canonical content type of the request; "" where the content is no part of the key.
+    public let contentType: String
+
+    /// The SHA-256 of the request content in hexadecimal; "" where the content is no part of the key.
+    public let contentDigest: String
+
+    /// The key as bytes: six frames, the first of them the format's name.
+    public let framed: [UInt8]
+
+    /// Creates a key from its parts.
+    ///
+    /// - Parameters:
+    ///   - partition: "" by default.
+    ///   - method: the request's method; HEAD counts as GET.
+    ///   - target: the target URI.
+    ///   - contentType: "" by default.
+    ///   - contentDigest: "" by default.
+    public init(
+        partition: String = "",
+        method: RequestMethod,
+        target: TargetURI,
+        contentType: String = "",
+        contentDigest: String = ""
+    ) {
+        self.partition = partition
+        methodGroup = method == .head ? .get : method
+        self.target = target
+        self.contentType = contentType
+        self.contentDigest = contentDigest
+        var frames = FramedBytes()
+        frames.append(CacheKey.formatName)
+        frames.append(partition)
+        frames.append(methodGroup.rawValue)
+        frames.append(target.canonical)
+        frames.append(contentType)
+        frames.append(contentDigest)
+        framed = frames.bytes
+    }
+
+    /// The SHA-256 of ``framed`` in hexadecimal: the same on every system, for stores that are shared.
+    ///
+    /// Computed at each reading, about a microsecond for a key of usual length.
+    public var digestHex: String { SHA256Digest(hashing: framed).hex }
+
+    /// Method group and URI, for logs; the partition is left out.
+    public var description: String { "\(methodGroup) \(target)" }
+
+    /// Whether both keys have the same frames.
+    public static func == (left: CacheKey, right: CacheKey) -> Bool {
+        left.framed == right.framed
+    }
+
+    /// Feeds the frames to the hasher.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(framed)
+    }
+
+    private static let formatName = "hck1"
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// Byte strings laid one after another, each behind its length, so that no two lists share one spelling.
+///
+/// A frame is the byte count as UInt32, big-endian, then the bytes. Keys are framed rather than joined by a delimiter
+/// because a delimiter can stand inside a part.
+public struct FramedBytes: Sendable, Hashable {
+    /// All frames so far.
+    public private(set) var bytes: [UInt8]
+
+    /// Creates an empty list.
+    public init() {
+        bytes = []
+    }
+
+    /// Adds one frame.
+    ///
+    /// - Parameter part: its content; what lies beyond 2^32 − 1 bytes is cut off.
+    public mutating func append(_ part: [UInt8]) {
+        let count = UInt32(clamping: part.count)
+        appendCount(count)
+        bytes += part.prefix(Int(count))
+    }
+
+    /// Adds one frame with the UTF-8 bytes of a text.
+    public mutating func append(_ part: String) {
+        let utf8 = part.utf8
+        let count = UInt32(clamping: utf8.count)
+        appendCount(count)
+        bytes += utf8.prefix(Int(count))
+    }
+
+    private mutating func appendCount(_ count: UInt32) {
+        bytes.append(UInt8(truncatingIfNeeded: count >> 24))
+        bytes.append(UInt8(truncatingIfNeeded: count >> 16))
+        bytes.append(UInt8(truncatingIfNeeded: count >> 8))
+        bytes.append(UInt8(truncatingIfNeeded: count))
+    }
+
+    /// Reads frames back; bytes from a disk or a network never trap it.
+    public struct Reader: Sendable {
+        private let bytes: [UInt8]
+        private var position = 0
+
+        /// Starts at the first frame.
+        public init(_ bytes: [UInt8]) {
+            self.bytes = bytes
+        }
+
+        /// Whether nothing is left.
+        public var isAtEnd: Bool { position >= bytes.count }
+
+        /// The next frame's content.
+        ///
+        /// - Returns: nil at the end, and where the rest is no whole frame; then the position stays.
+        public mutating func next() -> [UInt8]? {
+            guard bytes.count - position >= 4 else { return nil }
+            var count = 0
+            for offset in 0..<4 {
+                count = count << 8 | Int(bytes[position + offset])
+            }
+            guard bytes.count - position - 4 >= count else { return nil }
+            let start = position + 4
+            position = start + count
+            return Array(bytes[start..<position])
+        }
+
+        /// The next frame's content as text.
+        ///
+        /// - Returns: nil as ``next()`` does, and where the content is no UTF-8.
+        public mutating func nextString() -> String? {
+            let start = position
+            guard let part = next() else { return nil }
+            guard let text = String(validating: part, as: UTF8.self) else {
+                position = start
+                return nil
+            }
+            return text
+        }
+    }
+}

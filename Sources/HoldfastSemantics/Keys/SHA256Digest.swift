@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// A SHA-256 digest (RFC 6234), for keys that must be the same on every system and for keyed digests of credentials.
+///
+/// Written here because this module imports nothing. It is for short inputs, keys and field values; it makes no promise
+/// of constant time.
+public struct SHA256Digest: Sendable, Hashable, CustomStringConvertible {
+    /// The 32 bytes.
+    public let bytes: [UInt8]
+
+    /// Hashes a message; linear time.
+    public init(hashing message: [UInt8]) {
+        bytes = SHA256Digest.hash(message[...], after: [])
+    }
+
+    /// Computes HMAC-SHA256 (RFC 2104).
+    ///
+    /// - Parameters:
+    ///   - message: what is authenticated.
+    ///   - key: the secret, of any length.
+    public init(authenticating message: [UInt8], key: [UInt8]) {
+        var block = key.count > SHA256Digest.blockSize ? SHA256Digest(hashing: key).bytes : key
+        block += [UInt8](repeating: 0, count: SHA256Digest.blockSize - block.count)
+        let inner = SHA256Digest.hash(message[...], after: block.map { $0 ^ 0x36 })
+        bytes = SHA256Digest.hash(inner[...], after: block.map { $0 ^ 0x5C })
+    }
+
+    /// The digest as 64 lower-case hexadecimal digits.
+    public var hex: String { SHA256Digest.hex(bytes) }
+
+    /// The digest as hexadecimal digits.
+    public var description: String { hex }
+
+    static func hex(_ bytes: some Sequence<UInt8>) -> String {
+        let digits = Array("0123456789abcdef".utf8)
+        var text: [UInt8] = []
+        for byte in bytes {
+            text.append(digits[Int(byte >> 4)])
+            text.append(digits[Int(byte & 15)])
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+}
+
+extension SHA256Digest {
+    private static let blockSize = 64
+
+    private static let initialState: [UInt32] = [
+        0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19,
+    ]
+
+    private static let constants: [UInt32] = [
+        0x428a_2f98, 0x7137_4491, 0xb5c0_fbcf, 0xe9b5_dba5, 0x3956_c25b, 0x59f1_11f1, 0x923f_82a4, 0xab1c_5ed5,
+        0xd807_aa98, 0x1283_5b01, 0x2431_85be, 0x550c_7dc3, 0x72be_5d74, 0x80de_b1fe, 0x9bdc_06a7, 0xc19b_f174,
+        0xe49b_69c1, 0xefbe_4786, 0x0fc1_9dc6, 0x240c_a1cc, 0x2de9_2c6f, 0x4a74_84aa, 0x5cb0_a9dc, 0x76f9_88da,
+        0x983e_5152, 0xa831_c66d, 0xb003_27c8, 0xbf59_7fc7, 0xc6e0_0bf3, 0xd5a7_9147, 0x06ca_6351, 0x1429_2967,
+        0x27b7_0a85, 0x2e1b_2138, 0x4d2c_6dfc, 0x5338_0d13, 0x650a_7354, 0x766a_0abb, 0x81c2_c92e, 0x9272_2c85,
+        0xa2bf_e8a1, 0xa81a_664b, 0xc24b_8b70, 0xc76c_51a3, 0xd192_e819, 0xd699_0624, 0xf40e_3585, 0x106a_a070,
+        0x19a4_c116, 0x1e37_6c08, 0x2748_774c, 0x34b0_bcb5, 0x391c_0cb3, 0x4ed8_aa4a, 0x5b9c_ca4f, 0x682e_6ff3,
+        0x748f_82ee, 0x78a5_636f, 0x84c8_7814, 0x8cc7_0208, 0x90be_fffa, 0xa450_6ceb, 0xbef9_a3f7, 0xc671_78f2,
+    ]
+
+    /// Hashes `prefix` (whole blocks or nothing) followed by the message.
+    private static func hash(_ message: ArraySlice<UInt8>, after prefix: [UInt8]) -> [UInt8] {
+        var state = initialState
+        var schedule = [UInt32](repeating: 0, count: 64)
+        if !prefix.isEmpty { compress(prefix[...], into: &state, schedule: &schedule) }
+        var rest = message
+        while rest.count >= blockSize {
+            compress(rest.prefix(blockSize), into: &state, schedule: &schedule)
+            rest = rest.dropFirst(blockSize)
+        }
+        var tail = Array(rest) + [0x80]
+        let padded = tail.count <= blockSize - 8 ? blockSize : 2 * blockSize
+        tail += [UInt8](repeating: 0, count: padded - 8 - tail.count)
+        let bitCount = UInt64(prefix.count + message.count) &* 8
+        for shift in stride(from: UInt64(56), through: 0, by: -8) {
+            tail.append(UInt8(truncatingIfNeeded: bitCount >> shift))
+        }
+        compress(tail.prefix(blockSize), into: &state, schedule: &schedule)
+        if padded > blockSize { compress(tail.dropFirst(blockSize), into: &state, schedule: &schedule) }
+        return state.flatMap { word in
+            [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: word >> UInt32($0)) }
+        }
+    }
+
+    private static func rotate(_ word: UInt32, _ count: UInt32) -> UInt32 {
+        word >> count | word << (32 - count)
+    }
+
+    private static func compress(_ block: ArraySlice<UInt8>, into state: inout [UInt32], schedule: inout [UInt32]) {
+        var index = block.startIndex
+        for word in 0..<16 {
+            schedule[word] =
+                UInt32(block[index]) << 24 | UInt32(block[index + 1]) << 16
+                | UInt32(block[index + 2]) << 8 | UInt32(block[index + 3])
+            index += 4
+        }
+        for word in 16..<64 {
+            let early = schedule[word - 15]
+            let late = schedule[word - 2]
+            let small = rotate(early, 7) ^ rotate(early, 18) ^ early >> 3
+            let large = rotate(late, 17) ^ rotate(late, 19) ^ late >> 10
+            schedule[word] = schedule[word - 16] &+ small &+ schedule[word - 7] &+ large
+        }
+        var (a, b, c, d) = (state[0], state[1], state[2], state[3])
+        var (e, f, g, h) = (state[4], state[5], state[6], state[7])
+        for round in 0..<64 {
+            let choice = (e & f) ^ (~e & g)
+            let majority = (a & b) ^ (a & c) ^ (b & c)
+            let sumE = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)
+            let sumA = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)
+            let first = h &+ sumE &+ choice &+ constants[round] &+ schedule[round]
+            (h, g, f, e) = (g, f, e, d &+ first)
+            (d, c, b, a) = (c, b, a, first &+ sumA &+ majority)
+        }
+        for (index, word) in [a, b, c, d, e, f, g, h].enumerated() {
+            state[index] &+= word
+        }
+    }
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// The request values that a response's Vary nominates: what tells the variants of one URI apart (RFC 9111 §4.1).
+///
+/// Names are in lower case, each once, sorted. Absent and empty differ. Values of credentials are kept as keyed digests
+/// only, so a stored variant gives none away.
+public struct NominatedFields: Sendable, Hashable {
+    private struct Entry: Sendable, Hashable {
+        var name: String
+        var value: String?
+    }
+
+    private let entries: [Entry]
+    private let normalizes: Bool
+
+    /// The nominated names in lower case, sorted; empty when the response does not vary.
+    public var names: [String] { entries.map(\.name) }
+
+    /// Creates the value for a response without Vary.
+    public init() {
+        entries = []
+        normalizes = true
+    }
+
+    /// Takes the values that the response nominates from its request.
+    ///
+    /// - Parameters:
+    ///   - vary: the response's fields.
+    ///   - request: the fields of the request it answers.
+    ///   - secret: the key for the digests of credentials.
+    ///   - normalizes: whether values with the same meaning are one, for the fields whose syntax is known; true by
+    ///     default. False compares the texts, their ends trimmed and lines joined.
+    /// - Returns: nil when Vary holds `*`, which matches nothing, or anything that is no field name.
+    public init?(vary: HeaderFields, request: HeaderFields, secret: [UInt8], normalizes: Bool = true) {
+        self.normalizes = normalizes
+        guard vary.contains(.vary) else {
+            entries = []
+            return
+        }
+        var names: Set<String> = []
+        for value in vary.values(of: .vary) {
+            for member in FieldScanner.members(of: value) {
+                guard member != "*", let name = FieldName(member) else { return nil }
+                names.insert(name.canonicalName)
+            }
+        }
+        entries = NominatedFields.entries(for: names.sorted(), in: request, secret: secret, normalizes: normalizes)
+    }
+
+    /// Reads back what ``framed`` wrote.
+    ///
+    /// - Parameter framed: bytes from a store; an empty array means no Vary.
+    /// - Returns: nil for anything malformed.
+    public init?(framed: [UInt8]) {
+        guard !framed.isEmpty else {
+            entries = []
+            normalizes = true
+            return
+        }
+        var reader = FramedBytes.Reader(framed)
+        guard let format = reader.nextString(), format == Format.semantic || format == Format.literal else {
+            return nil
+        }
+        normalizes = format == Format.semantic
+        var entries: [Entry] = []
+        while !reader.isAtEnd {
+            guard let name = reader.nextString(), let value = reader.nextString(),
+                FieldName(name)?.canonicalName == name, entries.last.map({ $0.name < name }) ?? true,
+                value.isEmpty || value.utf8.first == UInt8(ascii: "=")
+            else { return nil }
+            entries.append(Entry(name: name, value: value.isEmpty ? nil : String(value.dropFirst())))
+        }
+        guard !entries.isEmpty else { return nil }
+        self.entries = entries
+    }
+
+    /// The variant key: an empty array when the response does not vary.
+    public var framed: [UInt8] {
+        guard !entries.isEmpty else { return [] }
+        var frames = FramedBytes()
+        frames.append(normalizes ? Format.semantic : Format.literal)
+        for entry in entries {
+            frames.append(entry.name)
+            frames.append(entry.value.map { "=" + $0 } ?? "")
+        }
+        return frames.bytes
+    }
+
+    /// Whether a request has the same values in all nominated fields (RFC 9111 §4.1).
+    ///
+    /// - Parameters:
+    ///   - request: the fields of the presented request.
+    ///   - secret: the key the digests were made with.
+    public func matches(_ request: HeaderFields, secret: [UInt8]) -> Bool {
+        guard !entries.isEmpty else { return true }
+        let presented = NominatedFields.entries(for: names, in: request, secret: secret, normalizes: normalizes)
+        return presented == entries
+    }
+
+    private enum Format {
+        static let semantic = "hnf1"
+        static let literal = "hnf1-literal"
+    }
+
+    private static func entries(
+        for names: [String],
+        in request: HeaderFields,
+        secret: [UInt8],
+        normalizes: Bool
+    ) -> [Entry] {
+        names.map { name in
+            var lines: [String] = []
+            for line in request where line.name.canonicalName == name {
+                lines.append(line.value)
+            }
+            guard !lines.isEmpty else { return Entry(name: name, value: nil) }
+            var value = lines.joined(separator: ", ")
+            if normalizes { value = VariantNormalizer.normalized(value, of: name) }
+            if isCredential(name) {
+                value = SHA256Digest(authenticating: Array(value.utf8), key: secret).hex
+            }
+            return Entry(name: name, value: value)
+        }
+    }
+
+    private static func isCredential(_ name: String) -> Bool {
+        name == "authorization" || name == "cookie" || name == "proxy-authorization"
+    }
+}

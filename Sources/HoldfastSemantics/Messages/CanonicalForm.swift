@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// The canonical spelling of a target URI, built in one pass over its bytes (RFC 3986 §6.2.2, §6.2.3).
+struct CanonicalForm {
+    private(set) var bytes: [UInt8] = []
+    private(set) var userinfo: String?
+    private(set) var layout = TargetURI.Layout(schemeEnd: 0, hostEnd: 0, authorityEnd: 0, pathEnd: 0, port: nil)
+
+    static func make(_ text: [UInt8]) throws(TargetURI.Rejection) -> CanonicalForm {
+        let parts = URIReference(bytes: text)
+        guard let scheme = parts.scheme else {
+            throw TargetURI.Rejection(.notAbsolute, "The URI has no scheme; write it out, as in https://host/path")
+        }
+        let isSecure = scheme.elementsEqual("https".utf8) { $0.lowerCased == $1 }
+        guard isSecure || scheme.elementsEqual("http".utf8, by: { $0.lowerCased == $1 }) else {
+            throw TargetURI.Rejection(.scheme, "Only http and https URIs can be sent and cached")
+        }
+        guard let authority = parts.authority else {
+            throw TargetURI.Rejection(.noAuthority, "The URI names no host; write // and a host after the scheme")
+        }
+        var form = CanonicalForm()
+        form.bytes.reserveCapacity(text.count + 1)
+        form.bytes += isSecure ? "https".utf8 : "http".utf8
+        form.layout.schemeEnd = form.bytes.count
+        form.bytes += "://".utf8
+        try form.append(authority: authority, defaultPort: isSecure ? 443 : 80)
+        form.layout.authorityEnd = form.bytes.count
+        try form.append(path: parts.path)
+        form.layout.pathEnd = form.bytes.count
+        if let query = parts.query {
+            form.bytes.append(UInt8(ascii: "?"))
+            try form.append(query, allowing: .queryCharacters)
+        }
+        if let fragment = parts.fragment {
+            let kept = form.bytes.count
+            try form.append(fragment, allowing: .queryCharacters)
+            form.bytes.removeLast(form.bytes.count - kept)
+        }
+        return form
+    }
+
+    private mutating func append(
+        authority: ArraySlice<UInt8>,
+        defaultPort: Int
+    ) throws(TargetURI.Rejection) {
+        var hostAndPort = authority
+        if let at = authority.lastIndex(of: UInt8(ascii: "@")) {
+            let credentials = authority[..<at]
+            let kept = bytes.count
+            try append(credentials, allowing: .userinfoCharacters)
+            bytes.removeLast(bytes.count - kept)
+            userinfo = credentials.isEmpty ? nil : String(decoding: credentials, as: UTF8.self)
+            hostAndPort = authority[(at + 1)...]
+        }
+        var host = hostAndPort
+        var port: ArraySlice<UInt8> = []
+        if hostAndPort.first == UInt8(ascii: "[") {
+            guard let close = hostAndPort.firstIndex(of: UInt8(ascii: "]")) else {
+                throw TargetURI.Rejection(.character, "The IP literal is not closed; write ] after it")
+            }
+            host = hostAndPort[...close]
+            port = hostAndPort[(close + 1)...]
+            guard port.isEmpty || port.first == UInt8(ascii: ":") else { throw .character(port.first) }
+            port = port.dropFirst()
+        } else if let colon = hostAndPort.firstIndex(of: UInt8(ascii: ":")) {
+            host = hostAndPort[..<colon]
+            port = hostAndPort[(colon + 1)...]
+        }
+        guard !host.isEmpty else {
+            throw TargetURI.Rejection(.emptyHost, "The host is empty; write one after //")
+        }
+        try append(host: host)
+        layout.hostEnd = bytes.count
+        try append(port: port, defaultPort: defaultPort)
+    }
+
+    private mutating func append(host: ArraySlice<UInt8>) throws(TargetURI.Rejection) {
+        guard host.first == UInt8(ascii: "[") else {
+            return try append(host, allowing: .hostCharacters, foldingCase: true)
+        }
+        guard IPLiteral.isValid(host.dropFirst().dropLast()) else {
+            throw TargetURI.Rejection(.character, "What stands in brackets is no IPv6 address; check the host")
+        }
+        bytes += host.lazy.map(\.lowerCased)
+    }
+
+    private mutating func append(port: ArraySlice<UInt8>, defaultPort: Int) throws(TargetURI.Rejection) {
+        guard !port.isEmpty else { return }
+        guard let number = FieldScanner.number(port, limit: 65_536), number <= 65_535 else {
+            throw TargetURI.Rejection(.port, "The port is no number from 0 to 65535; correct it or leave it out")
+        }
+        guard Int(number) != defaultPort else { return }
+        layout.port = Int(number)
+        bytes.append(UInt8(ascii: ":"))
+        bytes += String(number).utf8
+    }
+
+    /// Decodes first and removes dot segments after, so that `%2e%2e` counts as `..` (RFC 3986 §6.2.2.3).
+    private mutating func append(path: ArraySlice<UInt8>) throws(TargetURI.Rejection) {
+        let start = bytes.count
+        guard !path.isEmpty else { return bytes.append(UInt8(ascii: "/")) }
+        try append(path, allowing: .pathCharacters)
+        bytes.removeDotSegments(from: start)
+    }
+
+    private mutating func append(
+        _ part: ArraySlice<UInt8>,
+        allowing allowed: URICharacters,
+        foldingCase: Bool = false
+    ) throws(TargetURI.Rejection) {
+        var index = part.startIndex
+        while index < part.endIndex {
+            let byte = part[index]
+            if byte == UInt8(ascii: "%") {
+                guard index + 2 < part.endIndex, let high = part[index + 1].hexValue,
+                    let low = part[index + 2].hexValue
+                else {
+                    throw TargetURI.Rejection(.percent, "A % must be followed by two hexadecimal digits; write %25")
+                }
+                let decoded = high << 4 | low
+                if URICharacters.unreserved.contains(decoded) {
+                    bytes.append(foldingCase ? decoded.lowerCased : decoded)
+                } else {
+                    bytes += [byte, part[index + 1].upperCased, part[index + 2].upperCased]
+                }
+                index += 3
+            } else {
+                guard allowed.contains(byte) else { throw .character(byte) }
+                bytes.append(foldingCase ? byte.lowerCased : byte)
+                index += 1
+            }
+        }
+    }
+}
+
+extension TargetURI.Rejection {
+    static func character(_ byte: UInt8?) -> TargetURI.Rejection {
+        let hex = String(byte ?? 0, radix: 16, uppercase: true)
+        return TargetURI.Rejection(.character, "A URI may not hold the byte 0x\(hex) there; percent-encode it")
+    }
+}
+
+extension [UInt8] {
+    /// RFC 3986 §5.2.4 for the path that starts at `start` and runs to the end; it begins with a slash.
+    mutating func removeDotSegments(from start: Int) {
+        let slash = UInt8(ascii: "/")
+        let dot = UInt8(ascii: ".")
+        var write = start
+        var read = start
+        while read < count {
+            var end = read + 1
+            while end < count, self[end] != slash { end += 1 }
+            let length = end - read - 1
+            let isOneDot = length == 1 && self[read + 1] == dot
+            let isTwoDots = length == 2 && self[read + 1] == dot && self[read + 2] == dot
+            if isTwoDots {
+                while write > start {
+                    write -= 1
+                    if self[write] == slash { break }
+                }
+            }
+            if isOneDot || isTwoDots {
+                if end == count {
+                    self[write] = slash
+                    write += 1
+                }
+            } else {
+                for index in read..<end {
+                    self[write] = self[index]
+                    write += 1
+                }
+            }
+            read = end
+        }
+        removeLast(count - write)
+    }
+}

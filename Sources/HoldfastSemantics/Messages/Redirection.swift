@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// The request that a redirect asks for (RFC 9110 §15.4).
+///
+/// A pure reading of one response; who follows it, how often and with what limit is up to the pipeline.
+public struct Redirection: Sendable, Hashable {
+    /// Where the next request goes.
+    public let target: TargetURI
+
+    /// The resolved Location as it is to be sent: no userinfo, no fragment, otherwise spelled as the server did.
+    public let location: String
+
+    /// The method of the next request.
+    public let method: RequestMethod
+
+    /// Whether the next request carries the content of this one.
+    public let keepsBody: Bool
+
+    /// Whether the next request goes to another scheme, host or port, so that credentials must stay behind.
+    public let crossesOrigin: Bool
+
+    /// Reads a response as a redirect.
+    ///
+    /// 301 and 302 turn POST into GET, 303 turns everything but HEAD into GET, 307 and 308 change nothing. 300 is
+    /// followed for GET and HEAD only. A Location that is an IRI is mapped to a URI first; several different Location
+    /// lines count as none.
+    ///
+    /// - Parameters:
+    ///   - response: the response as it came.
+    ///   - request: the request it answers.
+    /// - Returns: nil when the response is to be handed up: no redirect, no usable Location, a target that is not http
+    ///   or https.
+    public static func next(after response: ResponseHead, to request: RequestHead) -> Redirection? {
+        var method = request.method
+        var keepsBody = true
+        switch response.status.rawValue {
+        case 300:
+            guard method == .get || method == .head else { return nil }
+        case 301, 302:
+            if method == .post {
+                method = .get
+                keepsBody = false
+            }
+        case 303:
+            if method != .head { method = .get }
+            keepsBody = false
+        case 307, 308:
+            break
+        default:
+            return nil
+        }
+        guard let resolved = resolve(response.fields, against: request.target) else { return nil }
+        return Redirection(
+            target: resolved.target,
+            location: resolved.text,
+            method: method,
+            keepsBody: keepsBody,
+            crossesOrigin: !resolved.target.isSameOrigin(as: request.target)
+        )
+    }
+
+    /// The fields of the next request, from those of this one.
+    ///
+    /// Across origins the credentials, the idempotency key, the caller's conditions and Host go; where the content goes,
+    /// every field that describes it goes with it (RFC 9110 §15.4 step 5).
+    ///
+    /// - Parameter fields: the fields of the request that was redirected.
+    /// - Returns: the remaining lines in their order.
+    public func fields(from fields: HeaderFields) -> HeaderFields {
+        var kept = fields
+        if crossesOrigin {
+            kept.removeAll { line in
+                Redirection.originBound.contains(line.name) || RequestHead.conditionalNames.contains(line.name)
+            }
+        }
+        if !keepsBody {
+            kept.removeAll { line in
+                line.name.canonicalName.hasPrefix("content-") || Redirection.contentBound.contains(line.name)
+            }
+        }
+        return kept
+    }
+
+    private static let originBound: Set<FieldName> = [
+        .authorization, .cookie, .proxyAuthorization, .idempotencyKey, .host,
+    ]
+
+    private static let contentBound: Set<FieldName> = [.transferEncoding, .trailer, .expect, .idempotencyKey]
+
+    private static func resolve(_ fields: HeaderFields, against base: TargetURI) -> (target: TargetURI, text: String)? {
+        let locations = Set(fields.values(of: .location))
+        guard locations.count == 1, let location = locations.first, !location.isEmpty else { return nil }
+        for spelling in [location, URIReference.mapped(location)] {
+            let text = URIReference(spelling).resolved(against: base)
+            if let target = try? TargetURI(text) { return (target, text) }
+        }
+        return nil
+    }
+}

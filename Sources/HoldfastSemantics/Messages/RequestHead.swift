@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// What judgement needs to know of a request: all but its content.
+public struct RequestHead: Sendable, Hashable {
+    /// The method.
+    public var method: RequestMethod
+
+    /// The target URI in canonical form, its userinfo apart.
+    public var target: TargetURI
+
+    /// The header fields as they will be sent, those the transport adds included where they are known.
+    public var fields: HeaderFields
+
+    /// Creates a head from its parts.
+    ///
+    /// - Parameters:
+    ///   - method: `GET` by default.
+    ///   - target: the target URI.
+    ///   - fields: none by default.
+    public init(method: RequestMethod = .get, target: TargetURI, fields: HeaderFields = HeaderFields()) {
+        self.method = method
+        self.target = target
+        self.fields = fields
+    }
+
+    /// Whether the caller asks for a part or states a condition of its own (RFC 9110 §13.1, §14.2).
+    public var isConditionalOrPartial: Bool {
+        fields.contains { line in
+            line.name == .range || RequestHead.conditionalNames.contains(line.name)
+        }
+    }
+
+    /// The fields that make a request conditional (RFC 9110 §13.1).
+    package static let conditionalNames: Set<FieldName> = [
+        .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange,
+    ]
+}

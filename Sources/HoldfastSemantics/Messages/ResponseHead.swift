@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// What judgement needs to know of a response: all but its content.
+public struct ResponseHead: Sendable, Hashable {
+    /// The status code.
+    public var status: StatusCode
+
+    /// The header fields in the order they came; trailers are not among them.
+    public var fields: HeaderFields
+
+    /// Creates a head from its parts.
+    ///
+    /// - Parameters:
+    ///   - status: any number.
+    ///   - fields: none by default.
+    public init(status: StatusCode, fields: HeaderFields = HeaderFields()) {
+        self.status = status
+        self.fields = fields
+    }
+
+    /// When the origin made the response, by its Date field (RFC 9110 §6.6.1).
+    ///
+    /// A missing, repeated or malformed field gives nil; the reader then takes the time of receipt.
+    ///
+    /// - Parameter receivedAt: when the response came, for two-digit years.
+    /// - Returns: the date, or nil.
+    public func date(receivedAt: Timestamp) -> HTTPDate? {
+        ResponseHead.date(of: .date, in: fields, receivedAt: receivedAt)
+    }
+
+    /// The Age field in seconds (RFC 9111 §5.1).
+    ///
+    /// Only the first member of the first line counts; anything but digits counts as no field.
+    public var age: Int64? {
+        guard let line = fields.first(where: { $0.name == .age }) else { return nil }
+        var scanner = FieldScanner(line.value)
+        let member = scanner.text(upTo: UInt8(ascii: ","))
+        return FieldScanner.number(member.utf8, limit: CacheControl.maximumDeltaSeconds)
+    }
+
+    /// The date in a field that may stand once only; nil when it is missing, malformed or repeated.
+    package static func date(of name: FieldName, in fields: HeaderFields, receivedAt: Timestamp) -> HTTPDate? {
+        var found: String?
+        for line in fields where line.name == name {
+            guard found == nil else { return nil }
+            found = line.value
+        }
+        return found.flatMap { HTTPDate($0, receivedAt: receivedAt) }
+    }
+}

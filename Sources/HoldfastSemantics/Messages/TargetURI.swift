@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// An absolute http or https URI in one canonical spelling, so that equal targets are equal text.
+///
+/// The strict profile: only what RFC 3986 §6.2.2, §6.2.3 and RFC 9110 §4.2 call equivalent is merged. Scheme and host
+/// go to lower case, the default port, the fragment and dot segments go away, unreserved characters are decoded once,
+/// other escapes get upper-case hex. Order and spelling of a query stay. Text outside the URI grammar is refused rather
+/// than repaired. Equality and hashing use ``canonical`` alone.
+public struct TargetURI: Sendable, Hashable, CustomStringConvertible {
+    /// The canonical text, without userinfo and fragment; ASCII.
+    public let canonical: String
+
+    /// The userinfo as it was spelled, nil when absent or empty; never part of ``canonical`` (RFC 9110 §4.2.4).
+    public let userinfo: String?
+
+    private let layout: Layout
+
+    /// Where the parts of the canonical text end, in bytes.
+    struct Layout: Sendable {
+        var schemeEnd: Int
+        var hostEnd: Int
+        var authorityEnd: Int
+        var pathEnd: Int
+        var port: Int?
+    }
+
+    /// Reads and canonicalises a URI; linear time.
+    ///
+    /// - Parameter text: an absolute URI.
+    /// - Throws: ``Rejection`` for anything outside the grammar or the two schemes.
+    public init(_ text: String) throws(Rejection) {
+        let parsed = try CanonicalForm.make(Array(text.utf8))
+        canonical = String(decoding: parsed.bytes, as: UTF8.self)
+        userinfo = parsed.userinfo
+        layout = parsed.layout
+    }
+
+    /// Maps an IRI, or text typed by people, to a URI and reads that (RFC 3987 §3.1 step 2).
+    ///
+    /// Characters outside ASCII become percent-encoded UTF-8 without Unicode normalisation. After the authority the
+    /// printable ASCII characters that no URI may hold (space, quotes, angle brackets, `\`, `^`, backquote, braces, `|`)
+    /// are encoded as well; within the authority they stay and are refused.
+    ///
+    /// - Parameter text: an absolute IRI.
+    /// - Throws: ``Rejection`` as ``init(_:)`` does.
+    public init(mapping text: String) throws(Rejection) {
+        try self.init(URIReference.mapped(text))
+    }
+
+    /// The canonical text.
+    public var description: String { canonical }
+
+    /// `http` or `https`.
+    public var scheme: String { text(0, layout.schemeEnd) }
+
+    /// The host in lower case, with its brackets where it is an IP literal.
+    public var host: String { text(layout.schemeEnd + 3, layout.hostEnd) }
+
+    /// The port where it is not the scheme's default, else nil.
+    public var port: Int? { layout.port }
+
+    /// The path; at least "/".
+    public var path: String { text(layout.authorityEnd, layout.pathEnd) }
+
+    /// The query without its "?"; empty and absent differ (RFC 3986 §6.2.3).
+    public var query: String? {
+        let end = canonical.utf8.count
+        return layout.pathEnd < end ? text(layout.pathEnd + 1, end) : nil
+    }
+
+    /// Scheme, host and port, such as `https://example.com:8443`; the default port is left out (RFC 9110 §4.3.1).
+    public var origin: String { text(0, layout.authorityEnd) }
+
+    /// Whether both URIs share scheme, host and port (RFC 9110 §4.3.1).
+    public func isSameOrigin(as other: TargetURI) -> Bool {
+        guard layout.authorityEnd == other.layout.authorityEnd else { return false }
+        return canonical.utf8.prefix(layout.authorityEnd).elementsEqual(
+            other.canonical.utf8.prefix(layout.authorityEnd)
+        )
+    }
+
+    /// The URI that a reference in Location or Content-Location means here (RFC 3986 §5.2).
+    ///
+    /// - Parameter reference: absolute or relative; "" means this URI.
+    /// - Returns: nil when the result is no valid http or https URI.
+    public func resolving(_ reference: String) -> TargetURI? {
+        try? TargetURI(URIReference(reference).resolved(against: self))
+    }
+
+    /// Whether two URIs have the same canonical text.
+    public static func == (left: TargetURI, right: TargetURI) -> Bool {
+        left.canonical == right.canonical
+    }
+
+    /// Feeds the canonical text to the hasher.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(canonical)
+    }
+
+    private func text(_ start: Int, _ end: Int) -> String {
+        let bytes = canonical.utf8
+        let low = bytes.index(bytes.startIndex, offsetBy: start)
+        return String(canonical[low..<bytes.index(low, offsetBy: end - start)])
+    }
+}
+
+extension TargetURI {
+    /// Why a text is no target URI.
+    public struct Rejection: Error, Sendable, Hashable, CustomStringConvertible {
+        /// The kind of fault; its raw value is stable and fit for metric labels.
+        public struct Reason: RawRepresentable, Sendable, Hashable {
+            /// The stable text.
+            public let rawValue: String
+
+            /// Creates a reason from its stable text.
+            public init(rawValue: String) {
+                self.rawValue = rawValue
+            }
+
+            /// There is no scheme.
+            public static let notAbsolute = Reason(rawValue: "not-absolute")
+            /// The scheme is neither http nor https.
+            public static let scheme = Reason(rawValue: "scheme")
+            /// No "//" follows the scheme.
+            public static let noAuthority = Reason(rawValue: "no-authority")
+            /// The host is empty (RFC 9110 §4.2.1).
+            public static let emptyHost = Reason(rawValue: "empty-host")
+            /// The port is no number or above 65535.
+            public static let port = Reason(rawValue: "port")
+            /// A "%" without two hexadecimal digits (RFC 3986 §2.1).
+            public static let percent = Reason(rawValue: "percent")
+            /// A character the grammar does not allow there (RFC 3986 Appendix A).
+            public static let character = Reason(rawValue: "character")
+        }
+
+        /// The kind of fault.
+        public let reason: Reason
+
+        /// What is wrong and what to do about it, for people.
+        public let message: String
+
+        /// The message with its reason.
+        public var description: String { "\(message) [\(reason.rawValue)]" }
+
+        init(_ reason: Reason, _ message: String) {
+            self.reason = reason
+            self.message = message
+        }
+    }
+}

@@ -1,1 +1,0 @@
-// placeholder while the skeleton stands alone

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Synchronization
+
+/// How far a body has come that is being written, and who waits for more of it.
+///
+/// Counts only; the bytes lie elsewhere and must be in place before ``advance(to:)`` tells of them.
+final class BodyProgress: Sendable {
+    /// How a body ended.
+    enum Ending: Sendable {
+        /// All bytes are there.
+        case whole
+        /// No more will come.
+        case failed(StoreError)
+    }
+
+    private struct Waiter {
+        let offset: Int
+        let continuation: CheckedContinuation<Void, Never>
+    }
+
+    private struct State {
+        var available = 0
+        var ending: Ending?
+        var waiters: [UInt64: Waiter] = [:]
+        var nextWaiter: UInt64 = 0
+
+        /// Takes out the waiters that need wait no longer.
+        mutating func ready() -> [CheckedContinuation<Void, Never>] {
+            if waiters.isEmpty { return [] }
+            let ended = ending != nil
+            let ids = waiters.filter { ended || $0.value.offset < available }.map(\.key)
+            return ids.compactMap { waiters.removeValue(forKey: $0)?.continuation }
+        }
+    }
+
+    private let state = Mutex(State())
+
+    /// The length once the body is whole; nil before, and for a body that failed.
+    var wholeLength: Int? {
+        state.withLock { state in
+            if case .whole? = state.ending { state.available } else { nil }
+        }
+    }
+
+    /// Tells that the bytes before `count` can be read.
+    func advance(to count: Int) {
+        let ready = state.withLock { state in
+            state.available = max(state.available, count)
+            return state.ready()
+        }
+        for continuation in ready { continuation.resume() }
+    }
+
+    /// Tells that nothing more will come; only the first ending counts.
+    ///
+    /// - Returns: whether this was the first.
+    @discardableResult
+    func end(_ ending: Ending) -> Bool {
+        let (isFirst, ready) = state.withLock { state in
+            let isFirst = state.ending == nil
+            if isFirst { state.ending = ending }
+            return (isFirst, state.ready())
+        }
+        for continuation in ready { continuation.resume() }
+        return isFirst
+    }
+
+    /// Waits until a byte at `offset` can be read, or the body ended.
+    ///
+    /// Cancelling the task ends the wait at once. Nothing waits, and no handler is set up, when the answer is known.
+    ///
+    /// - Returns: how many bytes can be read; not more than `offset` when that is the end of the whole body.
+    /// - Throws: `.cancelled`, or the error with which the body failed.
+    func available(past offset: Int) async throws(StoreError) -> Int {
+        while true {
+            if let known = try known(past: offset) { return known }
+            if Task.isCancelled { throw Self.cancelled }
+            let id = state.withLock { state in
+                state.nextWaiter &+= 1
+                return state.nextWaiter
+            }
+            await withTaskCancellationHandler {
+                await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+                    let resumesNow = state.withLock { state in
+                        // A cancellation that came before this line is seen here; a later one finds the waiter.
+                        if state.ending != nil || state.available > offset || Task.isCancelled { return true }
+                        state.waiters[id] = Waiter(offset: offset, continuation: continuation)
+                        return false
+                    }
+                    if resumesNow { continuation.resume() }
+                }
+            } onCancel: {
+                state.withLock { $0.waiters.removeValue(forKey: id) }?.continuation.resume()
+            }
+        }
+    }
+
+    private func known(past offset: Int) throws(StoreError) -> Int? {
+        let (available, ending) = state.withLock { ($0.available, $0.ending) }
+        switch ending {
+        case .failed(let error)?: throw error
+        case .whole?: return available
+        case nil: return available > offset ? available : nil
+        }
+    }
+
+    private static let cancelled = StoreError(.cancelled, "The task was cancelled while it waited for body bytes.")
+}

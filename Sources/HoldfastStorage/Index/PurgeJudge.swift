@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// Decides what a purge takes, in rounds where a caller's predicate has to be asked outside of any lock.
+///
+/// Under the lock the store asks ``unknown(in:_:now:)``. If nothing is unknown it removes what is taken within the same
+/// lock, so the purge is atomic; otherwise it releases the lock, calls ``decide(_:)`` and tries again. Rounds are bounded:
+/// what keeps arriving after several of them was written after the purge began.
+struct PurgeJudge: Sendable {
+    /// Entries about which only the predicate can tell, the ones being written under their writer's number.
+    struct Unknown: Sendable {
+        var committed: [StoredEntry] = []
+        var written: [UInt64: StoredEntry] = [:]
+        var isEmpty: Bool { committed.isEmpty && written.isEmpty }
+    }
+
+    private static let maximumRounds = 8
+
+    private let selection: PurgeSelection
+    private var committed: [StoredEntry.Version: Bool] = [:]
+    private var written: [UInt64: Bool] = [:]
+    private var rounds = 0
+
+    init(_ selection: PurgeSelection) {
+        self.selection = selection
+    }
+
+    /// What must be decided first; empty for every form but a predicate.
+    func unknown<Body>(in index: EntryIndex<Body>, _ writers: WritersInFlight, now: StoreInstant) -> Unknown {
+        var unknown = Unknown()
+        guard case .matching = selection.form, rounds < Self.maximumRounds else { return unknown }
+        unknown.committed = index.allRecords.map(\.entry).filter { committed[$0.version] == nil }
+        for (id, writer) in writers.all where written[id] == nil {
+            unknown.written[id] = StoredEntry(
+                key: writer.key,
+                variant: writer.variant,
+                version: StoredEntry.Version(number: .max),
+                description: writer.description,
+                bodyLength: 0,
+                storedAt: now
+            )
+        }
+        return unknown
+    }
+
+    /// Asks the caller's predicate; never under a lock.
+    mutating func decide(_ unknown: Unknown) {
+        guard case .matching(let predicate) = selection.form else { return }
+        rounds += 1
+        for entry in unknown.committed { committed[entry.version] = predicate(entry) }
+        for (id, entry) in unknown.written { written[id] = predicate(entry) }
+    }
+
+    /// Whether the purge takes a committed entry.
+    func takes(_ entry: StoredEntry) -> Bool {
+        selection.takes(entry.key, entry.description) ?? committed[entry.version] ?? false
+    }
+
+    /// The writers whose entries the purge takes.
+    func superseded(in writers: WritersInFlight) -> [UInt64] {
+        writers.all.compactMap { id, writer in
+            (selection.takes(writer.key, writer.description) ?? written[id] ?? false) ? id : nil
+        }
+    }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import HoldfastStorage
+
+/// A generator whose run can be repeated: SplitMix64 from a seed that the test's name shows.
+struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) {
+        state = seed
+    }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+
+    mutating func bytes(_ count: Int) -> [UInt8] {
+        (0..<count).map { _ in UInt8(truncatingIfNeeded: next()) }
+    }
+}
+
+extension StoreKey {
+    init(_ text: String) {
+        self.init(Array(text.utf8))
+    }
+}
+
+extension StoreInstant {
+    static func at(_ milliseconds: Int64) -> StoreInstant { StoreInstant(milliseconds: milliseconds) }
+}
+
+extension EntryDescription {
+    init(_ text: String, uselessAfter: StoreInstant = .distantFuture, tags: Set<String> = []) {
+        self.init(metadata: ByteChunk(copying: text.utf8), uselessAfter: uselessAfter, tags: tags)
+    }
+
+    var text: String { String(decoding: metadata, as: UTF8.self) }
+}
+
+extension CacheStore {
+    /// Writes a whole entry.
+    @discardableResult
+    func put(
+        _ key: String,
+        variant: String = "",
+        _ body: [UInt8],
+        _ description: EntryDescription = EntryDescription("meta"),
+        now: StoreInstant = .at(0)
+    ) async throws -> StoredEntry {
+        let writer = try await write(
+            StoreKey(key),
+            variant: StoreKey(variant),
+            description: description,
+            expectedLength: nil,
+            now: now
+        )
+        try await writer.append(ByteChunk(body))
+        return try await writer.commit(nil, now: now)
+    }
+
+    /// The variants of a key.
+    func get(_ key: String, now: StoreInstant = .at(0)) async throws -> [StoredEntry] {
+        try await entries(for: StoreKey(key), now: now)
+    }
+
+    /// The whole body of an entry, read in pieces.
+    func wholeBody(of entry: StoredEntry, piece: Int = 50_000) async throws -> [UInt8] {
+        try await body(of: entry).whole(piece: piece)
+    }
+}
+
+extension StoredBody {
+    /// All bytes, read in pieces until the end.
+    func whole(piece: Int = 50_000) async throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        while true {
+            let chunk = try await read(from: bytes.count, upTo: piece)
+            if chunk.isEmpty { return bytes }
+            bytes += chunk.array
+        }
+    }
+}
+
+/// The code of the error that `body` throws.
+func errorCode(_ body: @Sendable () async throws -> Void) async -> StoreError.Code? {
+    do {
+        try await body()
+        return nil
+    } catch {
+        return (error as? StoreError)?.code
+    }
+}
