@@ -20,6 +20,8 @@ struct CacheLookup: Sendable {
     let key: CacheKey
     /// The key in the shared partition, where that may be read as well.
     let sharedKey: CacheKey?
+    /// Why the store is not asked; nil where it is.
+    let bypassReason: ReuseDecision.Reason?
 
     init?(_ request: URLRequest, _ context: CallContext, _ cache: HTTPCache) {
         guard let head = RequestHead(request, fields: context.presentedFields(of: request)) else { return nil }
@@ -31,6 +33,7 @@ struct CacheLookup: Sendable {
             secret: cache.store.secret
         )
         directive = CacheDirective(context.options.cache, request.cachePolicy)
+        bypassReason = ReuseDecision.bypassReason(request: head, directive: directive)
         key = CacheKey(partition: principal, method: head.method, target: head.target)
         sharedKey =
             cache.options.mode == .shared && !principal.isEmpty
@@ -41,7 +44,7 @@ struct CacheLookup: Sendable {
     var sharedStoreKey: StoreKey? { sharedKey.map { StoreKey($0.framed) } }
 
     /// Where a response of this scope is stored.
-    func storeKey(for scope: PartitionScope) -> StoreKey {
+    func storeKey(for scope: Storability.Scope) -> StoreKey {
         scope == .shared ? sharedStoreKey ?? storeKey : storeKey
     }
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-public import Foundation
 internal import HoldfastSemantics
 internal import HoldfastStorage
 
 #if canImport(FoundationNetworking)
+    internal import Foundation
     public import FoundationNetworking
+#else
+    public import Foundation
 #endif
 
 /// Answers from an ``HTTPCache``, asks the origin with conditions, and stores what comes back (RFC 9111).
@@ -31,11 +33,7 @@ public struct CachingHook: ServiceHook {
             return bypass("the URL is no http or https URI", context)
         }
         context[CacheLookup.self] = lookup
-        guard ReuseDecision.mayLookUp(lookup.head, directive: lookup.directive) else {
-            return bypass(lookup.directive.reload ? "reload" : lookup.head.method.rawValue, context)
-        }
-
-        let candidates = await candidates(for: lookup, context)
+        let candidates = lookup.bypassReason == nil ? await candidates(for: lookup, context) : []
         let decision = ReuseDecision.decide(
             request: lookup.head,
             candidates: candidates.map(\.stored),
@@ -67,9 +65,9 @@ public struct CachingHook: ServiceHook {
             explain("revalidate", context)
             return nil
         case .forward(let reason):
-            return miss(reason.description, context)
+            return lookup.bypassReason == nil ? miss(reason.rawValue, context) : bypass(reason.rawValue, context)
         case .unsatisfiable(let reason):
-            _ = miss(reason.description, context)
+            _ = miss(reason.rawValue, context)
             if context.options.cache == .default, request.cachePolicy == .returnCacheDataDontLoad {
                 throw ServiceError(
                     .resourceUnavailable,
@@ -173,8 +171,8 @@ extension CachingHook {
 
     /// Stores a response while its body passes through, where the rules allow it.
     private func store(_ response: inout Response, _ lookup: CacheLookup, _ context: CallContext) async {
-        guard let exchange = context.exchange, response.source.mayBeStored else { return }
-        let wasLookedUp = ReuseDecision.mayLookUp(lookup.head, directive: lookup.directive)
+        guard let exchange = context.exchange, response.source != .synthesized else { return }
+        let wasLookedUp = lookup.bypassReason == nil
         let delivered: @Sendable (Int) -> Void = { [cache] bytes in
             if wasLookedUp { cache.count { $0.networkBytes += bytes } }
         }

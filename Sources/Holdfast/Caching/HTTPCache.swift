@@ -39,7 +39,7 @@ public final class HTTPCache: Sendable {
     public func remove(_ url: URL) async throws -> Int {
         guard let target = try? TargetURI(url.absoluteString) else { return 0 }
         return try await store.purge(
-            .matching { CacheKey(framed: $0.key.bytes)?.target == target },
+            .matching { HTTPCache.canonicalURI(ofKey: $0.key.bytes) == target.canonical },
             now: HTTPCache.systemNow()
         )
     }
@@ -64,6 +64,13 @@ public final class HTTPCache: Sendable {
 
     func count(_ change: (inout CacheStatistics) -> Void) {
         counts.withLock { change(&$0) }
+    }
+
+    /// The URI in a framed key: the fourth frame, after the format's name, the partition and the method group.
+    private static func canonicalURI(ofKey framed: [UInt8]) -> String? {
+        var reader = FramedBytes.Reader(framed)
+        for _ in 0..<3 { guard reader.next() != nil else { return nil } }
+        return reader.nextString()
     }
 
     private static func systemNow() -> StoreInstant {

@@ -56,7 +56,7 @@ struct StoragePlan: Sendable {
         guard principal == lookup.principal else {
             return .failure(Refusal(reason: "the credentials that were sent are not those that were looked up"))
         }
-        let scope: PartitionScope
+        let scope: Storability.Scope
         switch Storability.judge(
             request: sent,
             response: response.head,
@@ -95,16 +95,5 @@ struct StoragePlan: Sendable {
                 description: description
             )
         )
-    }
-}
-
-extension ResponseSource {
-    /// Whether the response was made by an exchange that this cache saw whole.
-    var mayBeStored: Bool {
-        switch self {
-        case .network, .inProcess: true
-        case .fresh, .stale, .revalidated: true
-        case .collapsed, .synthesized: false
-        }
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-public import HoldfastSemantics
+internal import HoldfastSemantics
 private import Synchronization
 
 /// What a caller takes for an answer: judged between the hooks of scope `.message` and those of scope `.call`, so that a

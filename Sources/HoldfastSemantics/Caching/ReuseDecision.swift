@@ -65,10 +65,7 @@ public enum ReuseDecision: Sendable, Hashable {
         func unanswered(_ reason: Reason) -> ReuseDecision {
             mayNotSend ? .unsatisfiable(reason) : .forward(reason)
         }
-        guard request.method == .get || request.method == .head else { return unanswered(.method) }
-        if request.isConditionalOrPartial { return unanswered(.conditionalOrPartial) }
-        if directive.noStore || cacheControl.noStore { return unanswered(.noStore) }
-        if directive.reload { return unanswered(.reload) }
+        if let reason = bypassReason(request, directive, cacheControl) { return unanswered(reason) }
         guard let index = select(request, candidates, secret: secret) else {
             return unanswered(candidates.isEmpty ? .notStored : .noVariant)
         }
@@ -86,6 +83,23 @@ public enum ReuseDecision: Sendable, Hashable {
         if mayNotSend || !selected.hasValidator { return unanswered(isStale ? .stale : .mustValidate) }
         let others = candidates.indices.filter { $0 != index && candidates[$0].entityTag != nil }
         return .revalidate(candidates: [index] + others.prefix(options.maximumVariants - 1))
+    }
+
+    /// Why a request is not answered from any store, whatever is stored; nil where a look-up makes sense.
+    public static func bypassReason(request: RequestHead, directive: CacheDirective) -> Reason? {
+        bypassReason(request, directive, CacheControl(request: request.fields))
+    }
+
+    private static func bypassReason(
+        _ request: RequestHead,
+        _ directive: CacheDirective,
+        _ cacheControl: CacheControl
+    ) -> Reason? {
+        guard request.method == .get || request.method == .head else { return .method }
+        if request.isConditionalOrPartial { return .conditionalOrPartial }
+        if directive.noStore || cacheControl.noStore { return .noStore }
+        if directive.reload { return .reload }
+        return nil
     }
 
     /// The matching response with the most recent Date (RFC 9111 §4).

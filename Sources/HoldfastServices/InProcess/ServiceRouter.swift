@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-public import Foundation
 public import Holdfast
 public import HoldfastSemantics
 private import HoldfastStorage
 private import Synchronization
 
 #if canImport(FoundationNetworking)
+    internal import Foundation
     public import FoundationNetworking
+#else
+    public import Foundation
 #endif
 
 /// A transport that hands requests to services in this process: an embedded server, a mock, an offline fall-back.

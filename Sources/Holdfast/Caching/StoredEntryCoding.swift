@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import HoldfastSemantics
+internal import HoldfastStorage
+
+/// How a stored response becomes an entry's metadata: length-framed parts behind a format name.
+///
+/// Bytes that do not read back exactly count as damage, and the entry as a miss; they never trap.
+extension StoredResponse {
+    private static let format = "hsr1"
+
+    /// The response as metadata.
+    var encoded: ByteChunk {
+        var frames = FramedBytes()
+        frames.append(StoredResponse.format)
+        frames.append(target.canonical)
+        frames.append(method.rawValue)
+        frames.append(nominated.framed)
+        frames.append(String(requestTime.millisecondsSinceEpoch))
+        frames.append(String(responseTime.millisecondsSinceEpoch))
+        frames.append(contentDecoded ? "decoded" : "")
+        frames.append(String(head.status.rawValue))
+        for line in head.fields {
+            frames.append(line.name.rawName)
+            frames.append(line.value)
+        }
+        return ByteChunk(frames.bytes)
+    }
+
+    /// The response that metadata describes; nil where it is damaged or of another format.
+    init?(decoding metadata: ByteChunk) {
+        var reader = FramedBytes.Reader(metadata.array)
+        guard reader.nextString() == StoredResponse.format,
+            let target = reader.nextString().flatMap({ try? TargetURI($0) }),
+            let method = reader.nextString().flatMap({ RequestMethod(validating: $0) }),
+            let nominated = reader.next().flatMap({ NominatedFields(framed: $0) }),
+            let requestTime = reader.nextString().flatMap({ Int64($0) }),
+            let responseTime = reader.nextString().flatMap({ Int64($0) }),
+            let decoded = reader.nextString(),
+            let status = reader.nextString().flatMap({ Int($0) })
+        else { return nil }
+        var fields = HeaderFields()
+        while !reader.isAtEnd {
+            guard let name = reader.nextString(), let value = reader.nextString(),
+                fields.append(rawName: name, value: value)
+            else { return nil }
+        }
+        self.init(
+            target: target,
+            method: method,
+            nominated: nominated,
+            head: ResponseHead(status: StatusCode(rawValue: status), fields: fields),
+            requestTime: Timestamp(millisecondsSinceEpoch: requestTime),
+            responseTime: Timestamp(millisecondsSinceEpoch: responseTime),
+            contentDecoded: decoded == "decoded"
+        )
+    }
+}

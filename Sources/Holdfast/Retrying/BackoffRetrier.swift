@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import HoldfastSemantics
+private import Synchronization
+
+#if canImport(FoundationNetworking)
+    internal import Foundation
+    public import FoundationNetworking
+#else
+    public import Foundation
+#endif
+
+/// Retries with growing waits: capped exponential backoff with full jitter, by default three attempts in all.
+///
+/// What is retried follows from what the failure proves: requests that are not idempotent are sent again only when the
+/// first attempt was certainly not processed (RFC 9110 §9.2.2), unless the call says `isIdempotent`. A server's Retry-After
+/// (all forms) is never undercut; one that is longer than the rules or the call's time allow ends the call at once. Waits
+/// run on the pipeline's clock and end promptly with cancellation.
+public final class BackoffRetrier: Retrier {
+    /// How the waits grow and what is retried.
+    public struct Strategy: Sendable, Hashable {
+        enum Form: Sendable, Hashable {
+            case exponential(RetryRules)
+            case exponentialBinary(BinaryBackoff)
+        }
+
+        let form: Form
+
+        /// Capped exponential backoff with jitter by `rules`; the default.
+        public static func exponential(_ rules: RetryRules = .default) -> Strategy {
+            Strategy(form: .exponential(rules))
+        }
+
+        /// Waits of 1, 2, 4, … seconds without jitter, while the next one is less than `maxBackoff`.
+        public static func exponentialBinary(maxBackoff: Duration = .seconds(600)) -> Strategy {
+            Strategy(form: .exponentialBinary(BinaryBackoff(maxBackoff: maxBackoff)))
+        }
+    }
+
+    private let strategy: Strategy
+    private let retryCondition: (@Sendable (FailedAttempt) -> Bool)?
+    private let generator: Mutex<any RandomNumberGenerator & Sendable>
+
+    /// A retrier for one call.
+    ///
+    /// - Parameters:
+    ///   - strategy: waits and rules.
+    ///   - retryCondition: what the rules would retry is retried only if this holds as well; nil: always.
+    ///   - generator: the source of jitter; seeded in tests.
+    public init(
+        strategy: Strategy = .exponential(),
+        retryCondition: (@Sendable (FailedAttempt) -> Bool)? = nil,
+        generator: sending any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator()
+    ) {
+        self.strategy = strategy
+        self.retryCondition = retryCondition
+        self.generator = Mutex(generator)
+    }
+
+    /// A factory that makes one retrier for each call that fails.
+    public static func factory(
+        strategy: Strategy = .exponential(),
+        retryCondition: (@Sendable (FailedAttempt) -> Bool)? = nil,
+        makeGenerator: @escaping @Sendable () -> any RandomNumberGenerator & Sendable = {
+            SystemRandomNumberGenerator()
+        }
+    ) -> Factory {
+        Factory(strategy: strategy, retryCondition: retryCondition, makeGenerator: makeGenerator)
+    }
+
+    public var allowsMultipleRetries: Bool { true }
+
+    public func retry(
+        _ request: URLRequest,
+        after attempt: FailedAttempt,
+        context: CallContext
+    ) async -> RetryDecision {
+        let decision = decide(RequestMethod(request), attempt, context.options.isIdempotent)
+        if case .retry = decision, let retryCondition, !retryCondition(attempt) { return .stop(.retrierDeclined) }
+        return decision
+    }
+
+    private func decide(
+        _ method: RequestMethod,
+        _ attempt: FailedAttempt,
+        _ declaredIdempotent: Bool?
+    ) -> RetryDecision {
+        switch strategy.form {
+        case .exponential(let rules):
+            generator.withLock { generator in
+                var source: any RandomNumberGenerator & Sendable = generator
+                defer { generator = source }
+                return rules.decide(
+                    outcome: attempt.outcome,
+                    method: method,
+                    attempt: attempt.number,
+                    bodyIsReplayable: attempt.bodyIsReplayable,
+                    declaredIdempotent: declaredIdempotent,
+                    timeLeft: attempt.timeLeft,
+                    receivedAt: attempt.receivedAt,
+                    using: &source
+                )
+            }
+        case .exponentialBinary(let binary):
+            binary.decide(
+                outcome: attempt.outcome,
+                method: method,
+                attempt: attempt.number,
+                bodyIsReplayable: attempt.bodyIsReplayable,
+                declaredIdempotent: declaredIdempotent,
+                timeLeft: attempt.timeLeft
+            )
+        }
+    }
+
+    /// Makes ``BackoffRetrier``s.
+    public struct Factory: RetrierFactory {
+        let strategy: Strategy
+        let retryCondition: (@Sendable (FailedAttempt) -> Bool)?
+        let makeGenerator: @Sendable () -> any RandomNumberGenerator & Sendable
+
+        public func create(for request: URLRequest) -> any Retrier {
+            BackoffRetrier(strategy: strategy, retryCondition: retryCondition, generator: makeGenerator())
+        }
+    }
+}
+
+extension RetrierFactory where Self == BackoffRetrier.Factory {
+    /// Exponential backoff with full jitter by `rules`: 100 ms, 200 ms, … capped at 20 s, three attempts by default.
+    public static func backoff(_ rules: RetryRules = .default) -> BackoffRetrier.Factory {
+        BackoffRetrier.factory(strategy: .exponential(rules))
+    }
+
+    /// Waits of 1, 2, 4, … seconds without jitter, while the next one is less than `maxBackoff`.
+    public static func exponentialBinary(maxBackoff: Duration = .seconds(600)) -> BackoffRetrier.Factory {
+        BackoffRetrier.factory(strategy: .exponentialBinary(maxBackoff: maxBackoff))
+    }
+}

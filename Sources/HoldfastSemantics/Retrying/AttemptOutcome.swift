@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// How far an attempt came before it failed: what the failure proves rests on it (RFC 9110 §9.2.2).
+public enum TransportProgress: UInt8, Sendable, Hashable, Comparable {
+    /// No byte of the request left this machine.
+    case notSent
+    /// The request's head, or a part of it, was sent.
+    case headSent
+    /// The request's content was sent too.
+    case bodySent
+    /// The response's head came.
+    case headReceived
+    /// Bytes of the response's content came.
+    case bytesReceived
+
+    /// Whether the left one is the earlier stage.
+    public static func < (left: TransportProgress, right: TransportProgress) -> Bool {
+        left.rawValue < right.rawValue
+    }
+}
+
+/// Why an attempt ended without a whole response.
+public struct AttemptFailure: Error, Sendable, Hashable {
+    /// The kind of failure.
+    public struct Kind: RawRepresentable, Sendable, Hashable {
+        /// The stable code, fit for metric labels.
+        public let rawValue: String
+
+        /// Creates a kind from its stable code.
+        public init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+
+        /// The host name could not be resolved.
+        public static let resolve = Kind(rawValue: "resolve")
+        /// No connection could be made.
+        public static let connect = Kind(rawValue: "connect")
+        /// A time limit passed.
+        public static let timeout = Kind(rawValue: "timeout")
+        /// The TLS handshake failed, not because of a certificate.
+        public static let tls = Kind(rawValue: "tls")
+        /// A certificate was refused.
+        public static let certificate = Kind(rawValue: "certificate")
+        /// The connection broke.
+        public static let connectionLost = Kind(rawValue: "connection-lost")
+        /// The peer did not speak HTTP as it should.
+        public static let protocolError = Kind(rawValue: "protocol-error")
+        /// The request itself cannot be sent, such as a bad URL; a local fault.
+        public static let badRequest = Kind(rawValue: "bad-request")
+        /// The response exceeds a limit set here.
+        public static let tooLarge = Kind(rawValue: "too-large")
+        /// The machine has no network.
+        public static let offline = Kind(rawValue: "offline")
+        /// The caller cancelled.
+        public static let cancelled = Kind(rawValue: "cancelled")
+        /// Anything else.
+        public static let other = Kind(rawValue: "other")
+    }
+
+    /// The kind of failure.
+    public let kind: Kind
+
+    /// How far the attempt came; the transport must not claim too little.
+    public let progress: TransportProgress
+
+    /// Whether the connection had served an earlier request.
+    public let connectionReused: Bool
+
+    /// Creates a failure.
+    ///
+    /// - Parameters:
+    ///   - kind: what happened.
+    ///   - progress: how far the attempt came.
+    ///   - connectionReused: whether the connection was used before; false by default.
+    public init(kind: Kind, progress: TransportProgress, connectionReused: Bool = false) {
+        self.kind = kind
+        self.progress = progress
+        self.connectionReused = connectionReused
+    }
+}
+
+/// How one attempt ended.
+public enum AttemptOutcome: Sendable, Hashable {
+    /// A response head came.
+    case response(ResponseHead)
+    /// None came, or the exchange broke after it.
+    case failure(AttemptFailure)
+
+    /// Whether a retrier is asked about it: any failure, and any status of 400 or above.
+    public var isFailure: Bool {
+        switch self {
+        case .response(let head): head.status.rawValue >= 400
+        case .failure: true
+        }
+    }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// The strategy `.exponentialBinary`: waits of 1, 2, 4, … units without jitter, until the next one would reach a bound.
+///
+/// The bound ends the series and is no cap: with the defaults there are ten retries, 1 s to 512 s, 1023 s in all. It
+/// retries on a missing network, a lost or impossible connection, a timeout, an unknown failure and 429, and on nothing
+/// else; it does not read Retry-After. ``RetryRules`` is the better choice for anything new.
+public struct BinaryBackoff: Sendable, Hashable {
+    /// A retry is made only while its single wait is less than this; 600 s by default.
+    public var maxBackoff: Duration
+
+    /// The first wait; 1 s by default.
+    public var unit: Duration
+
+    /// Creates the strategy; each default stands at its property.
+    public init(maxBackoff: Duration = .seconds(600), unit: Duration = .seconds(1)) {
+        self.maxBackoff = maxBackoff
+        self.unit = unit
+    }
+
+    /// The wait before a retry: unit × 2^n, or nil where it reaches the bound and the series ends.
+    ///
+    /// - Parameter retry: the retry's number n from 0; negative counts as 0.
+    public func delay(retry: Int) -> Duration? {
+        // Beyond 2^39 units nothing useful is left, and the product stays far from overflow.
+        let wait = unit.doubleSeconds * Double(UInt64(1) << UInt64(min(max(0, retry), 39)))
+        guard retry <= 39, wait < maxBackoff.doubleSeconds else { return nil }
+        return Duration(boundedSeconds: wait)
+    }
+
+    /// The default condition of the strategy.
+    ///
+    /// - Parameter outcome: how the attempt ended.
+    public static func retries(_ outcome: AttemptOutcome) -> Bool {
+        switch outcome {
+        case .response(let head):
+            head.status == .tooManyRequests
+        case .failure(let failure):
+            switch failure.kind {
+            case .offline, .connect, .connectionLost, .timeout, .other: true
+            default: false
+            }
+        }
+    }
+
+    /// Decides what follows a failed attempt.
+    ///
+    /// What may have taken effect is not sent twice: requests that are not idempotent stop after an ambiguous failure
+    /// here as everywhere.
+    ///
+    /// - Parameters:
+    ///   - outcome: how the attempt ended.
+    ///   - method: the request's method.
+    ///   - attempt: the number of the attempt that ended; the first is 1.
+    ///   - bodyIsReplayable: whether the content can be sent from its start again; true for no content.
+    ///   - declaredIdempotent: the caller's word on idempotency; nil leaves it to the method.
+    ///   - timeLeft: what remains of the call's time; nil for no limit.
+    public func decide(
+        outcome: AttemptOutcome,
+        method: RequestMethod,
+        attempt: Int,
+        bodyIsReplayable: Bool,
+        declaredIdempotent: Bool? = nil,
+        timeLeft: Duration? = nil
+    ) -> RetryDecision {
+        guard BinaryBackoff.retries(outcome) else { return .stop(.notRetryable) }
+        // A 429 says that the server did not act, so the method does not matter.
+        var isSafeToRepeat = declaredIdempotent
+        if case .response = outcome { isSafeToRepeat = true }
+        let retryClass = Retryability.classify(
+            method: method,
+            outcome: outcome,
+            bodyIsReplayable: bodyIsReplayable,
+            declaredIdempotent: isSafeToRepeat
+        )
+        if case .never(let reason) = retryClass { return .stop(reason) }
+        guard let wait = delay(retry: attempt - 1) else { return .stop(.attemptsExhausted) }
+        if let timeLeft, wait >= timeLeft { return .stop(.deadline) }
+        return .retry(after: wait)
+    }
+}

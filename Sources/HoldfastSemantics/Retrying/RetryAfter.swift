@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// Reads Retry-After (RFC 9110 §10.2.3).
+public enum RetryAfter {
+    /// Where a number of seconds saturates; policies set their own limit far below.
+    public static let maximumSeconds: Int64 = 1_000_000_000
+
+    /// The wait the server asks for, counted from the receipt of the response.
+    ///
+    /// Seconds are decimal digits and nothing else, less the response's Age where a cache stood between. A date, in any
+    /// of the three forms, is taken against the response's own Date and Age, so that a wrong clock on either side does
+    /// no harm; against the time of receipt where Date is missing. What is neither is ignored; of several valid lines the
+    /// longest wait counts, so that no line is disobeyed.
+    ///
+    /// - Parameters:
+    ///   - fields: the response's fields.
+    ///   - receivedAt: when it came.
+    /// - Returns: the wait, never negative; nil when the field is missing or malformed.
+    public static func delay(_ fields: HeaderFields, receivedAt: Timestamp) -> Duration? {
+        let lines = fields.values(of: .retryAfter)
+        guard !lines.isEmpty else { return nil }
+        let head = ResponseHead(status: .serviceUnavailable, fields: fields)
+        let age = head.age ?? 0
+        let sent = head.date(receivedAt: receivedAt)?.timestamp.advanced(byMilliseconds: age * 1000)
+        var longest: Int64?
+        for line in lines {
+            let milliseconds: Int64
+            if let seconds = FieldScanner.number(line.utf8, limit: maximumSeconds) {
+                milliseconds = (seconds - age) * 1000
+            } else if let date = HTTPDate(line, receivedAt: receivedAt) {
+                milliseconds = (sent ?? receivedAt).millisecondsUntil(date.timestamp)
+            } else {
+                continue
+            }
+            longest = max(longest ?? 0, milliseconds, 0)
+        }
+        return longest.map { .milliseconds($0) }
+    }
+}

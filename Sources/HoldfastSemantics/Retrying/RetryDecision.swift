@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// What is done after a failed attempt.
+public enum RetryDecision: Sendable, Hashable {
+    /// Send once more, not before this length has passed.
+    case retry(after: Duration)
+    /// Hand the outcome up.
+    case stop(StopReason)
+
+    /// Send once more at once.
+    public static let retryNow = RetryDecision.retry(after: .zero)
+}
+
+/// Why no further attempt is made.
+public struct StopReason: RawRepresentable, Sendable, Hashable {
+    /// The stable code, fit for metric labels.
+    public let rawValue: String
+
+    /// Creates a reason from its stable code.
+    public init(rawValue: String) {
+        self.rawValue = rawValue
+    }
+
+    /// The outcome would be the same again.
+    public static let notRetryable = StopReason(rawValue: "not-retryable")
+    /// The request may have taken effect, and sending it twice could do it twice (RFC 9110 §9.2.2).
+    public static let notIdempotent = StopReason(rawValue: "not-idempotent")
+    /// The content was one-shot and part of it is gone.
+    public static let notReplayable = StopReason(rawValue: "not-replayable")
+    /// As many attempts were made as the rules allow.
+    public static let attemptsExhausted = StopReason(rawValue: "attempts-exhausted")
+    /// The wait would pass the call's deadline.
+    public static let deadline = StopReason(rawValue: "deadline")
+    /// The server asks for a longer wait than the rules allow.
+    public static let serverDelayTooLong = StopReason(rawValue: "server-delay-too-long")
+    /// A retrier said no.
+    public static let retrierDeclined = StopReason(rawValue: "retrier-declined")
+    /// The caller cancelled.
+    public static let cancelled = StopReason(rawValue: "cancelled")
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import Holdfast
+import HoldfastSemantics
+import HoldfastStorage
+import HoldfastTesting
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@Suite("Law 4: nothing follows a redirect but the pipeline", .timeLimit(.minutes(1)))
+struct RedirectLoopTests {
+    @Test("Each hop goes through the message hooks under its own URI; call hooks see one call")
+    func hops() async throws {
+        let log = HookLog()
+        var message = RecordingHook(name: "m", log: log, scope: .message)
+        message.schedule = { request, _ in
+            log.add(request.url?.path ?? "")
+            return nil
+        }
+        let transport = ScriptedTransport([
+            .respond(301, ["Location": "/b"]), .respond(302, ["Location": "http://other.example/c"]), .respond(200),
+        ])
+        let response = try await Pipeline(transport: transport, hooks: [RecordingHook(name: "c", log: log), message])
+            .send(.get())
+        #expect(response.url?.absoluteString == "http://other.example/c")
+        #expect(
+            log.entries == [
+                "c.schedule",
+                "m.schedule", "/a", "m.success(301, network(attempts: 1))",
+                "m.schedule", "/b", "m.success(302, network(attempts: 1))",
+                "m.schedule", "/c", "m.success(200, network(attempts: 1))",
+                "c.success(200, network(attempts: 1))",
+            ]
+        )
+    }
+
+    @Test(
+        "Method and body over a redirect (RFC 9110 §15.4)",
+        arguments: [
+            (301, "POST", "GET", ""), (302, "POST", "GET", ""), (303, "PUT", "GET", ""), (307, "POST", "POST", "body"),
+            (308, "PUT", "PUT", "body"), (303, "HEAD", "HEAD", ""), (301, "PUT", "PUT", "body"),
+        ]
+    )
+    func methods(status: Int, method: String, expected: String, body: String) async throws {
+        let transport = ScriptedTransport([.respond(status, ["Location": "/b"]), .respond(200)])
+        _ = try await Pipeline(transport: transport).send(
+            .request(method, "http://origin.example/a", ["Content-Type": "text/plain"]),
+            body: .bytes(ByteChunk(copying: "body".utf8))
+        )
+        let second = try #require(transport.sent.last)
+        #expect(second.request.httpMethod == expected)
+        #expect(second.body == ByteChunk(copying: body.utf8))
+        #expect((second.request.value(forHTTPHeaderField: "Content-Type") == nil) == body.isEmpty)
+    }
+
+    @Test(
+        "Credentials stay with their origin",
+        arguments: [("/b", true), ("https://origin.example/b", false), ("http://x.example/b", false)]
+    )
+    func credentials(location: String, kept: Bool) async throws {
+        let transport = ScriptedTransport([.respond(302, ["Location": location]), .respond(200)])
+        _ = try await Pipeline(transport: transport).send(
+            .get("http://origin.example/a", ["Authorization": "Bearer t", "Cookie": "a=b", "X-Other": "1"])
+        )
+        #expect(transport.sent.count == 2)
+        let request = try #require(transport.sent.last?.request)
+        #expect((request.value(forHTTPHeaderField: "Authorization") != nil) == kept)
+        #expect((request.value(forHTTPHeaderField: "Cookie") != nil) == kept)
+        #expect(request.value(forHTTPHeaderField: "X-Other") == "1")
+    }
+
+    @Test("A loop ends after 20 hops with an error that carries the last response")
+    func limit() async throws {
+        let transport = ScriptedTransport([.respond(302, ["Location": "/a"])], repeatsLastStep: true)
+        do {
+            _ = try await Pipeline(transport: transport).send(.get())
+            Issue.record("the call should fail")
+        } catch let error as ServiceError {
+            #expect(error.code == .tooManyRedirects)
+            #expect(error.response?.status.rawValue == 302)
+        }
+        #expect(transport.sent.count == 21)
+    }
+
+    @Test("A failing hop is retried at that hop, the chain does not restart")
+    func retriedPerHop() async throws {
+        let transport = ScriptedTransport([.respond(302, ["Location": "/b"]), .respond(503), .respond(200)])
+        _ = try await Pipeline(
+            transport: transport,
+            retrierFactory: AnyRetrierFactory { _ in AlwaysRetrier(delay: .zero) }
+        ).send(.get())
+        #expect(transport.sent.map { $0.request.url?.path } == ["/a", "/b", "/b"])
+    }
+
+    @Test(
+        "A 3xx that cannot be followed is handed up as it is",
+        arguments: [
+            (302, "mailto:a@b.example"), (302, ""), (304, "/b"), (302, "http://"),
+        ]
+    )
+    func handedUp(status: Int, location: String) async throws {
+        let transport = ScriptedTransport([.respond(status, location.isEmpty ? [:] : ["Location": location])])
+        let response = try await Pipeline(transport: transport).send(.get())
+        #expect(response.status.rawValue == status)
+        #expect(transport.sent.count == 1)
+    }
+
+    @Test("A one-shot body is not sent to another place: the 307 is handed up")
+    func oneShot() async throws {
+        let transport = ScriptedTransport([.respond(307, ["Location": "/b"])])
+        let response = try await Pipeline(transport: transport).send(
+            .request("POST", "http://origin.example/a"),
+            body: .oneShot(OneChunk("x"))
+        )
+        #expect(response.status.rawValue == 307)
+    }
+
+    @Test("A pipeline told to hand redirects up follows none")
+    func policy() async throws {
+        var configuration = PipelineConfiguration()
+        configuration.redirects = .handUp
+        let transport = ScriptedTransport([.respond(302, ["Location": "/b"])])
+        let response = try await Pipeline(transport: transport, configuration: configuration).send(.get())
+        #expect(response.status.rawValue == 302)
+    }
+}
