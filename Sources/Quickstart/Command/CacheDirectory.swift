@@ -2,6 +2,9 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 internal import Foundation
+internal import Holdfast
+internal import HoldfastSemantics
+internal import HoldfastStorage
 
 /// Where the disk cache of the last two runs lies, and who removes it.
 struct CacheDirectory: Sendable, Equatable {
@@ -35,17 +38,28 @@ struct CacheDirectory: Sendable, Equatable {
         }
     }
 
+    /// Opens the store in the directory.
+    ///
+    /// - Throws: a ``CommandFailure`` of status 1 that names the directory.
+    func openStore(capacity: Int, clock: any HoldfastClock) async throws -> any CacheStore {
+        do {
+            let now = StoreInstant(milliseconds: clock.timestamp.millisecondsSinceEpoch)
+            return try await DiskStore.open(directory: path, capacity: capacity, now: now)
+        } catch {
+            throw CommandFailure.unusable(directory: path, error)
+        }
+    }
+
     /// Removes a temporary directory with all it holds; leaves any other alone.
     func removeIfTemporary() {
         if isTemporary { try? FileManager.default.removeItem(atPath: path) }
     }
 
-    /// Foundation's errors print over several lines; the reason is in the innermost of them.
+    /// The system's own words where Foundation passes them on: its other texts only say that something went wrong.
     private static func plain(_ error: any Error) -> PlainReason {
-        let error = error as NSError
-        let inner = error.userInfo[NSUnderlyingErrorKey] as? NSError ?? error
-        guard inner.domain == NSPOSIXErrorDomain else { return PlainReason(description: error.localizedDescription) }
-        return PlainReason(description: String(cString: strerror(Int32(clamping: inner.code))))
+        let inner = (error as? CocoaError)?.underlying ?? error
+        guard let system = inner as? POSIXError else { return PlainReason(description: error.localizedDescription) }
+        return PlainReason(description: String(cString: strerror(system.code.rawValue)))
     }
 
     private struct PlainReason: Error, CustomStringConvertible {

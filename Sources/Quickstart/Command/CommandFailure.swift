@@ -40,5 +40,8 @@ struct CommandFailure: Error, Equatable, CustomStringConvertible {
     }
 
     /// Somebody pressed Control-C.
-    static let interrupted = CommandFailure("interrupted; nothing was left behind but what --directory names", exitStatus: 130)
+    static let interrupted = CommandFailure(
+        "interrupted; nothing was left behind but what --directory names",
+        exitStatus: 130
+    )
 }

@@ -58,7 +58,8 @@ final class Origin: InProcessService {
     var traffic: Traffic { state.withLock { $0.traffic } }
 
     func respond(to request: URLRequest, body: RequestBody) async throws -> Response {
-        guard let number = (request.url?.lastPathComponent).flatMap({ Int($0) }), resources.indices.contains(number) else {
+        guard let number = (request.url?.lastPathComponent).flatMap({ Int($0) }), resources.indices.contains(number)
+        else {
             state.withLock { $0.traffic.sends += 1 }
             return answer(.notFound)
         }
