@@ -36,7 +36,13 @@ struct StoreMaker: Sendable, CustomStringConvertible {
         StoreFixture(store: MemoryStore(capacity: capacity), directory: nil)
     }
 
-    static let all = [memory]
+    static let disk = StoreMaker(description: "DiskStore") { capacity in
+        let directory = try TemporaryDirectory()
+        let store = try await DiskStore.open(directory: directory.path, capacity: capacity, now: .at(0))
+        return StoreFixture(store: store, directory: directory)
+    }
+
+    static let all = [memory, disk]
 }
 
 /// A directory of its own under the system's place for temporary files.

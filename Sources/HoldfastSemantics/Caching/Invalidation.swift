@@ -3,9 +3,19 @@
 
 /// What a response to an unsafe request makes invalid (RFC 9111 §4.4).
 public enum Invalidation {
+    /// Whether a response says that stored responses may no longer hold: an unsafe method, and no error.
+    ///
+    /// - Parameters:
+    ///   - request: the request that was sent; a method that is not known to be safe counts as unsafe.
+    ///   - response: its final response.
+    public static func applies(request: RequestHead, response: ResponseHead) -> Bool {
+        guard !request.method.isSafe else { return false }
+        return response.status.isSuccessful || response.status.isRedirection
+    }
+
     /// The URIs whose stored responses must be invalidated.
     ///
-    /// A method that is not known to be safe counts as unsafe. Errors invalidate nothing, and neither do locations at
+    /// Errors invalidate nothing, and neither do locations at
     /// another origin, which could otherwise be used to empty other sites' entries.
     ///
     /// - Parameters:
@@ -14,7 +24,7 @@ public enum Invalidation {
     /// - Returns: the target first, then Location and Content-Location where they name something else; empty when nothing
     ///   is to be done.
     public static func targets(request: RequestHead, response: ResponseHead) -> [TargetURI] {
-        guard !request.method.isSafe, response.status.isSuccessful || response.status.isRedirection else { return [] }
+        guard applies(request: request, response: response) else { return [] }
         var targets = [request.target]
         for line in response.fields where line.name == .location || line.name == .contentLocation {
             guard !line.value.isEmpty, let target = request.target.resolving(line.value),

@@ -111,17 +111,18 @@ public struct CacheControl: Sendable, Hashable, CustomStringConvertible {
                 _ = scanner.text(upTo: UInt8(ascii: ","))
                 continue
             }
-            scanner.skipWhitespace()
             guard scanner.consume(UInt8(ascii: "=")) else {
                 // A directive followed by junk counts all the same: "no-store x" must not turn into permission.
                 directives.append(Directive(name: name))
                 _ = scanner.text(upTo: UInt8(ascii: ","))
                 continue
             }
-            scanner.skipWhitespace()
+            // White space around "=" and text behind a closing quote leave an argument that no number can have.
+            let isSpaced = scanner.peek?.isOptionalWhitespace ?? false
             let quoted = scanner.quotedString()
             let rest = scanner.text(upTo: UInt8(ascii: ","))
-            directives.append(Directive(name: name, argument: (quoted ?? "") + rest))
+            let argument = quoted.map { rest.isEmpty ? $0 : "\"\($0)\"\(rest)" } ?? (isSpaced ? "" : rest)
+            directives.append(Directive(name: name, argument: argument))
         }
     }
 }

@@ -25,6 +25,8 @@ public struct RequestHead: Sendable, Hashable {
     }
 
     /// Whether the caller asks for a part or states a condition of its own (RFC 9110 §13.1, §14.2).
+    ///
+    /// Costs one pass over the field lines.
     public var isConditionalOrPartial: Bool {
         fields.contains { line in
             line.name == .range || RequestHead.conditionalNames.contains(line.name)

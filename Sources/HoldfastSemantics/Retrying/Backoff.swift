@@ -73,7 +73,7 @@ public struct Backoff: Sendable, Hashable {
         let growth = multiplier > 1 ? multiplier : 1
         var power = 1.0
         var square = growth
-        // 2^11 doublings of the exponent's bits reach beyond any finite Double; more would only multiply infinities.
+        // Twenty squarings take any useful multiplier beyond the largest Double; more would only multiply infinities.
         var exponent = min(max(0, retry), 1 << 20)
         while exponent > 0 {
             if exponent & 1 == 1 { power *= square }

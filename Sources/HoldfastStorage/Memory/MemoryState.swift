@@ -196,8 +196,10 @@ extension MemoryState {
 
     private mutating func makeRoom(_ count: Int) throws(StoreError) {
         guard count > 0 else { return }
+        // Nothing leaves in vain: without hope of enough room all entries stay.
+        let hasHope = count <= counts.capacity - writers.reserved - index.pinnedCost
         while count > counts.capacity - used {
-            guard evictOne() else {
+            guard hasHope, evictOne() else {
                 throw StoreError(.noSpace, "What is pinned or being written leaves no room; try again later.")
             }
         }

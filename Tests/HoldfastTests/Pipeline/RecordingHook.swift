@@ -3,6 +3,7 @@
 
 import Foundation
 import Holdfast
+import HoldfastSemantics
 import Synchronization
 
 #if canImport(FoundationNetworking)

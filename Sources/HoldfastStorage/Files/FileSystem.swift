@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// The files a store works on: every step that can fail goes through here, so that tests can make it fail.
+///
+/// **Choose.** ``POSIXFileSystem``; any other is for tests.
+/// **Use.** All calls block: make them on a thread that may. Paths are absolute and are taken as they are.
+/// **Implement.** A call does all of its work or throws: short reads and writes and interruptions are dealt with inside.
+/// No call follows a symbolic link in the last part of a path.
+public protocol FileSystem: Sendable {
+    /// Makes a directory with mode 0700; `EEXIST` when something of this name is there.
+    func createDirectory(_ path: String) throws(FileSystemError)
+
+    /// What is at `path`, a symbolic link being described itself.
+    func attributes(of path: String) throws(FileSystemError) -> FileAttributes
+
+    /// The names in a directory but `.` and `..`, in no order.
+    func list(_ path: String) throws(FileSystemError) -> [String]
+
+    /// Opens a file; one that is made gets mode 0600.
+    func open(_ path: String, _ access: FileAccess) throws(FileSystemError) -> OpenFile
+
+    /// The size of an open file in bytes.
+    func size(of file: OpenFile) throws(FileSystemError) -> Int
+
+    /// Reads `count` bytes from `offset`; fewer only where the file ends.
+    func read(_ file: OpenFile, from offset: Int, count: Int) throws(FileSystemError) -> [UInt8]
+
+    /// Writes all of `bytes` at `offset`.
+    func write(_ bytes: ByteChunk, to file: OpenFile, at offset: Int) throws(FileSystemError)
+
+    /// Cuts or extends an open file.
+    func truncate(_ file: OpenFile, to size: Int) throws(FileSystemError)
+
+    /// Closes a file; the number must not be used again. Never fails, since nothing could be done about it.
+    func close(_ file: OpenFile)
+
+    /// Gives a file or directory another name at once, in place of a file that bears it.
+    func rename(_ path: String, to newPath: String) throws(FileSystemError)
+
+    /// Removes a file.
+    func remove(_ path: String) throws(FileSystemError)
+
+    /// Removes an empty directory.
+    func removeDirectory(_ path: String) throws(FileSystemError)
+
+    /// Takes the advisory lock of an open file without waiting; it is held until the file is closed.
+    ///
+    /// - Returns: false when another open file holds it, in this process or another.
+    func lock(_ file: OpenFile) throws(FileSystemError) -> Bool
+}
+
+/// How a file is opened; closed, because every file system must know each.
+public enum FileAccess: Sendable, Hashable {
+    /// For reading; it must be there.
+    case read
+    /// For reading and writing; it must not be there.
+    case create
+    /// For reading and writing; it is made if it is not there.
+    case readWrite
+}
+
+/// An open file, by its number.
+public struct OpenFile: Sendable, Hashable {
+    /// The number that the file system gave.
+    public let descriptor: Int32
+
+    /// The open file with this number; only file systems make them.
+    public init(descriptor: Int32) {
+        self.descriptor = descriptor
+    }
+}
+
+/// What a file system says of a file.
+public struct FileAttributes: Sendable, Hashable {
+    /// What kind of thing bears the name; closed, because a store needs to know no more.
+    public enum Kind: Sendable, Hashable {
+        case file
+        case directory
+        case other
+    }
+
+    /// The kind.
+    public var kind: Kind
+    /// The size in bytes.
+    public var size: Int
+    /// The permission bits.
+    public var permissions: UInt32
+    /// Whether the user the process runs as owns it.
+    public var isOwn: Bool
+
+    /// Attributes with these values.
+    public init(kind: Kind, size: Int, permissions: UInt32, isOwn: Bool) {
+        self.kind = kind
+        self.size = size
+        self.permissions = permissions
+        self.isOwn = isOwn
+    }
+}
+
+/// A step on a file that the system refused.
+public struct FileSystemError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The step: the name of the ``FileSystem`` method, without its arguments.
+    public let operation: String
+    /// The path, or the number of the open file.
+    public let path: String
+    /// The system's number for what went wrong.
+    public let errno: Int32
+
+    /// An error of this kind.
+    public init(operation: String, path: String, errno: Int32) {
+        self.operation = operation
+        self.path = path
+        self.errno = errno
+    }
+
+    public var description: String { "\(operation) \(path): errno \(errno)" }
+}

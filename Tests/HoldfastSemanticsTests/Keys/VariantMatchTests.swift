@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import HoldfastSemantics
+import Testing
+
+@Suite struct VariantMatchTests {
+    private static let secret: [UInt8] = Array("secret".utf8)
+
+    private func fields(_ pairs: [[String]]) -> HeaderFields {
+        var fields = HeaderFields()
+        for pair in pairs { fields.append(rawName: pair[0], value: pair[1]) }
+        return fields
+    }
+
+    private func matches(_ vary: String, _ stored: HeaderFields, _ presented: HeaderFields, semantic: Bool) -> Bool {
+        NominatedFields(
+            vary: ["Vary": vary],
+            request: stored,
+            secret: VariantMatchTests.secret,
+            normalizes: semantic
+        )?.matches(presented, secret: VariantMatchTests.secret) ?? false
+    }
+
+    @Test("Vector group vary", arguments: VectorFile.canonical?.vary.vectors ?? [])
+    func vectors(vector: VaryVector) {
+        let stored = fields(vector.storedRequest)
+        let presented = fields(vector.presentedRequest)
+        #expect(matches(vector.vary, stored, presented, semantic: false) == vector.matchGeneric)
+        #expect(matches(vector.vary, stored, presented, semantic: true) == vector.matchSemantic)
+    }
+
+    @Test(
+        "RFC 9110 §12.5, §8.4.1: further spellings",
+        arguments: [
+            ("Accept-Encoding", "x-gzip", "gzip", true), ("Accept-Encoding", "gzip;q=0", "gzip", false),
+            ("Accept-Encoding", "gzip;q=0.5", "gzip;q=0.500", true), ("Accept-Encoding", "gzip;Q=1", "gzip", true),
+            ("Accept-Encoding", "gzip;q=2", "gzip", false), ("Accept-Encoding", "*;q=0, br", "br,*;q=0.0", true),
+            ("Accept", "Text/HTML", "text/html", true), ("Accept", "text/html;Level=1", "text/html;level=1", true),
+            ("Accept", "text/html;level=1", "text/html;level=2", false), ("Accept", "a/b;q=0.3", "a/b;q=0.4", false),
+            ("Accept", "a/b;q=1.000", "a/b", true), ("Accept-Language", "EN-gb", "en-GB", true),
+            ("Accept-Language", "en", "en;q=0.5", false), ("Authorization", "Basic eA==", "basic eA==", true),
+            ("Authorization", "Basic eA==", "Basic ea==", false), ("X-Foo", "a,b", "a, b", false),
+            ("X-Foo", " a ", "a", true), ("X-Foo", "", "a", false),
+        ]
+    )
+    func furtherSpellings(name: String, stored: String, presented: String, expected: Bool) {
+        #expect(matches(name, fields([[name, stored]]), fields([[name, presented]]), semantic: true) == expected)
+        #expect(matches(name, fields([[name, presented]]), fields([[name, stored]]), semantic: true) == expected)
+    }
+
+    @Test("RFC 9111 §4.1: empty is not absent")
+    func emptyIsNotAbsent() {
+        #expect(!matches("X", ["X": ""], [:], semantic: true))
+        #expect(!matches("X", [:], ["X": ""], semantic: true))
+        #expect(matches("X", ["X": ""], ["X": " "], semantic: true))
+    }
+
+    @Test(
+        "RFC 9111 §4.1: a star anywhere, or no field name, matches nothing",
+        arguments: [
+            "*", "*, *", ", *", "*, Foo", "Foo, *", "Foo Bar", "Foo;q=1",
+        ]
+    )
+    func unusableVary(value: String) {
+        #expect(NominatedFields(vary: ["Vary": value], request: [:], secret: []) == nil)
+        #expect(NominatedFields(vary: ["Vary": "", "vary": value], request: [:], secret: []) == nil)
+    }
+
+    @Test func framesReadBack() throws {
+        let request: HeaderFields = ["B": "2", "Authorization": "Bearer token", "C": ""]
+        let vary: HeaderFields = ["Vary": "c, D", "vary": "B, authorization, b"]
+        for normalizes in [true, false] {
+            let nominated = try #require(
+                NominatedFields(vary: vary, request: request, secret: [7], normalizes: normalizes)
+            )
+            #expect(nominated.names == ["authorization", "b", "c", "d"])
+            let text = String(decoding: nominated.framed, as: UTF8.self)
+            #expect(!text.contains("token"))
+            let read = try #require(NominatedFields(framed: nominated.framed))
+            #expect(read == nominated)
+            #expect(read.matches(request, secret: [7]))
+            #expect(!read.matches(request, secret: [8]))
+        }
+    }
+
+    @Test func withoutVaryThereIsNoKey() throws {
+        let nominated = try #require(NominatedFields(vary: [:], request: ["A": "1"], secret: []))
+        #expect(nominated.framed.isEmpty)
+        #expect(nominated.matches([:], secret: []))
+        #expect(NominatedFields(framed: []) == nominated)
+        #expect(NominatedFields(vary: ["Vary": " , "], request: [:], secret: [])?.framed == [])
+    }
+
+    @Test(arguments: propertySeeds)
+    func damagedFramesNeverTrap(seed: UInt64) throws {
+        var source = SeededSource(seed: seed)
+        let nominated = try #require(NominatedFields(vary: ["Vary": "a, b"], request: ["A": "1"], secret: []))
+        for _ in 0..<300 {
+            var bytes = nominated.framed
+            let index = Int.random(in: bytes.indices, using: &source)
+            bytes[index] = UInt8.random(in: 0...255, using: &source)
+            if Bool.random(using: &source) { bytes.removeLast(Int.random(in: 0...bytes.count, using: &source)) }
+            guard let read = NominatedFields(framed: bytes) else { continue }
+            #expect(read.framed == bytes)
+        }
+    }
+}

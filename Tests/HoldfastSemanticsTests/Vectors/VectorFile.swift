@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import HoldfastSemantics
+import Testing
+
+/// The shared test vectors: the folder that HOLDFAST_VECTORS names, else the copies in this bundle.
+enum VectorFile {
+    static let canonical = load("canonical-vectors", as: CanonicalVectors.self)
+    static let retryAfter = load("retry-after-vectors", as: RetryAfterVectors.self)
+    static let backoff = load("backoff-vectors", as: BackoffVectors.self)
+
+    private static func load<Content: Decodable>(_ name: String, as type: Content.Type) -> Content? {
+        let file = "\(name).json"
+        let folder: URL
+        if let path = ProcessInfo.processInfo.environment["HOLDFAST_VECTORS"] {
+            folder = URL(fileURLWithPath: path)
+        } else {
+            folder = Bundle.module.bundleURL.appendingPathComponent("Fixtures")
+        }
+        do {
+            let data = try Data(contentsOf: folder.appendingPathComponent(file))
+            return try JSONDecoder().decode(Content.self, from: data)
+        } catch {
+            Issue.record("\(file) cannot be read from \(folder.path): \(error)")
+            return nil
+        }
+    }
+}
+
+struct CanonicalVectors: Decodable, Sendable {
+    var uri: Group<URIVector>
+    var iriMapping: Group<URIVector>
+    var mustEqual: Group<[String]>
+    var mustDiffer: Group<[String]>
+    var mayMerge: Group<[String]>
+    var vary: Group<VaryVector>
+    var primaryKey: Group<KeyVector>
+
+    enum CodingKeys: String, CodingKey {
+        case uri, vary
+        case iriMapping = "iri_mapping"
+        case mustEqual = "must_equal"
+        case mustDiffer = "must_differ"
+        case mayMerge = "may_merge"
+        case primaryKey = "primary_key"
+    }
+
+    struct Group<Vector: Decodable & Sendable>: Decodable, Sendable {
+        var vectors: [Vector]
+    }
+}
+
+struct URIVector: Decodable, Sendable, CustomTestStringConvertible {
+    var id: String
+    var input: String
+    var canonical: String?
+    var reject: String?
+
+    var testDescription: String { "\(id) \(input)" }
+}
+
+struct VaryVector: Decodable, Sendable, CustomTestStringConvertible {
+    var id: String
+    var vary: String
+    var storedRequest: [[String]]
+    var presentedRequest: [[String]]
+    var matchGeneric: Bool
+    var matchSemantic: Bool
+
+    enum CodingKeys: String, CodingKey {
+        case id, vary
+        case storedRequest = "stored_request"
+        case presentedRequest = "presented_request"
+        case matchGeneric = "match_generic"
+        case matchSemantic = "match_semantic"
+    }
+
+    var testDescription: String { "\(id) Vary: \(vary)" }
+}
+
+struct KeyVector: Decodable, Sendable, CustomTestStringConvertible {
+    var id: String
+    var partition: String
+    var method: String
+    var methodGroup: String
+    var uri: String
+    var contentType: String
+    var contentDigest: String
+    var key: String
+
+    enum CodingKeys: String, CodingKey {
+        case id, partition, method, uri, key
+        case methodGroup = "method_group"
+        case contentType = "content_type"
+        case contentDigest = "content_sha256"
+    }
+
+    var testDescription: String { id }
+}
+
+struct RetryAfterVectors: Decodable, Sendable {
+    var cases: [Case]
+
+    struct Case: Decodable, Sendable, CustomTestStringConvertible {
+        var name: String
+        var headerLines: [String]
+        var receivedAt: String
+        var dateHeader: String?
+        var age: Int
+        var expectedDelay: Double?
+
+        enum CodingKeys: String, CodingKey {
+            case name
+            case headerLines = "header_lines"
+            case receivedAt = "received_at"
+            case dateHeader = "date_header"
+            case age = "age_s"
+            case expectedDelay = "expected_delay_s"
+        }
+
+        var testDescription: String { name }
+    }
+}
+
+struct BackoffVectors: Decodable, Sendable {
+    var stateless: [Series]
+
+    struct Series: Decodable, Sendable, CustomTestStringConvertible {
+        var id: String
+        var params: [String: Double?]
+        var firstRetry: Int
+        var cases: [Case]
+
+        enum CodingKeys: String, CodingKey {
+            case id, params, cases
+            case firstRetry = "n_base"
+        }
+
+        var testDescription: String { id }
+    }
+
+    struct Case: Decodable, Sendable {
+        var retry: Int
+        var expected: Double
+        var sample: Double?
+
+        enum CodingKeys: String, CodingKey {
+            case retry = "n"
+            case expected = "expected_s"
+            case sample = "u"
+        }
+    }
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import Holdfast
+import HoldfastSemantics
+import HoldfastStorage
+import HoldfastTesting
+import Synchronization
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@Suite("No response crosses from one user to another", .timeLimit(.minutes(1)))
+struct CachePartitionTests {
+    /// Where a user's credentials come from.
+    enum Origin: String, CaseIterable, Sendable {
+        case requestField, cookieField, sessionField, sessionCookie, authorizationHook, messageHookBelowOthers,
+            userinfo, principal
+    }
+
+    static let fields: HeaderFields = ["Cache-Control": "max-age=60"]
+
+    @Test("S-T30, D-T23: two users, the same URL, and a stored response", arguments: Origin.allCases)
+    func users(_ origin: Origin) async throws {
+        let user = Mutex("alice")
+        @Sendable func current() -> String { user.withLock { $0 } }
+        let transport = ScriptedTransport(
+            implicit: { _ in
+                switch origin {
+                case .sessionField: ["Authorization": "Bearer \(current())"]
+                case .sessionCookie: ["Cookie": "id=\(current())"]
+                default: [:]
+                }
+            },
+            answering: { _ in .respond(200, Self.fields, body: "for \(current())") }
+        )
+        var hook = RecordingHook(name: "auth", log: HookLog(), scope: origin == .authorizationHook ? .call : .message)
+        hook.schedule = { request, _ in
+            if origin == .authorizationHook || origin == .messageHookBelowOthers {
+                request.setValue("Bearer \(current())", forHTTPHeaderField: "Authorization")
+            }
+            return nil
+        }
+        let bench = CacheBench(transport, hooks: [RecordingHook(name: "other", log: HookLog()), hook])
+        func load() async throws -> CacheBench.Answer {
+            var request = URLRequest.get(
+                origin == .userinfo ? "http://\(current()):pw@h.example/a" : "http://h.example/a"
+            )
+            var options = CallOptions()
+            switch origin {
+            case .requestField: request.setValue("Bearer \(current())", forHTTPHeaderField: "authorization")
+            case .cookieField: request.setValue("id=\(current())", forHTTPHeaderField: "Cookie")
+            case .principal: options.principal = current()
+            default: break
+            }
+            return try await bench.load(request, options)
+        }
+        #expect(try await load() == .network("for alice"))
+        #expect(try await load() == .fresh("for alice"))
+        user.withLock { $0 = "bob" }
+        #expect(try await load() == .network("for bob"))
+        #expect(try await load() == .fresh("for bob"))
+        user.withLock { $0 = "alice" }
+        #expect(try await load() == .fresh("for alice"))
+    }
+
+    @Test("An anonymous caller does not see what a user's request stored, nor the other way round")
+    func anonymous() async throws {
+        let transport = ScriptedTransport { request in
+            .respond(200, Self.fields, body: request.value(forHTTPHeaderField: "Authorization") ?? "nobody")
+        }
+        let bench = CacheBench(transport)
+        #expect(try await bench.load(.get("http://h.example/", ["Authorization": "a"])) == .network("a"))
+        #expect(try await bench.load(.get("http://h.example/")) == .network("nobody"))
+        #expect(try await bench.load(.get("http://h.example/", ["Authorization": "a"])) == .fresh("a"))
+    }
+
+    @Test("An explicit principal keeps its entries over a rotated token")
+    func rotatedToken() async throws {
+        let bench = CacheBench([.respond(200, Self.fields, body: "one")])
+        var options = CallOptions()
+        options.principal = "user 7"
+        try await bench.load(.get("http://h.example/", ["Authorization": "old"]), options)
+        #expect(try await bench.load(.get("http://h.example/", ["Authorization": "new"]), options) == .fresh("one"))
+    }
+
+    @Test("Law 3: a prepare step that changes the principal keeps the response out of the store")
+    func preparedPrincipal() async throws {
+        let transport = ScriptedTransport([.respond(200, Self.fields, body: "secret")], repeatsLastStep: true)
+        let bench = CacheBench(transport) { configuration in
+            configuration.prepare = [
+                { request, _ in request.setValue("Bearer t", forHTTPHeaderField: "Authorization") }
+            ]
+        }
+        try await bench.load()
+        #expect(bench.cache.store.statistics.entryCount == 0)
+        #expect(try await bench.load() == .network("secret"))
+    }
+
+    @Test("A credential added beneath a hand-listed caching hook keeps the response out of the store")
+    func hookBeneath() async throws {
+        let cache = HTTPCache(store: MemoryStore(capacity: 1 << 20))
+        var beneath = RecordingHook(name: "auth", log: HookLog(), scope: .message)
+        beneath.schedule = { request, _ in
+            request.setValue("Bearer t", forHTTPHeaderField: "Authorization")
+            return nil
+        }
+        let transport = ScriptedTransport([.respond(200, Self.fields)], repeatsLastStep: true)
+        let pipeline = Pipeline(transport: transport, hooks: [CachingHook(cache), beneath])
+        _ = try await pipeline.send(.get()).body.collect()
+        #expect(cache.store.statistics.entryCount == 0)
+    }
+
+    @Test("In shared mode an authorized response is stored for all only where it says so (RFC 9111 §3.5)")
+    func sharedMode() async throws {
+        let transport = ScriptedTransport { request in
+            let fields: HeaderFields =
+                request.url?.path == "/public"
+                ? ["Cache-Control": "public, max-age=60"] : ["Cache-Control": "max-age=60"]
+            return .respond(200, fields, body: request.value(forHTTPHeaderField: "Authorization") ?? "nobody")
+        }
+        let bench = CacheBench(transport, mode: .shared)
+        try await bench.load(.get("http://h.example/public", ["Authorization": "a"]))
+        #expect(try await bench.load(.get("http://h.example/public", ["Authorization": "b"])) == .fresh("a"))
+        #expect(try await bench.load(.get("http://h.example/public")) == .fresh("a"))
+        try await bench.load(.get("http://h.example/own", ["Authorization": "a"]))
+        #expect(try await bench.load(.get("http://h.example/own", ["Authorization": "a"])) == .network("a"))
+        #expect(try await bench.load(.get("http://h.example/own", ["Authorization": "b"])) == .network("b"))
+    }
+
+    @Test("No credential stands in a key or in metadata")
+    func nothingInClear() async throws {
+        let store = MemoryStore(capacity: 1 << 20)
+        let fields: HeaderFields = ["Cache-Control": "max-age=60", "Vary": "Authorization, Cookie"]
+        let bench = CacheBench([.respond(200, fields, body: "one")], store: store)
+        try await bench.load(
+            .get("http://user:sesame@h.example/", ["Authorization": "Bearer sesame", "Cookie": "k=sesame"])
+        )
+        let found = Mutex(0)
+        _ = try await store.purge(
+            .matching { entry in
+                for bytes in [entry.key.bytes, entry.variant.bytes, entry.description.metadata.array] {
+                    if String(decoding: bytes, as: UTF8.self).contains("sesame") { found.withLock { $0 += 1 } }
+                }
+                return true
+            },
+            now: StoreInstant(milliseconds: 0)
+        )
+        #expect(found.withLock { $0 } == 0)
+    }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import Holdfast
+import HoldfastSemantics
+import HoldfastStorage
+import HoldfastTesting
+import Synchronization
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@Suite("What is counted", .timeLimit(.minutes(1)))
+struct CacheStatisticsTests {
+    @Test("Hits, revalidations, misses and bypasses, each request exactly one of them")
+    func kinds() async throws {
+        let transport = ScriptedTransport { request in
+            if request.value(forHTTPHeaderField: "If-None-Match") != nil { return .respond(304) }
+            switch request.url?.path {
+            case "/fresh": return .respond(200, ["Cache-Control": "max-age=60"], body: "12345")
+            case "/tag": return .respond(200, ["Cache-Control": "no-cache", "ETag": "\"v\""], body: "123")
+            default: return .respond(200, ["Cache-Control": "no-store"], body: "1234567")
+            }
+        }
+        let bench = CacheBench(transport)
+        for path in ["fresh", "fresh", "fresh", "tag", "tag", "none", "none"] {
+            try await bench.load(.get("http://h.example/\(path)"))
+        }
+        try await bench.load(.request("POST", "http://h.example/none"))
+        let counted = bench.cache.statistics
+        #expect(counted.requests == 8)
+        #expect(counted.hits == 2)
+        #expect(counted.revalidated == 1)
+        #expect(counted.misses == 4)
+        #expect(counted.bypasses == 1)
+        #expect(counted.stored == 2)
+        #expect(counted.hitBytes == 10)
+        #expect(counted.revalidatedBytes == 3)
+        #expect(counted.networkBytes == 5 + 3 + 14)
+        #expect(counted.bytesFromStore == 13)
+        #expect(counted.hitRatio == 2.0 / 7.0)
+        #expect(counted.byteHitRatio == 10.0 / 35.0)
+    }
+
+    @Test("A retry is no second request, and a validation without an answer is a miss")
+    func retriesAndFailures() async throws {
+        let bench = CacheBench(
+            ScriptedTransport([
+                .respond(503), .respond(200, ["Cache-Control": "no-cache", "ETag": "\"v\""], body: "x"),
+                .fail(.badRequest, progress: .notSent),
+            ]),
+            retrierFactory: AnyRetrierFactory { _ in OnceRetrier() }
+        )
+        try await bench.load()
+        #expect(bench.cache.statistics.requests == 1)
+        #expect(bench.cache.statistics.misses == 1)
+        _ = try? await bench.load()
+        #expect(bench.cache.statistics.requests == 2)
+        #expect(bench.cache.statistics.misses == 2)
+    }
+
+    @Test("Nothing asked: both ratios are 0")
+    func empty() {
+        #expect(CacheStatistics().hitRatio == 0)
+        #expect(CacheStatistics().byteHitRatio == 0)
+    }
+}
+
+private struct OnceRetrier: Retrier {
+    func retry(_ request: URLRequest, after attempt: FailedAttempt, context: CallContext) async -> RetryDecision {
+        attempt.response == nil ? .stop(.notRetryable) : .retryNow
+    }
+}

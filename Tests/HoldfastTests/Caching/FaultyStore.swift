@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import HoldfastStorage
+import HoldfastTesting
+import Synchronization
+
+/// A memory store that fails where it is told to, and whose look-ups can be held up.
+final class FaultyStore: CacheStore {
+    enum Fault: String, CaseIterable, Sendable {
+        case lookUp, body, write, append, commit, replace
+    }
+
+    let fault = Mutex<Fault?>(nil)
+    let stallsLookUps = Atomic(false)
+    let lookUps = CountWatch()
+    let gate = CountWatch()
+    private let inner = MemoryStore(capacity: 1 << 20)
+
+    var secret: [UInt8] { inner.secret }
+    var statistics: StoreStatistics { inner.statistics }
+
+    private func check(_ step: Fault) throws(StoreError) {
+        if fault.withLock({ $0 == step }) { throw StoreError(.io, "injected: \(step)") }
+    }
+
+    func peek(_ key: StoreKey, now: StoreInstant) -> [StoredEntry]? { nil }
+
+    func entries(for key: StoreKey, now: StoreInstant) async throws(StoreError) -> [StoredEntry] {
+        try check(.lookUp)
+        if stallsLookUps.load(ordering: .relaxed) {
+            lookUps.increment()
+            try? await gate.wait(for: 1)
+        }
+        return try await inner.entries(for: key, now: now)
+    }
+
+    func body(of entry: StoredEntry) async throws(StoreError) -> any StoredBody {
+        try check(.body)
+        return try await inner.body(of: entry)
+    }
+
+    func write(
+        _ key: StoreKey,
+        variant: StoreKey,
+        description: EntryDescription,
+        expectedLength: Int?,
+        now: StoreInstant
+    ) async throws(StoreError) -> any EntryWriter {
+        try check(.write)
+        let writer = try await inner.write(
+            key,
+            variant: variant,
+            description: description,
+            expectedLength: expectedLength,
+            now: now
+        )
+        return Writer(inner: writer, store: self)
+    }
+
+    func replaceDescription(
+        of entry: StoredEntry,
+        with description: EntryDescription,
+        now: StoreInstant
+    ) async throws(StoreError) -> StoredEntry? {
+        try check(.replace)
+        return try await inner.replaceDescription(of: entry, with: description, now: now)
+    }
+
+    func remove(_ entry: StoredEntry) async throws(StoreError) { try await inner.remove(entry) }
+    func invalidate(_ key: StoreKey) async throws(StoreError) { try await inner.invalidate(key) }
+
+    func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int {
+        try await inner.purge(selection, now: now)
+    }
+
+    func setPinned(_ pinned: Bool, _ entry: StoredEntry) async throws(StoreError) -> Bool {
+        try await inner.setPinned(pinned, entry)
+    }
+
+    func close() async { await inner.close() }
+
+    private final class Writer: EntryWriter {
+        let inner: any EntryWriter
+        let store: FaultyStore
+
+        init(inner: any EntryWriter, store: FaultyStore) {
+            self.inner = inner
+            self.store = store
+        }
+
+        func append(_ bytes: ByteChunk) async throws(StoreError) {
+            try store.check(.append)
+            try await inner.append(bytes)
+        }
+
+        func commit(_ description: EntryDescription?, now: StoreInstant) async throws(StoreError) -> StoredEntry {
+            try store.check(.commit)
+            return try await inner.commit(description, now: now)
+        }
+
+        func abandon() { inner.abandon() }
+        func follow() -> any StoredBody { inner.follow() }
+    }
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import Holdfast
+import HoldfastSemantics
+import HoldfastStorage
+import HoldfastTesting
+import Synchronization
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@Suite("Storing while the body passes through", .timeLimit(.minutes(1)))
+struct StreamingStoreTests {
+    static let cacheable: HeaderFields = ["Cache-Control": "max-age=60"]
+
+    @Test("A streamed body is stored when it was read to its end, and not before")
+    func streamed() async throws {
+        let bench = CacheBench([.stream(200, Self.cacheable, chunks: ["on", "e"], length: 3), .respond(body: "again")])
+        let response = try await bench.pipeline.send(.get())
+        var chunks = response.body.makeAsyncIterator()
+        #expect(try await chunks.next() == ByteChunk(copying: "on".utf8))
+        #expect(bench.cache.store.statistics.entryCount == 0)
+        #expect(try await chunks.next() == ByteChunk(copying: "e".utf8))
+        #expect(try await chunks.next() == nil)
+        #expect(bench.cache.store.statistics.entryCount == 1)
+        #expect(try await bench.load() == .fresh("one"))
+        #expect(bench.events.events(.responseStored).count == 1)
+    }
+
+    @Test(
+        "An incomplete response never becomes an entry (RFC 9111 §3.3)",
+        arguments: [
+            ScriptedTransport.Step.stream(200, cacheable, chunks: ["on"], length: 3),
+            .stream(200, cacheable, chunks: ["on", "ee"], length: 3),
+            .stream(
+                200,
+                cacheable,
+                chunks: ["on"],
+                failure: ServiceError(.connectionLost, "scripted", progress: .bytesReceived)
+            ),
+        ]
+    )
+    func incomplete(_ step: ScriptedTransport.Step) async throws {
+        let bench = CacheBench([step, .respond(200, ["Cache-Control": "no-store"], body: "whole")])
+        _ = try? await bench.load()
+        #expect(try await bench.load() == .network("whole"))
+        #expect(bench.cache.store.statistics.entryCount == 0)
+        #expect(bench.cache.store.statistics.bytesUsed == 0)
+    }
+
+    @Test("A body that is dropped or discarded half-read leaves nothing", arguments: [true, false])
+    func dropped(_ discards: Bool) async throws {
+        let bench = CacheBench([.stream(200, Self.cacheable, chunks: ["on", "e"])])
+        func readOne() async throws {
+            let response = try await bench.pipeline.send(.get())
+            var chunks = response.body.makeAsyncIterator()
+            _ = try await chunks.next()
+            if discards { response.body.discard() }
+        }
+        try await readOne()
+        #expect(bench.cache.store.statistics.entryCount == 0)
+        #expect(bench.cache.store.statistics.bytesUsed == 0)
+        #expect(bench.events.events(.bodyEnded).count == 1)
+    }
+
+    @Test("A PUT that ends while a GET is under way keeps the older response out of the store")
+    func overtaken() async throws {
+        let bench = CacheBench([
+            .stream(200, Self.cacheable, chunks: ["old"]), .respond(204), .respond(200, Self.cacheable, body: "new"),
+        ])
+        let slow = try await bench.pipeline.send(.get())
+        try await bench.load(.request("PUT", "http://origin.example/a"))
+        _ = try await slow.body.collect()
+        #expect(try await bench.load() == .network("new"))
+        #expect(bench.events.events(.responseNotStored).contains { $0.detail == "invalidated meanwhile" })
+    }
+
+    @Test("A store that fails at any step never breaks a request", arguments: FaultyStore.Fault.allCases)
+    func brokenStore(_ fault: FaultyStore.Fault) async throws {
+        let store = FaultyStore()
+        let bench = CacheBench(
+            ScriptedTransport(
+                [.stream(200, ["Cache-Control": "max-age=10", "ETag": "\"v\""], chunks: ["o", "ne"])],
+                repeatsLastStep: true
+            ),
+            store: store
+        )
+        if [.lookUp, .body, .replace].contains(fault) { try await bench.load() }
+        bench.clock.advance(by: .seconds(20))
+        store.fault.withLock { $0 = fault }
+        for _ in 0..<2 {
+            let answer = try await bench.load()
+            #expect(answer.body == "one")
+        }
+        if fault != .replace { #expect(bench.cache.statistics.storeFailures > 0) }
+        #expect(bench.events.events(.storeFailed).count == bench.cache.statistics.storeFailures)
+        store.fault.withLock { $0 = nil }
+        try await bench.load()
+        #expect(try await bench.load() == .fresh("one"))
+    }
+
+    @Test("Metadata that does not read back is a miss and is removed")
+    func damagedMetadata() async throws {
+        let store = MemoryStore(capacity: 1 << 20)
+        let bench = CacheBench(
+            [.respond(200, Self.cacheable, body: "one"), .respond(200, Self.cacheable, body: "two")],
+            store: store
+        )
+        try await bench.load()
+        let key = StoreKey(CacheKey(method: .get, target: try TargetURI("http://origin.example/a")).framed)
+        let now = StoreInstant(milliseconds: bench.clock.timestamp.millisecondsSinceEpoch)
+        let entry = try #require(try await store.entries(for: key, now: now).first)
+        try await store.replaceDescription(of: entry, with: EntryDescription(metadata: ByteChunk([1, 2, 3])), now: now)
+        #expect(try await bench.load() == .network("two"))
+        #expect(try await bench.load() == .fresh("two"))
+        #expect(store.statistics.entryCount == 1)
+    }
+}
