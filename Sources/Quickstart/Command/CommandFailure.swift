@@ -27,7 +27,8 @@ struct CommandFailure: Error, Equatable, CustomStringConvertible {
 
     /// The directory of the disk cache cannot be used.
     static func unusable(directory: String, _ error: any Error) -> CommandFailure {
-        let reason = (error as? StoreError)?.message ?? "\(error)"
+        var reason = (error as? StoreError)?.message ?? "\(error)"
+        if reason.hasSuffix(".") { reason.removeLast() }
         return CommandFailure(
             "the directory \(directory) cannot be used: \(reason); name another one with --directory",
             exitStatus: 1
