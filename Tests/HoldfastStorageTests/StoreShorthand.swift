@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import HoldfastStorage
+import Testing
 
 /// A generator whose run can be repeated: SplitMix64 from a seed that the test's name shows.
 struct SeededGenerator: RandomNumberGenerator {
@@ -92,6 +93,7 @@ func errorCode(_ body: @Sendable () async throws -> Void) async -> StoreError.Co
         try await body()
         return nil
     } catch {
+        if !(error is StoreError) { Issue.record(error, "an error of another kind") }
         return (error as? StoreError)?.code
     }
 }

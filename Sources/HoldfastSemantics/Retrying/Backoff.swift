@@ -90,8 +90,11 @@ extension Duration {
         Double(attoseconds) * 1e-18
     }
 
-    /// A length from finite or infinite seconds, bounded at 0 and about 30,000 years so that nothing traps.
+    /// A length from finite or infinite seconds, to the nearest nanosecond so that 0.1 means 100 ms exactly, and bounded
+    /// at 0 and about 126 years so that nothing traps.
     package init(boundedSeconds seconds: Double) {
-        self = .seconds(seconds > 0 ? min(seconds, 1e12) : 0)
+        let bounded = seconds > 0 ? min(seconds, 4e9) : 0
+        // Adding a half rather than rounding(): that would need the C library's maths, which this module does not link.
+        self = .nanoseconds(Int64(bounded * 1e9 + 0.5))
     }
 }

@@ -15,6 +15,8 @@ enum SystemNumber {
     static let notFound = ENOENT
     /// Something bears the name already.
     static let alreadyThere = EEXIST
+    /// The device cannot give the bytes.
+    static let damaged = EIO
     /// The device or the user's share of it is full.
     static let noSpace: Set<Int32> = [ENOSPC, EDQUOT]
 

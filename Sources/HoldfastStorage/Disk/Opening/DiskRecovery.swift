@@ -3,7 +3,8 @@
 
 /// Reads what a directory holds and builds the state of a store from it.
 ///
-/// Whatever does not hold its checks is removed; whatever nobody names is removed, too.
+/// Whatever does not hold its checks is removed; whatever nobody names is removed, too. Where the system refuses to show
+/// a file, opening fails rather than that good entries are thrown away; only a file that cannot be read any more goes.
 struct DiskRecovery: Sendable {
     let layout: DiskLayout
     let files: any FileSystem
@@ -50,8 +51,8 @@ struct DiskRecovery: Sendable {
         var sizes: [UInt64: Int] = [:]
         for name in try files.list(layout.bodies) {
             guard let number = FileNumber.number(in: name, suffix: DiskLayout.bodySuffix) else { continue }
-            let attributes = try? files.attributes(of: layout.bodyFile(number))
-            if let attributes, attributes.kind == .file { sizes[number] = attributes.size }
+            let attributes = try files.attributes(of: layout.bodyFile(number))
+            if attributes.kind == .file { sizes[number] = attributes.size }
         }
         return sizes
     }
@@ -60,14 +61,15 @@ struct DiskRecovery: Sendable {
         var all: [Found] = []
         for name in try files.list(layout.keys) {
             let path = "\(layout.keys)/\(name)"
-            guard let attributes = try? files.attributes(of: path), attributes.kind == .file else { continue }
+            let attributes = try files.attributes(of: path)
+            guard attributes.kind == .file else { continue }
             guard let number = FileNumber.number(in: name, suffix: DiskLayout.keySuffix) else {
                 if FileNumber.number(in: name, suffix: DiskLayout.temporarySuffix) != nil {
                     remove(path, size: attributes.size, &state)
                 }
                 continue
             }
-            if var found = read(path, number: number, limit: state.counts.capacity) {
+            if var found = try read(path, number: number, limit: state.counts.capacity) {
                 let count = found.records.count
                 found.records.removeAll { $0.body.file != 0 && bodies[$0.body.file] != $0.entry.bodyLength }
                 state.counts.entriesCorrupt &+= count - found.records.count
@@ -83,14 +85,21 @@ struct DiskRecovery: Sendable {
         return all
     }
 
-    private func read(_ path: String, number: UInt64, limit: Int) -> Found? {
-        guard let file = try? files.open(path, .read) else { return nil }
+    private func read(_ path: String, number: UInt64, limit: Int) throws(FileSystemError) -> Found? {
+        let file = try files.open(path, .read)
         defer { files.close(file) }
-        guard let size = try? files.size(of: file), size <= limit,
-            let bytes = try? files.read(file, from: 0, count: size),
-            let (key, records) = KeyFile.decode(bytes, file: number)
-        else { return nil }
-        return Found(number: number, size: size, key: key, records: records)
+        let size = try files.size(of: file)
+        guard size <= limit else { return nil }
+        let bytes: [UInt8]
+        do throws(FileSystemError) {
+            bytes = try files.read(file, from: 0, count: size)
+        } catch {
+            if error.errno == SystemNumber.damaged { return nil }
+            throw error
+        }
+        return KeyFile.decode(bytes, file: number).map {
+            Found(number: number, size: size, key: $0.key, records: $0.records)
+        }
     }
 
     /// Removes a file that nobody needs; one that stays is counted and tried again later.

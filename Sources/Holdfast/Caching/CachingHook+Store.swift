@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+internal import HoldfastSemantics
+internal import HoldfastStorage
+
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
+
+/// The hook's dealings with its store, whose every failure is counted, reported and survived.
+extension CachingHook {
+    func candidates(for lookup: CacheLookup, _ context: CallContext) async -> [CacheCandidate] {
+        let now = StoreInstant(context.clock.timestamp)
+        var found: [CacheCandidate] = []
+        for key in [lookup.storeKey, lookup.sharedStoreKey].compactMap({ $0 }) {
+            var entries = cache.store.peek(key, now: now)
+            if entries == nil {
+                do throws(StoreError) {
+                    entries = try await cache.store.entries(for: key, now: now)
+                } catch {
+                    storeFailed(error, context)
+                }
+            }
+            for entry in entries ?? [] {
+                if let stored = StoredResponse(decoding: entry.description.metadata) {
+                    found.append(CacheCandidate(entry: entry, stored: stored))
+                } else {
+                    await remove(entry, context)
+                }
+            }
+        }
+        return found
+    }
+
+    /// Takes hold of a candidate's body, so that it can be served whatever happens to its entry; nil where it is unreadable.
+    func hold(_ candidate: CacheCandidate, _ context: CallContext) async -> HeldResponse? {
+        do throws(StoreError) {
+            return try await HeldResponse(candidate, in: cache.store)
+        } catch {
+            storeFailed(error, context)
+            if error.code == .corrupt { await remove(candidate.entry, context) }
+            return nil
+        }
+    }
+
+    func replaceDescription(of held: HeldResponse, _ context: CallContext) async {
+        var description = held.entry.description
+        description.metadata = held.stored.encoded
+        description.uselessAfter = StoreInstant(held.stored.uselessAfter(cache.options))
+        do throws(StoreError) {
+            try await cache.store.replaceDescription(
+                of: held.entry,
+                with: description,
+                now: StoreInstant(context.clock.timestamp)
+            )
+        } catch {
+            storeFailed(error, context)
+        }
+    }
+
+    /// Each partition is a cache of its own: an unsafe request invalidates in its own and in the shared one.
+    func invalidate(_ target: TargetURI, _ lookup: CacheLookup, _ context: CallContext) async {
+        for partition in Set([lookup.principal, ""]) {
+            do throws(StoreError) {
+                try await cache.store.invalidate(
+                    StoreKey(CacheKey(partition: partition, method: .get, target: target).framed)
+                )
+            } catch {
+                storeFailed(error, context)
+            }
+        }
+    }
+
+    func remove(_ entry: StoredEntry, _ context: CallContext) async {
+        do throws(StoreError) {
+            try await cache.store.remove(entry)
+        } catch {
+            storeFailed(error, context)
+        }
+    }
+
+    func storeFailed(_ error: StoreError, _ context: CallContext) {
+        if error.code == .superseded || error.code == .closed { return }
+        cache.count { $0.storeFailures += 1 }
+        context.emit(.storeFailed) { event in
+            event.error = error
+            event.detail = error.code.description
+        }
+    }
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import HoldfastSemantics
+import Testing
+
+@Suite struct StorabilityTests {
+    private func judge(
+        _ fields: HeaderFields = ["Cache-Control": "max-age=60"],
+        status: StatusCode = .ok,
+        method: RequestMethod = .get,
+        request: HeaderFields = [:],
+        directive: CacheDirective = .default,
+        options: CacheOptions = .private
+    ) throws -> Storability {
+        Storability.judge(
+            request: RequestHead(method: method, target: try target(), fields: request),
+            response: ResponseHead(status: status, fields: fields),
+            directive: directive,
+            options: options
+        )
+    }
+
+    @Test(
+        "RFC 9111 §3: only final responses to GET",
+        arguments: [
+            ("GET", 200, nil), ("HEAD", 200, .method), ("POST", 200, .method), ("get", 200, .method),
+            ("GET", 103, .status), ("GET", 0, .status), ("GET", 600, .status), ("GET", 206, .partialContent),
+            ("GET", 304, .notModified), ("GET", 599, nil), ("GET", 404, nil),
+        ] as [(String, Int, Storability.Reason?)]
+    )
+    func methodAndStatus(method: String, status: Int, reason: Storability.Reason?) throws {
+        let verdict = try judge(status: StatusCode(status), method: RequestMethod(rawValue: method))
+        #expect(verdict == (reason.map { .doNotStore($0) } ?? .store(scope: .principal)))
+    }
+
+    @Test("RFC 9111 §5.2.1.5, §5.2.2.5: no-store on either side")
+    func noStore() throws {
+        #expect(try judge(request: ["Cache-Control": "no-store"]) == .doNotStore(.requestNoStore))
+        #expect(try judge(directive: .noStore) == .doNotStore(.requestNoStore))
+        #expect(try judge(["Cache-Control": "max-age=60, No-Store"]) == .doNotStore(.responseNoStore))
+        #expect(try judge(directive: .reload) == .store(scope: .principal))
+        #expect(try judge(request: ["Pragma": "no-cache"]) == .store(scope: .principal))
+    }
+
+    @Test(
+        "RFC 9111 §5.2.2.3: must-understand",
+        arguments: [
+            (200, "max-age=1, no-store, must-understand", nil), (599, "max-age=1, must-understand", .notUnderstood),
+            (599, "max-age=1, no-store, must-understand", .notUnderstood), (599, "max-age=1", nil),
+        ] as [(Int, String, Storability.Reason?)]
+    )
+    func mustUnderstand(status: Int, cacheControl: String, reason: Storability.Reason?) throws {
+        let verdict = try judge(["Cache-Control": cacheControl], status: StatusCode(status))
+        #expect(verdict == (reason.map { .doNotStore($0) } ?? .store(scope: .principal)))
+    }
+
+    @Test(
+        "RFC 9111 §3, §3.5, §5.2.2.7: shared caches and credentials",
+        arguments: [
+            ("max-age=60", [:], .store(scope: .shared)),
+            ("private, max-age=60", [:], .doNotStore(.privateResponse)),
+            ("private=a, max-age=60", [:], .store(scope: .shared)),
+            ("max-age=60", ["Authorization": "x"], .doNotStore(.authorization)),
+            ("public, max-age=60", ["Authorization": "x"], .store(scope: .shared)),
+            ("must-revalidate, max-age=60", ["Authorization": "x"], .store(scope: .shared)),
+            ("s-maxage=60", ["Authorization": "x"], .store(scope: .shared)),
+            ("must-revalidate, max-age=60", ["Authorization": "x", "Cookie": "y"], .store(scope: .principal)),
+            ("max-age=60", ["Cookie": "y"], .store(scope: .principal)),
+            ("public, max-age=60", ["Cookie": "y"], .store(scope: .shared)),
+            ("s-maxage=60", ["Cookie": "y"], .store(scope: .shared)),
+        ] as [(String, HeaderFields, Storability)]
+    )
+    func sharedMode(cacheControl: String, request: HeaderFields, expected: Storability) throws {
+        let fields: HeaderFields = ["Cache-Control": cacheControl]
+        #expect(try judge(fields, request: request, options: .shared) == expected)
+        #expect(try judge(fields, request: request, options: .private) == .store(scope: .principal))
+    }
+
+    @Test("RFC 9111 §4.1: Vary", arguments: [("*", false), ("a, *", false), ("a b", false), ("a", true), ("", true)])
+    func vary(value: String, isStored: Bool) throws {
+        let verdict = try judge(["Cache-Control": "max-age=60", "Vary": value])
+        #expect(verdict == (isStored ? .store(scope: .principal) : .doNotStore(.varyStar)))
+    }
+
+    @Test(
+        "RFC 9111 §3: freshness, a validator, or a status that allows a guess",
+        arguments: [
+            (200, [:], true, true), (302, [:], false, false), (302, ["Expires": "0"], true, true),
+            (302, ["Cache-Control": "max-age=0"], true, true), (302, ["ETag": "\"a\""], true, true),
+            (302, ["Last-Modified": "x"], true, true), (302, ["Cache-Control": "public"], true, true),
+            (302, ["Cache-Control": "private"], true, false), (302, ["Cache-Control": "s-maxage=5"], false, true),
+            (302, ["Cache-Control": "no-cache"], false, false),
+            (200, ["Cache-Control": "no-cache", "ETag": "\"a\""], true, true),
+        ] as [(Int, HeaderFields, Bool, Bool)]
+    )
+    func worth(status: Int, fields: HeaderFields, asPrivate: Bool, asShared: Bool) throws {
+        if case .store = try judge(fields, status: StatusCode(status)) {
+            #expect(asPrivate)
+        } else {
+            #expect(!asPrivate)
+        }
+        if case .store = try judge(fields, status: StatusCode(status), options: .shared) {
+            #expect(asShared)
+        } else {
+            #expect(!asShared)
+        }
+    }
+
+    @Test func optionsAreClamped() {
+        var options = CacheOptions(heuristicFraction: 7, retention: .seconds(-5), maximumVariants: -3)
+        #expect(options.heuristicFraction == 1 && options.retention == .zero && options.maximumVariants == 1)
+        options.heuristicFraction = -1
+        options.maximumVariants = 0
+        options.heuristicCap = .seconds(-1)
+        #expect(options.heuristicFraction == 0 && options.maximumVariants == 1 && options.heuristicCap == .zero)
+        #expect(CacheOptions().mode == .private && CacheOptions.shared.mode == .shared)
+    }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import HoldfastSemantics
+import Testing
+
+@Suite struct RetryAfterTests {
+    @Test("Vectors of Retry-After (RFC 9110 §10.2.3)", arguments: VectorFile.retryAfter?.cases ?? [])
+    func vectors(vector: RetryAfterVectors.Case) throws {
+        var fields = HeaderFields(vector.headerLines.map { HeaderFields.Line(name: .retryAfter, value: $0) })
+        fields[.date] = vector.dateHeader
+        if vector.age > 0 { fields[.age] = String(vector.age) }
+        let received = try #require(ISO8601DateFormatter().date(from: vector.receivedAt))
+        let delay = RetryAfter.delay(
+            fields,
+            receivedAt: Timestamp(secondsSinceEpoch: Int64(received.timeIntervalSince1970))
+        )
+        #expect(delay == vector.expectedDelay.map { .seconds($0) })
+    }
+
+    @Test(
+        "Further readings",
+        arguments: [
+            (["Retry-After": "99999999999999999999"], 1_000_000_000), (["Retry-After": " 5 "], 5), ([:], nil),
+            (["Retry-After": "5", "retry-after": "9"], 9), (["Retry-After": "5", "Age": "9"], 0),
+            (["Retry-After": date(60), "Date": date(20), "Age": "10"], 30),
+            (["Retry-After": date(60), "Date": "x"], 60),
+            (["Retry-After": "5, 9"], nil), (["Retry-After": "+5"], nil), (["Retry-After": "0x10"], nil),
+            (["Retry-After": date(-60)], 0), (["Retry-After": "soon", "retry-after": date(7)], 7),
+            (["Retry-After": "Thu Sep 17 12:00:09 2026"], 9),
+        ] as [(HeaderFields, Int64?)]
+    )
+    func furtherReadings(fields: HeaderFields, expected: Int64?) {
+        #expect(RetryAfter.delay(fields, receivedAt: .noon) == expected.map { .seconds($0) })
+    }
+
+    @Test(arguments: propertySeeds)
+    func neverTrapsAndNeverNegative(seed: UInt64) {
+        var source = SeededSource(seed: seed)
+        for _ in 0..<300 {
+            let fields: HeaderFields = [
+                "Retry-After": source.text(from: ["9", "0", " ", "Sun, 06 Nov 1994 08:49:37 GMT", "-"], upTo: 24),
+                "Age": String(source.next()),
+                "Date": HTTPDate(Timestamp(millisecondsSinceEpoch: Int64(bitPattern: source.next()))).description,
+            ]
+            let received = Timestamp(millisecondsSinceEpoch: Int64(bitPattern: source.next()))
+            let delay = RetryAfter.delay(fields, receivedAt: received)
+            #expect(delay.map { $0 >= .zero } ?? true)
+        }
+    }
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Testing
+
+/// An empty vector file would let every vector test pass, so the groups are counted first.
+@Suite struct VectorFileTests {
+    @Test func canonicalGroupsAreThere() throws {
+        let vectors = try #require(VectorFile.canonical)
+        #expect(vectors.uri.vectors.count >= 50)
+        #expect(vectors.uri.vectors.contains { $0.reject != nil })
+        #expect(vectors.iriMapping.vectors.count >= 3)
+        #expect(vectors.mustEqual.vectors.count >= 5)
+        #expect(vectors.mustDiffer.vectors.count >= 10)
+        #expect(vectors.mayMerge.vectors.count >= 1)
+        #expect(vectors.vary.vectors.count >= 20)
+        #expect(vectors.primaryKey.vectors.count >= 6)
+    }
+
+    @Test func retryGroupsAreThere() throws {
+        #expect(try #require(VectorFile.retryAfter).cases.count >= 20)
+        let series = try #require(VectorFile.backoff).stateless
+        #expect(series.contains { $0.id == "full-jitter" && $0.cases.count >= 30 })
+    }
+
+    @Test func seededSourceRepeats() {
+        var one = SeededSource(seed: 5)
+        var other = SeededSource(seed: 5)
+        #expect((0..<8).map { _ in one.next() } == (0..<8).map { _ in other.next() })
+    }
+}

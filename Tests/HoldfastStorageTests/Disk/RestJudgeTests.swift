@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Testing
+
+@testable import HoldfastStorage
+
+@Suite("RestJudge", .timeLimit(.minutes(1)))
+struct RestJudgeTests {
+    private func resting() -> RestJudge {
+        var judge = RestJudge()
+        for _ in 0..<RestJudge.failuresBeforeRest { judge.failed(now: .at(1_000)) }
+        return judge
+    }
+
+    /// What a judge answers to questions in a row.
+    private func answers(_ judge: inout RestJudge, _ instants: StoreInstant?...) -> [Bool] {
+        instants.map { judge.admits(now: $0) }
+    }
+
+    @Test("Failures in a row begin a rest, a success between them prevents it")
+    func begins() {
+        var judge = RestJudge()
+        for _ in 0..<(RestJudge.failuresBeforeRest - 1) { judge.failed(now: .at(0)) }
+        let before = answers(&judge, .at(0))
+        judge.succeeded()
+        judge.failed(now: .at(0))
+        let after = answers(&judge, .at(0))
+        #expect(before == [true] && after == [true])
+        var other = resting()
+        let rests = other.rests(now: .at(1_000))
+        let refused = answers(&other, .at(1_000))
+        #expect(rests && refused == [false])
+    }
+
+    @Test("A rest ends at its instant")
+    func endsByClock() {
+        var judge = resting()
+        let end = 1_000 + RestJudge.restMilliseconds
+        let all = answers(&judge, .at(end - 1), .at(end), nil)
+        #expect(all == [false, true, true])
+    }
+
+    @Test("Without a clock, or with one that runs backwards, a rest ends after a bounded number of operations")
+    func endsByCount() {
+        for now in [nil, StoreInstant.at(-5)] {
+            var judge = resting()
+            var refused = 0
+            while !judge.admits(now: now) { refused += 1 }
+            #expect(refused == RestJudge.refusals)
+        }
+    }
+
+    @Test("The first failure after a rest begins another; the end of time does not overflow")
+    func failsAgain() {
+        var judge = resting()
+        let rested = answers(&judge, .at(100_000))
+        judge.failed(now: .distantFuture)
+        let again = answers(&judge, .at(100_000))
+        judge.succeeded()
+        let healed = answers(&judge, .at(100_000))
+        #expect(rested == [true] && again == [false] && healed == [true])
+    }
+}

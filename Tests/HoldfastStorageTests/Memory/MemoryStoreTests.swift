@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import HoldfastStorage
+import Testing
+
+@Suite("MemoryStore", .timeLimit(.minutes(1)))
+struct MemoryStoreTests {
+    @Test("An entry costs its parts and 256 bytes, neither more nor less")
+    func exactCost() async throws {
+        let store = MemoryStore(capacity: 10_000, maximumEntrySize: 10_000)
+        let description = EntryDescription("12345", tags: ["ab", "é"])
+        try await store.put("key", variant: "va", [1, 2, 3, 4], description)
+        #expect(store.statistics.bytesUsed == 256 + 3 + 2 + 5 + 4 + 4)
+        let writer = try await store.write(
+            StoreKey("key"),
+            variant: StoreKey("va"),
+            description: description,
+            expectedLength: nil,
+            now: .at(0)
+        )
+        try await writer.append(ByteChunk([1, 2, 3, 4, 5]))
+        #expect(store.statistics.bytesUsed == 2 * 270 + 4 + 5, "both count until the commit")
+        _ = try await writer.commit(nil, now: .at(0))
+        #expect(store.statistics.bytesUsed == 270 + 5)
+        try await store.invalidate(StoreKey("key"))
+        #expect(store.statistics.bytesUsed == 0)
+    }
+
+    @Test("An abandoned or dropped writer gives its bytes back at once")
+    func abandonedBytes() async throws {
+        let store = MemoryStore(capacity: 1_000_000)
+        var writer: (any EntryWriter)? = try await store.write(
+            StoreKey("a"),
+            variant: StoreKey(""),
+            description: EntryDescription("m"),
+            expectedLength: nil,
+            now: .at(0)
+        )
+        try await writer?.append(ByteChunk([UInt8](repeating: 0, count: 100_000)))
+        #expect(store.statistics.bytesUsed == 256 + 1 + 1 + 100_000)
+        writer = nil
+        #expect(store.statistics.bytesUsed == 0)
+    }
+
+    @Test("A committed body lies in memory in one piece, however it was written")
+    func bytesInMemory() async throws {
+        let store = MemoryStore(capacity: 1_000_000)
+        let writer = try await store.write(
+            StoreKey("a"),
+            variant: StoreKey(""),
+            description: EntryDescription("m"),
+            expectedLength: nil,
+            now: .at(0)
+        )
+        var generator = SeededGenerator(seed: 1)
+        let bytes = generator.bytes(100_000)
+        for start in stride(from: 0, to: bytes.count, by: 10_000) {
+            try await writer.append(ByteChunk(bytes)[start..<(start + 10_000)])
+        }
+        let entry = try await writer.commit(nil, now: .at(0))
+        #expect(try await store.body(of: entry).bytesInMemory?.array == bytes)
+    }
+
+    @Test("Trimming evicts what is used least and leaves pins")
+    func trim() async throws {
+        let store = MemoryStore(capacity: 1_000_000)
+        for number in 0..<10 { try await store.put("k\(number)", [UInt8](repeating: 0, count: 10_000)) }
+        let pinned = try #require(try await store.get("k0").first)
+        #expect(try await store.setPinned(true, pinned))
+        store.trim(to: 35_000)
+        #expect(store.statistics.bytesUsed <= 35_000)
+        #expect(try await store.get("k9").count == 1)
+        #expect(try await store.get("k1").isEmpty)
+        store.trim(to: -1)
+        #expect(try await store.get("k0").count == 1)
+        #expect(store.statistics.entryCount == 1)
+    }
+
+    @Test("An entry that leaves no room for hope evicts nothing")
+    func nothingInVain() async throws {
+        let store = MemoryStore(capacity: 100_000, maximumEntrySize: 100_000)
+        let pinned = try await store.put("p", [UInt8](repeating: 0, count: 40_000))
+        #expect(try await store.setPinned(true, pinned))
+        try await store.put("a", [1])
+        #expect(await errorCode { try await store.put("b", [UInt8](repeating: 0, count: 70_000)) } == .noSpace)
+        #expect(try await store.get("a").count == 1)
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import Holdfast
+import HoldfastTesting
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@Suite("A cache on disk", .timeLimit(.minutes(1)))
+struct DiskCacheTests {
+    static func withDirectory(_ body: (URL) async throws -> Void) async throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "holdfast-\(UUID().uuidString)/cache")
+        defer { try? FileManager.default.removeItem(at: directory.deletingLastPathComponent()) }
+        try await body(directory)
+    }
+
+    @Test("What was stored is there after a restart: fresh, to be validated, by variant and by user")
+    func restart() async throws {
+        let transport = ScriptedTransport { request in
+            if request.value(forHTTPHeaderField: "If-None-Match") != nil { return .respond(304) }
+            let who = request.value(forHTTPHeaderField: "Authorization") ?? ""
+            let language = request.value(forHTTPHeaderField: "Accept-Language") ?? ""
+            let fields: HeaderFields = [
+                "Cache-Control": request.url?.path == "/tag" ? "no-cache" : "max-age=3600", "ETag": "\"v\"",
+                "Vary": "Accept-Language",
+            ]
+            return .stream(200, fields, chunks: [who, language, String(repeating: "x", count: 300_000)])
+        }
+        try await Self.withDirectory { directory in
+            let requests: [URLRequest] = [
+                .get("http://h.example/a", ["Accept-Language": "de"]),
+                .get("http://h.example/a", ["Accept-Language": "en"]),
+                .get("http://h.example/a", ["Authorization": "bob"]), .get("http://h.example/tag"),
+            ]
+            var bodies: [String] = []
+            for run in 0..<2 {
+                let cache = try await HTTPCache.onDisk(at: directory)
+                let pipeline = Pipeline(transport: transport, cache: cache)
+                for (index, request) in requests.enumerated() {
+                    let response = try await pipeline.send(request)
+                    let body = String(decoding: try await response.body.collect(), as: UTF8.self)
+                    if run == 0 {
+                        bodies.append(body)
+                    } else {
+                        #expect(body == bodies[index])
+                        #expect(response.source == (index == 3 ? .revalidated : .fresh))
+                    }
+                }
+                await cache.close()
+            }
+            #expect(transport.sent.count == requests.count + 1)
+        }
+    }
+
+    @Test("A directory that is in use: a clear error that names the process")
+    func locked() async throws {
+        try await Self.withDirectory { directory in
+            let cache = try await HTTPCache.onDisk(at: directory)
+            await #expect {
+                try await HTTPCache.onDisk(at: directory)
+            } throws: { error in
+                let error = error as? StoreError
+                return error?.code == .locked
+                    && error?.message.contains("\(ProcessInfo.processInfo.processIdentifier)") == true
+            }
+            await cache.close()
+            try await HTTPCache.onDisk(at: directory).close()
+        }
+    }
+
+    @Test("A closed cache is no cache: requests go on without it")
+    func closed() async throws {
+        try await Self.withDirectory { directory in
+            let cache = try await HTTPCache.onDisk(at: directory)
+            let transport = ScriptedTransport(
+                [.respond(200, ["Cache-Control": "max-age=60"], body: "x")],
+                repeatsLastStep: true
+            )
+            let pipeline = Pipeline(transport: transport, cache: cache)
+            await cache.close()
+            for _ in 0..<2 { #expect(try await pipeline.data(for: .get()).0 == Data("x".utf8)) }
+            #expect(transport.sent.count == 2)
+        }
+    }
+}
