@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+internal import HoldfastSemantics
+internal import HoldfastStorage
+
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
+
+/// The books of one exchange; each change says what is to be done once the lock is released.
+struct ExchangeState {
+    typealias HeadContinuation = CheckedContinuation<HTTPURLResponse, any Error>
+    typealias ReaderContinuation = CheckedContinuation<ByteChunk?, any Error>
+
+    /// Something to do outside the lock.
+    enum Action {
+        case resumeHead(HeadContinuation, Result<HTTPURLResponse, any Error>)
+        case resumeReader(ReaderContinuation, Result<ByteChunk?, any Error>)
+        case readBack(ReaderContinuation, SpillFile, offset: Int, count: Int)
+        case cancel(URLSessionTask)
+        /// Lets go of files, whose end is I/O.
+        case release(TemporaryFile?, SpillFile?)
+    }
+
+    /// What becomes of bytes that have come.
+    enum Arrival {
+        case done([Action])
+        case spill(offset: Int, SpillFile?)
+        case refused
+    }
+
+    private enum Transfer {
+        case running
+        case finished
+        case failed(any Error)
+    }
+
+    /// How far the exchange has certainly or possibly come.
+    private(set) var progress: TransportProgress
+    /// The final response head.
+    private(set) var head: HTTPURLResponse?
+    /// When something was last seen to happen before the head.
+    var lastActivity: MonotonicInstant
+    /// Whether the connection had been used before, as far as the platform tells.
+    var connectionReused = false
+
+    private var upload: RequestUpload?
+    private var buffer: BodyBuffer
+    private var transfer = Transfer.running
+    private var task: URLSessionTask?
+    private var headWaiter: HeadContinuation?
+    private var reader: ReaderContinuation?
+    private var spillFile: SpillFile?
+    private var isReadToEnd = false
+
+    init(upload: RequestUpload, buffer: BodyBuffer, start: MonotonicInstant) {
+        self.upload = upload
+        self.buffer = buffer
+        lastActivity = start
+        // URLSession does not tell when the head has left. A request without content may have left whole.
+        progress = upload.hasContent ? .headSent : .bodySent
+    }
+
+    /// Takes the task to run and the waiter for its head; the outcome, if the exchange was cancelled before.
+    mutating func begin(
+        _ task: URLSessionTask,
+        _ continuation: HeadContinuation
+    ) -> Result<HTTPURLResponse, any Error>? {
+        if case .failed(let error) = transfer { return .failure(error) }
+        self.task = task
+        headWaiter = continuation
+        return nil
+    }
+
+    /// Part of the request body has left; a length of zero or less is an unknown one.
+    mutating func noteSent(_ sent: Int64, of expected: Int64, at instant: MonotonicInstant) {
+        lastActivity = instant
+        if expected > 0 && sent >= expected { progress = max(progress, .bodySent) }
+    }
+
+    /// The final head is there.
+    mutating func note(_ response: HTTPURLResponse) -> [Action] {
+        guard case .running = transfer, head == nil else { return [] }
+        head = response
+        progress = .headReceived
+        guard let waiter = headWaiter else { return [] }
+        headWaiter = nil
+        return [.resumeHead(waiter, .success(response))]
+    }
+
+    /// Finds the place of bytes that have come.
+    mutating func place(_ chunk: ByteChunk) -> Arrival {
+        guard case .running = transfer else { return .done([]) }
+        progress = .bytesReceived
+        switch buffer.place(chunk) {
+        case .memory: return .done(serveReader())
+        case .spill(let offset): return .spill(offset: offset, spillFile)
+        case .refused: return .refused
+        }
+    }
+
+    /// Takes bytes whatever the limit.
+    mutating func keep(_ chunk: ByteChunk) -> [Action] {
+        guard case .running = transfer else { return [] }
+        progress = .bytesReceived
+        buffer.keep(chunk)
+        return serveReader()
+    }
+
+    /// Bytes were written to `file`.
+    mutating func spilled(_ count: Int, to file: SpillFile) -> [Action] {
+        guard case .running = transfer else { return [] }
+        spillFile = file
+        buffer.spilled(count)
+        return serveReader()
+    }
+
+    /// A reader wants the next bytes.
+    mutating func read(_ continuation: ReaderContinuation) -> [Action] {
+        precondition(reader == nil, "a body has one reader at a time, but next() was called while another call waits")
+        reader = continuation
+        return serveReader()
+    }
+
+    /// Bytes of the spill file have been read, or not; what the reader gets.
+    mutating func readBack(_ count: Int, _ outcome: Result<ByteChunk, any Error>) -> Result<ByteChunk?, any Error> {
+        if case .failed(let error) = transfer, spillFile == nil { return .failure(error) }
+        switch outcome {
+        case .success(let chunk):
+            buffer.readBack(count)
+            return .success(chunk)
+        case .failure(let error):
+            let failure = TransferFailure.spillFailed(error, progress)
+            if case .running = transfer { transfer = .failed(failure) }
+            return .failure(failure)
+        }
+    }
+
+    /// The transfer has come to its good end.
+    mutating func finish() -> [Action] {
+        guard case .running = transfer else { return [] }
+        guard head != nil else {
+            return fail(
+                ServiceError(
+                    .protocolError,
+                    "The transfer ended without a response head; check that the URL names an HTTP server.",
+                    progress: progress
+                ),
+                keepsBuffer: false
+            )
+        }
+        transfer = .finished
+        let released = release()
+        return released + serveReader()
+    }
+
+    /// The transfer has failed, or is to.
+    ///
+    /// - Parameters:
+    ///   - keepsBuffer: whether bytes that came before can still be read.
+    ///   - overrides: whether an end that was reached before gives way, unless it was told to the reader.
+    mutating func fail(_ error: any Error, keepsBuffer: Bool, overrides: Bool = false) -> [Action] {
+        var actions: [Action] = []
+        switch transfer {
+        case .running:
+            if let task { actions.append(.cancel(task)) }
+        case .finished, .failed:
+            guard overrides, !isReadToEnd else { return [] }
+        }
+        transfer = .failed(error)
+        actions += release()
+        if !keepsBuffer { actions += drop() }
+        if let waiter = headWaiter {
+            headWaiter = nil
+            actions.append(.resumeHead(waiter, .failure(error)))
+        }
+        return actions + serveReader()
+    }
+
+    private mutating func serveReader() -> [Action] {
+        guard let waiting = reader else { return [] }
+        switch buffer.next() {
+        case .chunk(let chunk):
+            reader = nil
+            return [.resumeReader(waiting, .success(chunk))]
+        case .spilled(let offset, let count):
+            guard let spillFile else { return [] }
+            reader = nil
+            return [.readBack(waiting, spillFile, offset: offset, count: count)]
+        case .empty:
+            switch transfer {
+            case .running:
+                return []
+            case .finished:
+                reader = nil
+                isReadToEnd = true
+                return [.resumeReader(waiting, .success(nil))]
+            case .failed(let error):
+                reader = nil
+                return [.resumeReader(waiting, .failure(error))]
+            }
+        }
+    }
+
+    private mutating func release() -> [Action] {
+        task = nil
+        guard let file = upload?.temporaryFile else { return [] }
+        upload = nil
+        return [.release(file, nil)]
+    }
+
+    private mutating func drop() -> [Action] {
+        buffer.removeAll()
+        guard let file = spillFile else { return [] }
+        spillFile = nil
+        return [.release(nil, file)]
+    }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+internal import HoldfastSemantics
+internal import HoldfastStorage
+
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
+
+/// A request body in one of the two shapes URLSession can send safely: inside the request, or from a file.
+struct RequestUpload: Sendable {
+    /// The request with its content, or, when there is a file, without any.
+    let request: URLRequest
+    /// The file to upload.
+    let file: URL?
+    /// Keeps a temporary file alive until the transfer has ended.
+    let temporaryFile: TemporaryFile?
+
+    private init(_ request: URLRequest, file: URL? = nil, temporaryFile: TemporaryFile? = nil) {
+        self.request = request
+        self.file = file
+        self.temporaryFile = temporaryFile
+    }
+
+    /// Whether anything follows the head.
+    var hasContent: Bool {
+        file != nil || request.httpBodyStream != nil || !(request.httpBody ?? Data()).isEmpty
+    }
+
+    /// Brings `body` into shape; streams are read to their end, into memory up to `memoryLimit` bytes, then into a file.
+    ///
+    /// - Throws: ``ServiceError`` `.badRequest` with progress `notSent` when a stream fails, `CancellationError`.
+    static func prepare(
+        _ request: URLRequest,
+        body: RequestBody,
+        memoryLimit: Int
+    ) async throws -> RequestUpload {
+        var request = request
+        if case .requestStream = body.form {
+            // A stream goes out chunked. Foundation on Linux would send a Content-Length of the caller's beside it, which is
+            // how requests are smuggled (RFC 9112 §6.1).
+            request.setValue(nil, forHTTPHeaderField: "Content-Length")
+            return RequestUpload(request)
+        }
+        request.httpBody = nil
+        request.httpBodyStream = nil
+        switch body.form {
+        case .none, .requestStream:
+            return RequestUpload(request)
+        case .bytes(let bytes):
+            request.httpBody = Data(bytes)
+            return RequestUpload(request)
+        case .file(let url):
+            return RequestUpload(request, file: url)
+        case .oneShot(let length, let source):
+            return try await collect(source, length, into: request, memoryLimit)
+        case .factory(let length, let make):
+            do {
+                return try await collect(try await make(), length, into: request, memoryLimit)
+            } catch let error as ServiceError {
+                throw error
+            } catch {
+                throw unreadable(error)
+            }
+        }
+    }
+
+    private static func collect(
+        _ source: any ByteSource,
+        _ length: Int?,
+        into request: URLRequest,
+        _ memoryLimit: Int
+    ) async throws -> RequestUpload {
+        do {
+            var request = request
+            var data = Data()
+            var file: TemporaryFile?
+            var count = 0
+            while let chunk = try await source.next() {
+                count += chunk.count
+                if let file {
+                    try await file.append(chunk)
+                } else if chunk.count <= memoryLimit - data.count {
+                    data.append(contentsOf: chunk)
+                } else {
+                    file = try await TemporaryFile.containing([ByteChunk(copying: data), chunk])
+                    data = Data()
+                }
+                if let length, count > length { break }
+            }
+            if let length, count != length { throw LengthMismatch(declared: length, read: count) }
+            if let file { return RequestUpload(request, file: file.url, temporaryFile: file) }
+            request.httpBody = data
+            return RequestUpload(request)
+        } catch {
+            source.cancel()
+            throw unreadable(error)
+        }
+    }
+
+    private static func unreadable(_ error: any Error) -> any Error {
+        if error is CancellationError { return error }
+        return ServiceError(
+            .badRequest,
+            "The request body could not be read, so nothing was sent; see the cause and mend the body's source.",
+            cause: error,
+            progress: .notSent
+        )
+    }
+}
+
+/// A stream that is longer or shorter than it was said to be.
+private struct LengthMismatch: Error, CustomStringConvertible {
+    let declared: Int
+    let read: Int
+
+    var description: String { "a body declared as \(declared) bytes has \(read) or more" }
+}

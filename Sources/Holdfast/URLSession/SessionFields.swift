@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+internal import HoldfastSemantics
+
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
+
+/// The header fields that a session adds beneath the hooks.
+struct SessionFields: Sendable {
+    private let additional: HeaderFields
+    private let cookieStorage: HTTPCookieStorage?
+
+    /// The fields of sessions with this configuration.
+    init(_ configuration: URLSessionConfiguration) {
+        additional = HeaderFields(SessionFields.texts(configuration.httpAdditionalHeaders))
+        cookieStorage = configuration.httpShouldSetCookies ? configuration.httpCookieStorage : nil
+    }
+
+    /// Session headers as text: Foundation on Linux traps on a value that is none.
+    static func texts(_ headers: [AnyHashable: Any]?) -> [String: String] {
+        var texts: [String: String] = [:]
+        for (name, value) in headers ?? [:] { texts["\(name)"] = "\(value)" }
+        return texts
+    }
+
+    /// What will be added to `request`; a field that the request names itself is not.
+    func fields(for request: URLRequest) -> HeaderFields {
+        var fields = additional
+        fields.removeAll { request.value(forHTTPHeaderField: $0.name.rawName) != nil }
+        if let cookie = cookie(for: request) {
+            fields.removeAll("Cookie")
+            fields.append("Cookie", cookie)
+        }
+        if let credential = credential(in: request), !fields.contains("Authorization") {
+            fields.append("Authorization", credential)
+        }
+        return fields
+    }
+
+    /// The stored cookies as a field value; nil when the request has a Cookie field or wants no cookies.
+    func cookie(for request: URLRequest) -> String? {
+        guard let cookieStorage, request.httpShouldHandleCookies, let url = request.url,
+            request.value(forHTTPHeaderField: "Cookie") == nil,
+            let cookies = cookieStorage.cookies(for: url), !cookies.isEmpty
+        else { return nil }
+        return HTTPCookie.requestHeaderFields(with: cookies)["Cookie"]
+    }
+
+    /// The Basic credentials that libcurl makes of the user information in a URL; Apple's URLSession waits for a challenge.
+    private func credential(in request: URLRequest) -> String? {
+        #if canImport(Darwin)
+            return nil
+        #else
+            guard request.value(forHTTPHeaderField: "Authorization") == nil, let url = request.url,
+                let parts = URLComponents(url: url, resolvingAgainstBaseURL: true),
+                parts.user != nil || parts.password != nil
+            else { return nil }
+            return "Basic " + Data("\(parts.user ?? ""):\(parts.password ?? "")".utf8).base64EncodedString()
+        #endif
+    }
+}

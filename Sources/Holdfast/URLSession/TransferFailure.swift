@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+internal import HoldfastSemantics
+
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
+
+/// What URLSession's errors mean: the one table from its codes, and on Linux from libcurl's messages, to ``ServiceError``.
+enum TransferFailure {
+    private struct Meaning {
+        let code: ServiceError.Code
+        let message: String
+        var provesNothingSent = false
+    }
+
+    /// The error for `error`, with the progress the exchange had made.
+    ///
+    /// Progress is `notSent` only where the code proves it; otherwise it is what was observed, or the more that is possible.
+    static func serviceError(
+        for error: any Error,
+        url: URL?,
+        progress: TransportProgress,
+        connectionReused: Bool
+    ) -> ServiceError {
+        let meaning = meaning(of: error as? URLError, error, isHTTP: isHTTP(url), progress)
+        return ServiceError(
+            meaning.code,
+            meaning.message,
+            cause: error,
+            progress: meaning.provesNothingSent ? .notSent : progress,
+            connectionReused: connectionReused
+        )
+    }
+
+    /// The end of an exchange whose deadline has passed.
+    static func timeout(_ progress: TransportProgress) -> ServiceError {
+        ServiceError(
+            .timeout,
+            "The server sent no response head in time; allow more time, or find out why the server is slow.",
+            progress: progress
+        )
+    }
+
+    /// The end of a body that exceeds what may wait for its reader.
+    static func bodyTooLarge(_ limit: Int, _ progress: TransportProgress) -> ServiceError {
+        ServiceError(
+            .bodyTooLarge,
+            "More than \(limit) bytes of the response wait to be read, and URLSession cannot hold a server back; raise "
+                + "`URLSessionTransport.Limits.bodyOnDisk`, read faster, or use the AsyncHTTPClient transport.",
+            progress: progress
+        )
+    }
+
+    /// The end of a body that could not be kept in, or read from, its spill file.
+    static func spillFailed(_ cause: any Error, _ progress: TransportProgress) -> ServiceError {
+        ServiceError(
+            .other,
+            "The response body did not fit into memory and its temporary file failed; see to space and rights of the "
+                + "temporary directory.",
+            cause: cause,
+            progress: progress
+        )
+    }
+
+    private static func isHTTP(_ url: URL?) -> Bool {
+        let scheme = url?.scheme?.lowercased()
+        return scheme == "http" || scheme == "https"
+    }
+
+    private static func meaning(
+        of urlError: URLError?,
+        _ error: any Error,
+        isHTTP: Bool,
+        _ progress: TransportProgress
+    ) -> Meaning {
+        guard let urlError else {
+            return Meaning(code: .other, message: "The transfer failed for a reason outside URLSession; see the cause.")
+        }
+        let hasHead = progress >= .headReceived
+        switch urlError.code {
+        case .badServerResponse where !hasHead:
+            // Foundation on Linux says so when the connection ended before the first byte of an answer.
+            return connectionLost
+        case .unsupportedURL where isHTTP:
+            // On Linux also the code of an answer that has no status line.
+            return notHTTP
+        case .unknown:
+            return meaning(ofMessage: urlError.localizedDescription, hasHead)
+        default:
+            return meanings[urlError.code]
+                ?? Meaning(code: .other, message: "URLSession failed with code \(urlError.code.rawValue); see the cause.")
+        }
+    }
+
+    /// Foundation on Linux has one code, -1, for whatever it does not know of libcurl; only the text tells them apart.
+    private static func meaning(ofMessage text: String, _ hasHead: Bool) -> Meaning {
+        for (start, meaning) in curlMessages where text.hasPrefix(start) { return meaning }
+        return hasHead ? notHTTP : Meaning(code: .other, message: "URLSession failed and gave no reason; see the cause.")
+    }
+
+    private static let connectionLost = Meaning(
+        code: .connectionLost,
+        message: "The connection broke before the response was complete; send again if the request is safe to repeat."
+    )
+    private static let notHTTP = Meaning(
+        code: .protocolError,
+        message: "The server's answer is not valid HTTP; check that the URL names an HTTP server."
+    )
+    private static let tls = Meaning(
+        code: .tls,
+        message: "No TLS connection could be made; check that the port speaks TLS and which versions it offers."
+    )
+    private static let certificate = Meaning(
+        code: .certificate,
+        message: "The server's certificate was refused; renew it, or trust its issuer on this machine.",
+        provesNothingSent: true
+    )
+    private static let clientCertificate = Meaning(
+        code: .certificate,
+        message: "The server refused the client's certificate or misses one; configure one in the session's delegate."
+    )
+    private static let resolve = Meaning(
+        code: .resolve,
+        message: "The host name could not be resolved; check its spelling and the machine's DNS.",
+        provesNothingSent: true
+    )
+    private static let offline = Meaning(
+        code: .offline,
+        message: "The machine has no network connection; try again when it has.",
+        provesNothingSent: true
+    )
+    private static let unreadableBody = Meaning(
+        code: .badRequest,
+        message: "The file with the request body cannot be read; check its path and rights.",
+        provesNothingSent: true
+    )
+    private static let authentication = Meaning(
+        code: .authenticationRequired,
+        message: "The server asks for credentials; set the Authorization field before sending."
+    )
+
+    private static let meanings: [URLError.Code: Meaning] = [
+        .cannotFindHost: resolve, .dnsLookupFailed: resolve,
+        .cannotConnectToHost: Meaning(
+            code: .connect,
+            message: "Nobody accepts connections there; check host and port, and that the server runs.",
+            provesNothingSent: true
+        ),
+        .timedOut: Meaning(
+            code: .timeout,
+            message: "The server was silent for too long; allow more time, or find out why the server is slow."
+        ),
+        .networkConnectionLost: connectionLost,
+        .notConnectedToInternet: offline, .internationalRoamingOff: offline, .dataNotAllowed: offline,
+        .callIsActive: offline,
+        .secureConnectionFailed: tls,
+        .serverCertificateHasBadDate: certificate, .serverCertificateUntrusted: certificate,
+        .serverCertificateHasUnknownRoot: certificate, .serverCertificateNotYetValid: certificate,
+        .clientCertificateRejected: clientCertificate, .clientCertificateRequired: clientCertificate,
+        .badURL: Meaning(code: .badRequest, message: "The URL cannot be sent to; mend it.", provesNothingSent: true),
+        .unsupportedURL: Meaning(
+            code: .badRequest,
+            message: "URLSession does not know this URL's scheme; use http or https.",
+            provesNothingSent: true
+        ),
+        .fileDoesNotExist: unreadableBody, .noPermissionsToReadFile: unreadableBody, .fileIsDirectory: unreadableBody,
+        .dataLengthExceedsMaximum: Meaning(
+            code: .unsupported,
+            message: "URLSession sends no content with this method; use another method or the AsyncHTTPClient transport.",
+            provesNothingSent: true
+        ),
+        .badServerResponse: notHTTP, .cannotParseResponse: notHTTP, .cannotDecodeRawData: notHTTP,
+        .cannotDecodeContentData: notHTTP, .zeroByteResource: notHTTP,
+        .httpTooManyRedirects: Meaning(
+            code: .tooManyRedirects,
+            message: "The redirects did not end; mend them at the server."
+        ),
+        .userAuthenticationRequired: authentication, .userCancelledAuthentication: authentication,
+        .cancelled: Meaning(
+            code: .other,
+            message: "The session ended this transfer, but its task was not cancelled; do not invalidate a session in use."
+        ),
+    ]
+
+    private static let curlMessages: [(String, Meaning)] = [
+        ("transfer closed", connectionLost),
+        ("SSL certificate problem", certificate),
+        ("SSL: no alternative certificate", certificate),
+        ("SSL", tls),
+        ("OpenSSL", tls),
+        ("Invalid Content-Length", notHTTP),
+        (
+            "Unrecognized content encoding",
+            Meaning(
+                code: .unsupported,
+                message: "The response has a content coding that URLSession cannot decode on this platform; ask for "
+                    + "another by Accept-Encoding, or use the AsyncHTTPClient transport."
+            )
+        ),
+    ]
+}

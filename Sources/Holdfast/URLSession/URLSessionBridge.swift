@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+private import Synchronization
+
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
+
+/// The delegate of a session, or of one task of somebody else's session: hands what happens to the exchange it belongs to.
+final class URLSessionBridge: NSObject, URLSessionDataDelegate, Sendable {
+    private let exchanges = Mutex<[Int: URLSessionExchange]>([:])
+
+    /// Sends what happens to `task` to `exchange`, until the task is complete.
+    func attach(_ exchange: URLSessionExchange, to task: URLSessionTask) {
+        let number = task.taskIdentifier
+        exchanges.withLock { $0[number] = exchange }
+    }
+
+    private func exchange(of task: URLSessionTask) -> URLSessionExchange? {
+        let number = task.taskIdentifier
+        return exchanges.withLock { $0[number] }
+    }
+
+    func urlSession(
+        _ session: URLSession,
+        dataTask: URLSessionDataTask,
+        didReceive response: URLResponse,
+        completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+    ) {
+        exchange(of: dataTask)?.received(response)
+        completionHandler(.allow)
+    }
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        exchange(of: dataTask)?.received(data)
+    }
+
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        didSendBodyData bytesSent: Int64,
+        totalBytesSent: Int64,
+        totalBytesExpectedToSend: Int64
+    ) {
+        exchange(of: task)?.receivedProgress(sent: totalBytesSent, of: totalBytesExpectedToSend)
+    }
+
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest,
+        completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+        // Nothing follows a redirect but the pipeline: without a new request the 3xx itself is handed up.
+        completionHandler(nil)
+    }
+
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        #if canImport(Darwin)
+            // Credentials are the pipeline's: a 401 is handed up, and only what TLS and proxies ask is left to the system.
+            let space = challenge.protectionSpace
+            let methods = [
+                NSURLAuthenticationMethodHTTPBasic, NSURLAuthenticationMethodHTTPDigest, NSURLAuthenticationMethodNTLM,
+                NSURLAuthenticationMethodNegotiate, NSURLAuthenticationMethodDefault,
+            ]
+            let isOrigin = !space.isProxy() && methods.contains(space.authenticationMethod)
+            completionHandler(isOrigin ? .rejectProtectionSpace : .performDefaultHandling, nil)
+        #else
+            // Foundation on Linux challenges when the 401 has come whole; default handling would never end, and rejecting
+            // cancels. So the exchange ends here, well, before its task ends by cancellation.
+            if let exchange = exchange(of: task) {
+                if let response = challenge.failureResponse { exchange.received(response) }
+                exchange.receivedEnd(nil)
+            }
+            completionHandler(.cancelAuthenticationChallenge, nil)
+        #endif
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        let number = task.taskIdentifier
+        let exchange = exchanges.withLock { $0.removeValue(forKey: number) }
+        exchange?.receivedEnd(error)
+    }
+
+    #if canImport(Darwin)
+        func urlSession(
+            _ session: URLSession,
+            task: URLSessionTask,
+            didFinishCollecting metrics: URLSessionTaskMetrics
+        ) {
+            guard let last = metrics.transactionMetrics.last else { return }
+            exchange(of: task)?.receivedConnectionReuse(last.isReusedConnection)
+        }
+    #endif
+}

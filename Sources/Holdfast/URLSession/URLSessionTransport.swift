@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import HoldfastSemantics
+private import Synchronization
+
+#if canImport(FoundationNetworking)
+    private import Foundation
+    public import FoundationNetworking
+#else
+    public import Foundation
+#endif
+
+/// Sends requests through a URLSession.
+///
+/// The response is handed up at its head and its body streamed behind it, read ahead as the platform delivers it: URLSession
+/// cannot hold a server back without breaking the transfer on Linux, so what its reader has not taken yet waits in memory and
+/// beyond that in an unlinked temporary file, within ``Limits``. Redirects are handed up, never followed; no cache beneath
+/// the pipeline answers; a 401 is handed up as it came, and no stored credential answers it.
+///
+/// Bodies of requests go out from memory or from a file: a stream is read to its end before it is sent. Foundation joins
+/// response field lines of one name with a comma and changes the case of some names. A content coding that the platform
+/// undoes is marked by ``Response/contentDecoded``. Interim (1xx) responses are reported on Linux; Apple's URLSession keeps
+/// them to itself. What else the platforms can and cannot do stands in `docs/urlsession.md`.
+public final class URLSessionTransport: Transport {
+    /// What a transport may hold; each is a bound for one exchange.
+    public struct Limits: Sendable, Hashable {
+        /// The bytes of a response that may wait for their reader in memory; 8 MiB by default.
+        public var bodyInMemory = 8 << 20
+        /// The bytes of a response that may wait in a temporary file beyond those in memory; 1 GiB by default.
+        ///
+        /// A response that exceeds it ends with ``ServiceError`` `.bodyTooLarge`. 0: no file is ever made.
+        public var bodyOnDisk = 1 << 30
+        /// The bytes of a streamed request body that are collected in memory; longer ones go to a temporary file. 1 MiB by
+        /// default.
+        public var requestBodyInMemory = 1 << 20
+
+        /// The defaults.
+        public init() {}
+    }
+
+    private let session: URLSession
+    /// The delegate of a session of our own; nil when the session is somebody else's.
+    private let bridge: URLSessionBridge?
+    private let sessionFields: SessionFields
+    private let limits: Limits
+    private let requestTimeout: TimeInterval
+    private let waitsForConnectivity: Bool
+    private let isInvalidated = Mutex(false)
+
+    /// A transport with a session of its own.
+    ///
+    /// - Parameters:
+    ///   - configuration: copied; its header fields, cookies, timeouts, protocol classes and the rest are kept. Its `urlCache`
+    ///     is dropped and its `requestCachePolicy` set to `.reloadIgnoringLocalCacheData`, since the pipeline caches. By
+    ///     default an ephemeral one.
+    ///   - limits: what an exchange may hold.
+    public init(configuration: URLSessionConfiguration = .ephemeral, limits: Limits = Limits()) {
+        let own = (configuration.copy() as? URLSessionConfiguration) ?? configuration
+        own.urlCache = nil
+        own.requestCachePolicy = .reloadIgnoringLocalCacheData
+        own.httpAdditionalHeaders = SessionFields.texts(configuration.httpAdditionalHeaders)
+        sessionFields = SessionFields(own)
+        #if !canImport(Darwin)
+            // Foundation on Linux would replace the request's own Cookie field and ignore `httpShouldHandleCookies`.
+            own.httpShouldSetCookies = false
+        #endif
+        let bridge = URLSessionBridge()
+        let queue = OperationQueue()
+        queue.name = "holdfast.url-session"
+        queue.maxConcurrentOperationCount = 1
+        self.bridge = bridge
+        session = URLSession(configuration: own, delegate: bridge, delegateQueue: queue)
+        self.limits = limits
+        requestTimeout = own.timeoutIntervalForRequest
+        waitsForConnectivity = URLSessionTransport.waitsForConnectivity(own)
+    }
+
+    /// A transport over somebody's session, used as it is: it is neither copied nor invalidated, and its cache, if it has one,
+    /// stays in force beneath the pipeline.
+    ///
+    /// On Apple systems bodies are streamed through a delegate of each task, and the session's own delegate is not asked. On
+    /// Linux Foundation gives a task's delegate neither head nor body, so a response is handed up when it has come whole,
+    /// within the memory it takes; the bodies of redirects and of a 401 with a Basic challenge are lost, and the session's
+    /// stored cookies replace a Cookie field of the request. The session must not be invalidated while this lives.
+    public init(session: URLSession, limits: Limits = Limits()) {
+        self.session = session
+        bridge = nil
+        let configuration = session.configuration
+        sessionFields = SessionFields(configuration)
+        self.limits = limits
+        requestTimeout = configuration.timeoutIntervalForRequest
+        waitsForConnectivity = URLSessionTransport.waitsForConnectivity(configuration)
+    }
+
+    deinit {
+        invalidate()
+    }
+
+    /// Ends a session of this transport's own once its running exchanges have ended; later ones fail. Idempotent.
+    public func invalidate() {
+        guard bridge != nil else { return }
+        let isFirst = isInvalidated.withLock { isInvalidated in
+            defer { isInvalidated = true }
+            return !isInvalidated
+        }
+        if isFirst { session.finishTasksAndInvalidate() }
+    }
+
+    public var enforcesDeadline: Bool { true }
+
+    public func implicitFields(for request: URLRequest) -> HeaderFields {
+        sessionFields.fields(for: request)
+    }
+
+    public func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
+        try Task.checkCancellation()
+        guard let url = request.url else {
+            throw ServiceError(.badRequest, "The request has no URL; give it one.", progress: .notSent)
+        }
+        let upload = try await prepare(request, body, context)
+        let exchange = URLSessionExchange(
+            upload,
+            limits: limits,
+            now: { SystemClock().now },
+            onInterim: { context.report(interim: $0) }
+        )
+        let task = try makeTask(for: upload, exchange)
+        let watches = watch(exchange, upload.request, context)
+        defer {
+            for watch in watches { watch.cancel() }
+        }
+        let head = try await exchange.head(of: task)
+        return response(head, to: request, url, exchange)
+    }
+
+    private func prepare(
+        _ request: URLRequest,
+        _ body: RequestBody,
+        _ context: CallContext
+    ) async throws -> RequestUpload {
+        var request = request
+        #if !canImport(Darwin)
+            if bridge != nil, let cookie = sessionFields.cookie(for: request) {
+                request.setValue(cookie, forHTTPHeaderField: "Cookie")
+            }
+        #endif
+        let prepared = request
+        let memoryLimit = limits.requestBodyInMemory
+        guard let deadline = context.attemptDeadline else {
+            return try await RequestUpload.prepare(prepared, body: body, memoryLimit: memoryLimit)
+        }
+        guard context.clock.now < deadline else { throw TransferFailure.timeout(.notSent) }
+        switch body.form {
+        case .none, .bytes, .file, .requestStream:
+            return try await RequestUpload.prepare(prepared, body: body, memoryLimit: memoryLimit)
+        case .factory, .oneShot:
+            do {
+                return try await withDeadline(deadline, on: context.clock, discard: { _ in }) {
+                    try await RequestUpload.prepare(prepared, body: body, memoryLimit: memoryLimit)
+                }
+            } catch let error as ServiceError where error.code == .timeout {
+                throw TransferFailure.timeout(.notSent)
+            }
+        }
+    }
+
+    private func makeTask(for upload: RequestUpload, _ exchange: URLSessionExchange) throws -> URLSessionTask {
+        // Making a task traps once the session is invalidated, so the two exclude each other; neither does I/O.
+        let task: URLSessionTask? = isInvalidated.withLock { isInvalidated in
+            isInvalidated ? nil : rawTask(for: upload, exchange)
+        }
+        guard let task else {
+            throw ServiceError(
+                .unsupported,
+                "The transport was invalidated; make a new one.",
+                progress: .notSent
+            )
+        }
+        return task
+    }
+
+    private func rawTask(for upload: RequestUpload, _ exchange: URLSessionExchange) -> URLSessionTask {
+        guard let bridge else { return foreignTask(for: upload, exchange) }
+        let task =
+            if let file = upload.file {
+                session.uploadTask(with: upload.request, fromFile: file)
+            } else {
+                session.dataTask(with: upload.request)
+            }
+        bridge.attach(exchange, to: task)
+        return task
+    }
+
+    private func foreignTask(for upload: RequestUpload, _ exchange: URLSessionExchange) -> URLSessionTask {
+        let bridge = URLSessionBridge()
+        #if canImport(Darwin)
+            let task =
+                if let file = upload.file {
+                    session.uploadTask(with: upload.request, fromFile: file)
+                } else {
+                    session.dataTask(with: upload.request)
+                }
+        #else
+            let completion: @Sendable (Data?, URLResponse?, (any Error)?) -> Void = { data, response, error in
+                if let response { exchange.received(response) }
+                if let data { exchange.received(whole: data) }
+                exchange.receivedEnd(error)
+            }
+            let task =
+                if let file = upload.file {
+                    session.uploadTask(with: upload.request, fromFile: file, completionHandler: completion)
+                } else {
+                    session.dataTask(with: upload.request, completionHandler: completion)
+                }
+        #endif
+        bridge.attach(exchange, to: task)
+        task.delegate = bridge
+        return task
+    }
+
+    /// Tasks that end the exchange at its deadline, and when URLSession's own timeout did not.
+    private func watch(
+        _ exchange: URLSessionExchange,
+        _ request: URLRequest,
+        _ context: CallContext
+    ) -> [Task<Void, Never>] {
+        var watches: [Task<Void, Never>] = []
+        if let deadline = context.attemptDeadline {
+            let clock = context.clock
+            watches.append(
+                Task {
+                    guard (try? await clock.sleep(until: deadline)) != nil else { return }
+                    exchange.timeOut()
+                }
+            )
+        }
+        if !waitsForConnectivity, let allowance = allowance(for: request) {
+            // A guard against URLSession's own silence goes by real time, whatever clock the pipeline has.
+            let clock = SystemClock()
+            watches.append(
+                Task {
+                    while true {
+                        let end = exchange.lastActivity.advanced(by: allowance)
+                        guard clock.now < end else { return exchange.timeOut() }
+                        guard (try? await clock.sleep(until: end)) != nil else { return }
+                    }
+                }
+            )
+        }
+        return watches
+    }
+
+    /// How long nothing may happen before the head: the request's timeout, or the session's where the request has the default.
+    private func allowance(for request: URLRequest) -> Duration? {
+        let defaultTimeout: TimeInterval = 60
+        let seconds = request.timeoutInterval == defaultTimeout ? requestTimeout : request.timeoutInterval
+        guard seconds > 0, seconds < 1e9 else { return nil }
+        return .seconds(seconds)
+    }
+
+    private func response(
+        _ response: HTTPURLResponse,
+        to request: URLRequest,
+        _ url: URL,
+        _ exchange: URLSessionExchange
+    ) -> Response {
+        let head = URLSessionExchange.responseHead(response)
+        let isDecoded = ContentCodings.areUndone(head.fields.values(of: "Content-Encoding"))
+        let hasNoBody = request.httpMethod?.uppercased() == "HEAD" || head.status == 204 || head.status == 304
+        let length = isDecoded ? nil : Int(exactly: response.expectedContentLength).flatMap { $0 < 0 ? nil : $0 }
+        return Response(
+            status: head.status,
+            fields: head.fields,
+            body: hasNoBody ? ResponseBody() : ResponseBody(URLSessionBodySource(exchange), length: length),
+            url: response.url ?? url,
+            contentDecoded: isDecoded
+        )
+    }
+
+    private static func waitsForConnectivity(_ configuration: URLSessionConfiguration) -> Bool {
+        #if canImport(Darwin)
+            configuration.waitsForConnectivity
+        #else
+            false
+        #endif
+    }
+}
