@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import Holdfast
+import HoldfastSemantics
+import LoopbackServer
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@Suite("What a session adds beneath the hooks", .timeLimit(.minutes(1)))
+struct SessionFieldsTests {
+    struct Case: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        var fields: [String: String] = [:]
+        var handlesCookies = true
+        var setsCookies = true
+        var hasSessionCookieHeader = false
+        var userInfo = ""
+        let implicit: [String: String]
+    }
+
+    private static let headers = ["X-Session": "s", "X-Number": "5"]
+
+    @Test(
+        "The implicit fields are what is sent, no more and no less",
+        arguments: [
+            Case(
+                testDescription: "session headers and cookies",
+                implicit: ["X-Session": "s", "X-Number": "5", "Cookie": "sid=1"]
+            ),
+            Case(
+                testDescription: "the request's own fields win",
+                fields: ["x-session": "own", "cookie": "own=2"],
+                implicit: ["X-Number": "5"]
+            ),
+            Case(
+                testDescription: "the request wants no cookies",
+                handlesCookies: false,
+                implicit: ["X-Session": "s", "X-Number": "5"]
+            ),
+            Case(
+                testDescription: "the session sets no cookies",
+                setsCookies: false,
+                implicit: ["X-Session": "s", "X-Number": "5"]
+            ),
+            Case(
+                testDescription: "a Cookie among the session headers gives way to stored cookies",
+                hasSessionCookieHeader: true,
+                implicit: ["X-Session": "s", "X-Number": "5", "Cookie": "sid=1"]
+            ),
+            Case(
+                testDescription: "a Cookie among the session headers",
+                setsCookies: false,
+                hasSessionCookieHeader: true,
+                implicit: ["X-Session": "s", "X-Number": "5", "Cookie": "header=3"]
+            ),
+        ] + linuxCases
+    )
+    func implicitFields(_ test: Case) async throws {
+        let server = try LoopbackServer.start { _ in LoopbackReply() }
+        let transport = URLSessionTransport(configuration: try configuration(test))
+        let text = server.url("/fields").absoluteString.replacingOccurrences(of: "://", with: "://" + test.userInfo)
+        var request = URLRequest(url: try #require(URL(string: text)))
+        for (name, value) in test.fields { request.setValue(value, forHTTPHeaderField: name) }
+        request.httpShouldHandleCookies = test.handlesCookies
+        let implicit = transport.implicitFields(for: request)
+        #expect(Dictionary(implicit.map { ($0.name.rawName, $0.value) }, uniquingKeysWith: { "\($0)+\($1)" }) == test.implicit)
+        _ = try await transport.send(request, body: .none, context: CallContext())
+        let sent = try #require(server.requests.first)
+        for (name, value) in implicit.merging(HeaderFields(test.fields)).map({ ($0.name.rawName, $0.value) }) {
+            #expect(sent.values(of: name) == [value])
+        }
+        let automatic: Set = ["host", "accept", "accept-encoding", "accept-language", "user-agent", "connection"]
+        let added = Set(sent.fields.map { $0.name.lowercased() }).subtracting(automatic)
+        #expect(added == Set((implicit.map(\.name.rawName) + test.fields.keys).map { $0.lowercased() }))
+    }
+
+    @Test("Cookies that a response sets are stored and sent again")
+    func cookiesAreKept() async throws {
+        let server = try LoopbackServer.start { _ in LoopbackReply(fields: [("Set-Cookie", "n=v; Path=/")]) }
+        let transport = URLSessionTransport()
+        _ = try await transport.send(server.url()).body.collect()
+        #expect(transport.implicitFields(for: URLRequest(url: server.url("/x")))["Cookie"] == "n=v")
+        _ = try await transport.send(server.url("/x"))
+        #expect(server.requests.last?.values(of: "Cookie") == ["n=v"])
+    }
+
+    #if canImport(Darwin)
+        private static let linuxCases: [Case] = []
+    #else
+        private static let linuxCases = [
+            Case(
+                testDescription: "Linux: user information in the URL becomes a Basic credential",
+                userInfo: "us%20er:p%3Ass@",
+                implicit: [
+                    "X-Session": "s", "X-Number": "5", "Cookie": "sid=1", "Authorization": "Basic dXMgZXI6cDpzcw==",
+                ]
+            ),
+            Case(
+                testDescription: "Linux: the request's own Authorization wins over user information",
+                fields: ["authorization": "Bearer t"],
+                userInfo: "u:p@",
+                implicit: ["X-Session": "s", "X-Number": "5", "Cookie": "sid=1"]
+            ),
+        ]
+    #endif
+
+    private func configuration(_ test: Case) throws -> URLSessionConfiguration {
+        let configuration = URLSessionConfiguration.ephemeral
+        // A number: Foundation on Linux traps on it, unless the transport makes it text.
+        configuration.httpAdditionalHeaders = ["X-Session": "s", "X-Number": 5]
+        if test.hasSessionCookieHeader { configuration.httpAdditionalHeaders?["Cookie"] = "header=3" }
+        configuration.httpShouldSetCookies = test.setsCookies
+        let cookie = HTTPCookie(properties: [.name: "sid", .value: "1", .domain: "127.0.0.1", .path: "/"])
+        configuration.httpCookieStorage?.setCookie(try #require(cookie))
+        return configuration
+    }
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import Holdfast
+import HoldfastSemantics
+import HoldfastStorage
+import HoldfastTesting
+import LoopbackServer
+import Synchronization
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@Suite("URLSessionTransport: cancellation, dropping, deadlines", .timeLimit(.minutes(1)))
+struct URLSessionCancellationTests {
+    @Test("Cancelled before it begins, nothing is sent")
+    func cancelledBefore() async throws {
+        let server = try LoopbackServer.start { _ in LoopbackReply() }
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await URLSessionTransport().send(server.url())
+        }
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(server.requests.isEmpty)
+    }
+
+    @Test("Cancelled while the head is awaited: CancellationError, and the connection ends")
+    func cancelledBeforeHead() async throws {
+        let server = try LoopbackServer.start { _ in .never }
+        let transport = URLSessionTransport()
+        let task = Task { try await transport.send(server.url()) }
+        try await server.requests(atLeast: 1)
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(try await server.connectionEnds(atLeast: 1).map(\.endedBy) == [.peer])
+    }
+
+    @Test("Cancelled in the middle of the body: CancellationError, and the connection ends")
+    func cancelledInBody() async throws {
+        let gate = LoopbackGate()
+        let server = try LoopbackServer.start { _ in LoopbackReply(framing: .chunked, steps: [.send("a"), .pause(gate)]) }
+        let transport = URLSessionTransport()
+        let firstRead = CountWatch()
+        let task = Task {
+            let response = try await transport.send(server.url())
+            var chunks = response.body.makeAsyncIterator()
+            let first = try await chunks.next()
+            #expect(first?.count == 1)
+            firstRead.increment()
+            _ = try await chunks.next()
+        }
+        try await firstRead.wait(for: 1)
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(try await server.connectionEnds(atLeast: 1).map(\.endedBy) == [.peer])
+    }
+
+    @Test("Cancelled while its request body is collected")
+    func cancelledInRequestBody() async throws {
+        let server = try LoopbackServer.start { _ in LoopbackReply() }
+        let reading = CountWatch()
+        let task = Task {
+            try await URLSessionTransport().send(
+                server.url(),
+                method: "PUT",
+                body: .factory {
+                    reading.increment()
+                    try await CountWatch().wait(for: 1)
+                    return ChunkSource([])
+                }
+            )
+        }
+        try await reading.wait(for: 1)
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(server.requests.isEmpty)
+    }
+
+    @Test("An unread body that is dropped ends its transfer", arguments: [true, false])
+    func dropped(byDiscarding: Bool) async throws {
+        let gate = LoopbackGate()
+        let server = try LoopbackServer.start { _ in LoopbackReply(framing: .chunked, steps: [.send("a"), .pause(gate)]) }
+        let transport = URLSessionTransport()
+        var response: Response? = try await transport.send(server.url())
+        if byDiscarding {
+            response?.body.discard()
+            await #expect(throws: CancellationError.self) { try await response?.body.collect() }
+        }
+        response = nil
+        #expect(try await server.connectionEnds(atLeast: 1).map(\.endedBy) == [.peer])
+    }
+
+    @Test("A body discarded after it has come whole is gone as well; one read to its end has ended for good")
+    func discardedLate() async throws {
+        let server = try LoopbackServer.start { _ in LoopbackReply(body: "x") }
+        let transport = URLSessionTransport()
+        let unread = try await transport.send(server.url())
+        unread.body.discard()
+        await #expect(throws: CancellationError.self) { try await unread.body.collect() }
+        let read = try await transport.send(server.url())
+        #expect(try await read.text() == "x")
+        read.body.discard()
+        #expect(try await read.body.source?.next() == nil)
+    }
+
+    @Test("The deadline goes by the call's clock and ends an exchange without a head")
+    func deadline() async throws {
+        let server = try LoopbackServer.start { _ in .never }
+        let transport = URLSessionTransport()
+        #expect(transport.enforcesDeadline)
+        let clock = ManualClock()
+        let context = CallContext(clock: clock, deadline: clock.now.advanced(by: .seconds(5)))
+        let task = Task { try await transport.send(server.url(), context: context) }
+        try await server.requests(atLeast: 1)
+        try await clock.waitForSleeps(1)
+        clock.advance(by: .seconds(5))
+        let error = await #expect(throws: ServiceError.self) { try await task.value }
+        #expect(error?.code == .timeout)
+        #expect(error?.progress == .bodySent)
+        #expect(try await server.connectionEnds(atLeast: 1).map(\.endedBy) == [.peer])
+    }
+
+    @Test("A deadline that has passed already sends nothing")
+    func deadlinePassed() async throws {
+        let server = try LoopbackServer.start { _ in LoopbackReply() }
+        let clock = ManualClock()
+        let error = await #expect(throws: ServiceError.self) {
+            try await URLSessionTransport().send(server.url(), context: CallContext(clock: clock, deadline: clock.now))
+        }
+        #expect(error?.code == .timeout)
+        #expect(error?.progress == .notSent)
+        #expect(server.requests.isEmpty)
+    }
+
+    @Test("The deadline holds while a request body is collected")
+    func deadlineInRequestBody() async throws {
+        let server = try LoopbackServer.start { _ in LoopbackReply() }
+        let clock = ManualClock()
+        let context = CallContext(clock: clock, deadline: clock.now.advanced(by: .seconds(1)))
+        let task = Task {
+            try await URLSessionTransport().send(
+                server.url(),
+                method: "PUT",
+                body: .factory {
+                    try await CountWatch().wait(for: 1)
+                    return ChunkSource([])
+                },
+                context: context
+            )
+        }
+        try await clock.waitForSleeps(1)
+        clock.advance(by: .seconds(1))
+        let error = await #expect(throws: ServiceError.self) { try await task.value }
+        #expect(error?.code == .timeout)
+        #expect(error?.progress == .notSent)
+    }
+
+    @Test("After the head the deadline has no say, and its timer is gone")
+    func deadlineAfterHead() async throws {
+        let gate = LoopbackGate()
+        let server = try LoopbackServer.start { _ in LoopbackReply(framing: .chunked, steps: [.pause(gate), .send("late")]) }
+        let clock = ManualClock()
+        let context = CallContext(clock: clock, deadline: clock.now.advanced(by: .seconds(1)))
+        let response = try await URLSessionTransport().send(server.url(), context: context)
+        clock.advance(by: .seconds(100))
+        gate.open()
+        #expect(try await response.text() == "late")
+    }
+
+    @Test("The request's timeout ends a silent server, and a protocol class that never answers", arguments: [true, false])
+    func requestTimeout(byProtocolClass: Bool) async throws {
+        let server = try LoopbackServer.start { _ in .never }
+        let configuration = URLSessionConfiguration.ephemeral
+        if byProtocolClass { configuration.protocolClasses = [SilentURLProtocol.self] }
+        var request = URLRequest(url: server.url())
+        request.timeoutInterval = 0.2
+        let ready = request
+        let error = await #expect(throws: ServiceError.self) {
+            try await URLSessionTransport(configuration: configuration)
+                .send(ready, body: .none, context: CallContext())
+        }
+        #expect(error?.code == .timeout)
+        #expect(error?.progress == .bodySent)
+    }
+}
+
+/// Takes every request and says nothing, ever.
+private final class SilentURLProtocol: URLProtocol {
+    override class func canInit(with request: URLRequest) -> Bool { true }
+    override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
+    override func startLoading() {}
+    override func stopLoading() {}
+}
