@@ -4,7 +4,7 @@
 import HoldfastSemantics
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct FieldScannerTests {
+@Suite(.timeLimit(.minutes(5))) struct FieldScannerTests {
     @Test(
         "RFC 9110 §5.6.1: lists skip empty members and respect quotes",
         arguments: [
