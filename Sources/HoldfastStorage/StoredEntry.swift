@@ -21,7 +21,7 @@ public struct EntryDescription: Sendable, Hashable {
 /// One stored entry as a look-up shows it: everything but the body's bytes.
 ///
 /// A snapshot: the store may evict or replace the entry afterwards, and then operations that name this snapshot do
-/// nothing (``CacheStore/replaceDescription(of:with:now:)`` answers false) or read on from the bytes it had.
+/// nothing (``CacheStore/replaceDescription(of:with:now:)`` answers nil) or read on from the bytes it had.
 public struct StoredEntry: Sendable, Hashable {
     /// Which version of an entry this is; unique within a store for as long as the store lives.
     public struct Version: Sendable, Hashable, Comparable {

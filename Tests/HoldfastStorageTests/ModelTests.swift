@@ -4,7 +4,7 @@
 import HoldfastStorage
 import Testing
 
-@Suite("Stores against a dictionary", .timeLimit(.minutes(5)))
+@Suite("Stores against a dictionary", .timeLimit(.minutes(10)))
 struct ModelTests {
     private struct Known {
         var entry: StoredEntry

@@ -4,7 +4,7 @@
 import HoldfastStorage
 import Testing
 
-@Suite("Stores under many tasks at once", .timeLimit(.minutes(5)))
+@Suite("Stores under many tasks at once", .timeLimit(.minutes(10)))
 struct StressTests {
     /// A body by which its entry can be told apart from every other one.
     private static func body(_ number: UInt64) -> [UInt8] {

@@ -7,7 +7,7 @@ private import Synchronization
 
 /// Hands a network body to the caller and, chunk by chunk, to the store; commits when the body is whole.
 ///
-/// A body that fails, is cancelled or is dropped before its end leaves nothing in the store. A store that fails is left
+/// A body that fails, is cancelled or is dropped before its end leaves nothing in the store: a dropped writer abandons. A store that fails is left
 /// alone from then on; the caller's bytes go on.
 final class StoringBody: ByteSource {
     private let upstream: any ByteSource
@@ -39,10 +39,6 @@ final class StoringBody: ByteSource {
         self.finish = finish
         self.fail = fail
         self.delivered = delivered
-    }
-
-    deinit {
-        if state.withLock({ $0.isStoring }) { writer.abandon() }
     }
 
     func next() async throws -> ByteChunk? {

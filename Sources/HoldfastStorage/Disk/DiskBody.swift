@@ -17,12 +17,9 @@ final class DiskBodyFile: Sendable {
     }
 
     deinit {
-        // Closing the last descriptor of an unlinked file frees its blocks, which may take long.
-        let close: @Sendable () -> Void = { [engine, file, number] in
-            engine.files.close(file)
-            engine.state.withLock { $0.closedBody(number) }
-        }
-        if !engine.threads.later(.reads, close) { close() }
+        // Closing the last descriptor of an unlinked file frees its blocks, which may take long: not on this thread.
+        engine.state.withLock { $0.dropped.append(DroppedFile(file: file, body: number)) }
+        engine.threads.later(.changes) { [engine] in engine.closeDropped() }
     }
 
     /// Reads: bytes whose checksums hold, from `offset` to at most `limit`, the end of what the checksums cover.

@@ -39,7 +39,11 @@ final class DiskEngine: Sendable {
         finish: (inout DiskState) -> Void = { _ in }
     ) throws(StoreError) -> Bool {
         guard let sketch = try state.withLock({ state throws(StoreError) in try plan(&state) }) else { return false }
-        let room = DiskState.blocks(KeyFile.encode(key, sketch, file: 0).count)
+        let size = KeyFile.encode(key, sketch, file: 0).count
+        guard size <= KeyFile.maximumSize else {
+            throw StoreError(.tooLarge, "The variants of this key have more metadata than one key may have.")
+        }
+        let room = DiskState.blocks(size)
         try makeRoom(room)
         let number: UInt64
         let records: [KeyFile.Record]
@@ -90,6 +94,8 @@ final class DiskEngine: Sendable {
 
     /// Changes: reserves bytes, evicting what has to leave for them.
     func makeRoom(_ count: Int) throws(StoreError) {
+        // Bytes that only wait for their file to be closed are had for nothing.
+        closeDropped()
         var hasRetried = false
         while true {
             switch state.withLock({ $0.reserve(count) }) {
@@ -142,6 +148,19 @@ final class DiskEngine: Sendable {
                     cause: failure
                 )
             }
+        }
+    }
+
+    /// Changes: closes the bodies that nobody uses any more.
+    func closeDropped() {
+        let dropped = state.withLock { state in
+            let dropped = state.dropped
+            state.dropped = []
+            return dropped
+        }
+        for file in dropped {
+            files.close(file.file)
+            state.withLock { $0.closedBody(file.body) }
         }
     }
 

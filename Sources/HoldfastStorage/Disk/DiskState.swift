@@ -9,6 +9,12 @@ struct LeavingFile: Sendable {
     var body: UInt64?
 }
 
+/// An open body that nobody uses any more.
+struct DroppedFile: Sendable {
+    let file: OpenFile
+    let body: UInt64
+}
+
 /// What a ``DiskStore`` knows: entries, writers, files and the bytes they take; it touches no file itself.
 ///
 /// Bytes leave the sum only after their file is gone: every step that drops something returns the files to remove, and counts
@@ -48,6 +54,7 @@ struct DiskState: Sendable {
     var rest = RestJudge()
     var isClosed = false
     var leftovers: [LeavingFile] = []
+    var dropped: [DroppedFile] = []
     private var latestNow: StoreInstant
     var now: StoreInstant { latestNow }
     private var lastVersion: UInt64 = 0
@@ -66,8 +73,10 @@ struct DiskState: Sendable {
     }
 
     /// Bytes a file of this size takes: whole blocks.
+    ///
+    /// No file counts for more than 64 TiB, so that sums over sparse files of absurd sizes do not overflow.
     static func blocks(_ size: Int) -> Int {
-        size > Int.max - 4_096 ? .max - 4_095 : (size + 4_095) / 4_096 * 4_096
+        (min(size, 1 << 46) + 4_095) / 4_096 * 4_096
     }
 
     var used: Int { index.cost + writers.reserved + otherCost }

@@ -175,12 +175,14 @@ private final class IOThread: Sendable {
         guard let context else { return nil }
         // The thread keeps the object until it ends; it holds no store, so a dropped store can stop it.
         let thread = Unmanaged<IOThread>.fromOpaque(context).takeRetainedValue()
-        while let batch = thread.next() {
-            for work in batch { work() }
+        while var batch = thread.next() {
+            // Taken out one by one, so that what a step holds is let go as soon as it has run.
+            while let work = batch.popLast() { work() }
         }
         return nil
     }
 
+    /// Waits for work; the first step is the last of the array. Nil: the thread should end.
     private func next() -> [@Sendable () -> Void]? {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
@@ -190,7 +192,7 @@ private final class IOThread: Sendable {
                 queue.work = []
                 return (batch, queue.isStopped)
             }
-            if !batch.isEmpty { return batch }
+            if !batch.isEmpty { return batch.reversed() }
             if isStopped { return nil }
             pthread_cond_wait(condition, mutex)
         }

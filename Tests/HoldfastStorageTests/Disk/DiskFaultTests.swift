@@ -5,7 +5,7 @@ import Foundation
 import HoldfastStorage
 import Testing
 
-@Suite("DiskStore: failing and dying file systems", .timeLimit(.minutes(5)))
+@Suite("DiskStore: failing and dying file systems", .timeLimit(.minutes(10)))
 struct DiskFaultTests {
     /// What a scripted run was told, by which the store is judged afterwards.
     private struct Log {

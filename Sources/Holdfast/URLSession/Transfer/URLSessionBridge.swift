@@ -84,6 +84,15 @@ final class URLSessionBridge: NSObject, URLSessionDataDelegate, Sendable {
         #endif
     }
 
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
+    ) {
+        print("NEED NEW BODY")
+        completionHandler(nil)
+    }
+
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         let number = task.taskIdentifier
         let exchange = exchanges.withLock { $0.removeValue(forKey: number) }

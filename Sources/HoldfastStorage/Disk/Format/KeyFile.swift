@@ -30,6 +30,9 @@ struct BodyPlace: Sendable, Hashable {
 enum KeyFile {
     typealias Record = EntryIndex<BodyPlace>.Record
 
+    /// The size a file may have: enough for bodies of half a terabyte, and no more than can be read into memory at once.
+    static let maximumSize = 1 << 26
+
     private static let magic = Array("HFKEY\u{1}\r\n".utf8)
 
     /// The whole file.

@@ -3,6 +3,8 @@
 
 /// Where the files of a disk store lie.
 ///
+/// A body is written under its last name at once: it counts only when a key's file names it.
+///
 ///     directory/
 ///       FORMAT           version and secret; replaced by rename
 ///       lock             advisory lock; process number of the holder
@@ -15,6 +17,7 @@ struct DiskLayout: Sendable {
     static let temporarySuffix = ".tmp"
     static let setAsidePrefix = "set-aside-"
 
+    /// The directory, without a slash at the end.
     let root: String
 
     /// A layout in this directory; slashes at the end are dropped, since a symbolic link would be followed behind them.
@@ -29,6 +32,7 @@ struct DiskLayout: Sendable {
     var keys: String { root + "/k" }
     var bodies: String { root + "/b" }
 
+    /// The file of a primary key; like the names below it tells nothing of what the file holds.
     func keyFile(_ number: UInt64) -> String { "\(keys)/\(FileNumber.name(number))\(Self.keySuffix)" }
     func temporaryFile(_ number: UInt64) -> String { "\(keys)/\(FileNumber.name(number))\(Self.temporarySuffix)" }
     func bodyFile(_ number: UInt64) -> String { "\(bodies)/\(FileNumber.name(number))\(Self.bodySuffix)" }

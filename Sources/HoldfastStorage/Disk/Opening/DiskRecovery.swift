@@ -69,7 +69,7 @@ struct DiskRecovery: Sendable {
                 }
                 continue
             }
-            if var found = try read(path, number: number, limit: state.counts.capacity) {
+            if var found = try read(path, number: number) {
                 let count = found.records.count
                 found.records.removeAll { $0.body.file != 0 && bodies[$0.body.file] != $0.entry.bodyLength }
                 state.counts.entriesCorrupt &+= count - found.records.count
@@ -85,11 +85,11 @@ struct DiskRecovery: Sendable {
         return all
     }
 
-    private func read(_ path: String, number: UInt64, limit: Int) throws(FileSystemError) -> Found? {
+    private func read(_ path: String, number: UInt64) throws(FileSystemError) -> Found? {
         let file = try files.open(path, .read)
         defer { files.close(file) }
         let size = try files.size(of: file)
-        guard size <= limit else { return nil }
+        guard size <= KeyFile.maximumSize else { return nil }
         let bytes: [UInt8]
         do throws(FileSystemError) {
             bytes = try files.read(file, from: 0, count: size)
