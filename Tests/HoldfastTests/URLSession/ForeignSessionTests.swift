@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("URLSessionTransport over somebody's session", .timeLimit(.minutes(1)))
+@Suite("URLSessionTransport over somebody's session", .timeLimit(.minutes(5)))
 struct ForeignSessionTests {
     private let session = URLSession(configuration: .ephemeral)
 

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import Synchronization
+
+@testable import Quickstart
+
+/// Keeps what the program prints.
+final class RecordingConsole: Sendable {
+    private let outputText = Mutex("")
+    private let errorText = Mutex("")
+    private let errorIsTerminal: Bool
+
+    init(errorIsTerminal: Bool = false) {
+        self.errorIsTerminal = errorIsTerminal
+    }
+
+    /// What went to standard output so far.
+    var output: String { outputText.withLock { $0 } }
+    /// What went to standard error so far.
+    var error: String { errorText.withLock { $0 } }
+
+    /// The console to hand to the program.
+    var console: Console {
+        Console(
+            output: { text in self.outputText.withLock { $0 += text } },
+            error: { text in self.errorText.withLock { $0 += text } },
+            errorIsTerminal: errorIsTerminal
+        )
+    }
+
+    /// The runs of a JSON report.
+    func runs() throws -> [ReportedRun] {
+        try JSONDecoder().decode(Reported.self, from: Data(output.utf8)).runs
+    }
+
+    private struct Reported: Decodable {
+        let runs: [ReportedRun]
+    }
+}
+
+/// A run as a reader of the JSON sees it; the keys are the program's promise.
+struct ReportedRun: Decodable, Equatable {
+    let name: String
+    let calls, sent, failed, hits, revalidated, misses, bytesSaved, bytesFromNetwork: Int
+    let hitRatio, byteHitRatio, p50ms, p99ms, seconds: Double
+}
+
+/// A directory of a test's own, gone when the test is.
+final class ScratchDirectory {
+    let url = FileManager.default.temporaryDirectory.appendingPathComponent("quickstart-tests-\(UUID().uuidString)")
+
+    init() throws {
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(at: url)
+    }
+
+    /// The names in it, in order.
+    func contents() throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: url.path).sorted()
+    }
+}
