@@ -4,7 +4,7 @@
 import HoldfastStorage
 import Testing
 
-@Suite("Store laws: entries", .timeLimit(.minutes(2)))
+@Suite("Store laws: entries", .timeLimit(.minutes(5)))
 struct EntryLawTests {
     @Test("A committed entry is found with its description and body", arguments: StoreMaker.all)
     func putAndGet(maker: StoreMaker) async throws {

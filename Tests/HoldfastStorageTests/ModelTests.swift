@@ -4,7 +4,7 @@
 import HoldfastStorage
 import Testing
 
-@Suite("Stores against a dictionary", .timeLimit(.minutes(3)))
+@Suite("Stores against a dictionary", .timeLimit(.minutes(5)))
 struct ModelTests {
     private struct Known {
         var entry: StoredEntry

@@ -4,7 +4,7 @@
 import HoldfastStorage
 import Testing
 
-@Suite("Store laws: invalidation and purges", .timeLimit(.minutes(2)))
+@Suite("Store laws: invalidation and purges", .timeLimit(.minutes(5)))
 struct PurgeLawTests {
     private func writer(_ store: any CacheStore, _ key: String, tags: Set<String> = []) async throws -> any EntryWriter
     {

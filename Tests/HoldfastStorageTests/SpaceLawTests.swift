@@ -4,7 +4,7 @@
 import HoldfastStorage
 import Testing
 
-@Suite("Store laws: space", .timeLimit(.minutes(3)))
+@Suite("Store laws: space", .timeLimit(.minutes(5)))
 struct SpaceLawTests {
     @Test("The capacity is never exceeded", arguments: StoreMaker.all, [11, 12, 13] as [UInt64])
     func capacity(maker: StoreMaker, seed: UInt64) async throws {

@@ -4,7 +4,7 @@
 import HoldfastStorage
 import Testing
 
-@Suite("Store laws: writers and followers", .timeLimit(.minutes(2)))
+@Suite("Store laws: writers and followers", .timeLimit(.minutes(5)))
 struct WriterLawTests {
     private func writer(_ store: any CacheStore, expectedLength: Int? = nil) async throws -> any EntryWriter {
         try await store.write(

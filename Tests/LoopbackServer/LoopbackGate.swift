@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+private import Synchronization
+
 #if canImport(Darwin)
     private import Darwin
 #elseif canImport(Musl)
@@ -8,7 +10,6 @@
 #else
     private import Glibc
 #endif
-private import Synchronization
 
 /// A gate that a test holds: a scripted reply waits at it until ``open()``.
 ///

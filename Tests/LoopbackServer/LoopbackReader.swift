@@ -67,7 +67,9 @@ struct LoopbackReader {
         while true {
             guard let line = try line(from: socket) else { throw Malformed() }
             let digits = line.prefix { $0 != ";" && $0 != " " }
-            guard let size = Int(digits, radix: 16), size >= 0, size <= bodyLimit - body.count else { throw Malformed() }
+            guard let size = Int(digits, radix: 16), size >= 0, size <= bodyLimit - body.count else {
+                throw Malformed()
+            }
             if size == 0 { break }
             body.append(contentsOf: try bytes(size, from: socket))
             guard try endsLine(from: socket) else { throw Malformed() }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+private import Dispatch
+public import Foundation
+
 #if canImport(Darwin)
     private import Darwin
 #elseif canImport(Musl)
@@ -8,8 +11,6 @@
 #else
     private import Glibc
 #endif
-private import Dispatch
-public import Foundation
 
 /// How a connection ended.
 public struct LoopbackConnectionEnd: Sendable, Hashable {

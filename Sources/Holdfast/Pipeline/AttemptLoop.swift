@@ -194,12 +194,7 @@ extension FailedAttempt {
         case .success(let response): (self.response, error) = (response, nil)
         case .failure(let failure): (response, error) = (nil, failure)
         }
-        if case .failure(let failure) = outcome, failure.progress == .notSent {
-            // Nothing of the body was read, so even a one-shot body is still whole.
-            bodyIsReplayable = true
-        } else {
-            bodyIsReplayable = context.body.isReplayable
-        }
+        bodyIsReplayable = context.body.isWhole
         receivedAt = context.exchange?.responseTime ?? context.clock.timestamp
         timeLeft = context.deadline.map { context.clock.now.duration(to: $0) }
     }

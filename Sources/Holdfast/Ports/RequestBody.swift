@@ -3,6 +3,7 @@
 
 public import Foundation
 public import HoldfastStorage
+private import Synchronization
 
 #if canImport(FoundationNetworking)
     public import FoundationNetworking
@@ -56,7 +57,7 @@ public struct RequestBody: Sendable {
 
     /// A stream that can be read once: sent by the first attempt and never retried after it was touched.
     public static func oneShot(length: Int? = nil, _ source: any ByteSource) -> RequestBody {
-        RequestBody(.oneShot(length: length, source))
+        RequestBody(.oneShot(length: length, OneShotSource(source)))
     }
 
     /// The content that a URLRequest carries itself.
@@ -73,8 +74,36 @@ public struct RequestBody: Sendable {
         }
     }
 
+    /// Whether the next attempt can send the content whole: replayable, or one-shot and not begun to be read.
+    var isWhole: Bool {
+        guard case .oneShot(_, let source) = form else { return isReplayable }
+        return (source as? OneShotSource)?.isUntouched ?? false
+    }
+
     /// Whether there is no content at all.
     public var isNone: Bool {
         if case .none = form { true } else { false }
+    }
+}
+
+/// Remembers whether its bytes were asked for: what was half-read cannot be sent, whatever became of the attempt.
+private final class OneShotSource: ByteSource {
+    private let upstream: any ByteSource
+    private let wasTouched = Atomic(false)
+
+    init(_ upstream: any ByteSource) {
+        self.upstream = upstream
+    }
+
+    var isUntouched: Bool { !wasTouched.load(ordering: .acquiring) }
+
+    func next() async throws -> ByteChunk? {
+        wasTouched.store(true, ordering: .releasing)
+        return try await upstream.next()
+    }
+
+    func cancel() {
+        wasTouched.store(true, ordering: .releasing)
+        upstream.cancel()
     }
 }

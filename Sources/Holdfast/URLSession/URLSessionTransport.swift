@@ -265,10 +265,10 @@ public final class URLSessionTransport: Transport {
         _ url: URL,
         _ exchange: URLSessionExchange
     ) -> Response {
-        let head = URLSessionExchange.responseHead(response)
+        let head = response.head
         let isDecoded = ContentCodings.areUndone(head.fields.values(of: "Content-Encoding"))
         let hasNoBody = request.httpMethod?.uppercased() == "HEAD" || head.status == 204 || head.status == 304
-        let length = isDecoded ? nil : Int(exactly: response.expectedContentLength).flatMap { $0 < 0 ? nil : $0 }
+        let length = isDecoded ? nil : response.contentLength
         return Response(
             status: head.status,
             fields: head.fields,

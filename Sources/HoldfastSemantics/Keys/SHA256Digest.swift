@@ -63,39 +63,44 @@ extension SHA256Digest {
 
     /// Hashes `prefix` (whole blocks or nothing) followed by the message.
     private static func hash(_ message: ArraySlice<UInt8>, after prefix: [UInt8]) -> [UInt8] {
+        var padded = prefix
+        padded.reserveCapacity(prefix.count + message.count + 2 * blockSize)
+        padded += message
+        let bitCount = UInt64(padded.count) &* 8
+        padded.append(0x80)
+        let rest = (padded.count + 8) % blockSize
+        if rest > 0 { padded += repeatElement(0, count: blockSize - rest) }
+        for shift in stride(from: UInt64(56), through: 0, by: -8) {
+            padded.append(UInt8(truncatingIfNeeded: bitCount >> shift))
+        }
         var state = initialState
         var schedule = [UInt32](repeating: 0, count: 64)
-        if !prefix.isEmpty { compress(prefix[...], into: &state, schedule: &schedule) }
-        var rest = message
-        while rest.count >= blockSize {
-            compress(rest.prefix(blockSize), into: &state, schedule: &schedule)
-            rest = rest.dropFirst(blockSize)
+        let constants = constants
+        for start in stride(from: 0, to: padded.count, by: blockSize) {
+            fill(&schedule, from: padded, at: start)
+            compress(schedule, constants, into: &state)
         }
-        var tail = Array(rest) + [0x80]
-        let padded = tail.count <= blockSize - 8 ? blockSize : 2 * blockSize
-        tail += [UInt8](repeating: 0, count: padded - 8 - tail.count)
-        let bitCount = UInt64(prefix.count + message.count) &* 8
-        for shift in stride(from: UInt64(56), through: 0, by: -8) {
-            tail.append(UInt8(truncatingIfNeeded: bitCount >> shift))
+        var digest: [UInt8] = []
+        digest.reserveCapacity(32)
+        for word in state {
+            digest.append(UInt8(truncatingIfNeeded: word >> 24))
+            digest.append(UInt8(truncatingIfNeeded: word >> 16))
+            digest.append(UInt8(truncatingIfNeeded: word >> 8))
+            digest.append(UInt8(truncatingIfNeeded: word))
         }
-        compress(tail.prefix(blockSize), into: &state, schedule: &schedule)
-        if padded > blockSize { compress(tail.dropFirst(blockSize), into: &state, schedule: &schedule) }
-        return state.flatMap { word in
-            [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: word >> UInt32($0)) }
-        }
+        return digest
     }
 
     private static func rotate(_ word: UInt32, _ count: UInt32) -> UInt32 {
-        word >> count | word << (32 - count)
+        word &>> count | word &<< (32 &- count)
     }
 
-    private static func compress(_ block: ArraySlice<UInt8>, into state: inout [UInt32], schedule: inout [UInt32]) {
-        var index = block.startIndex
+    private static func fill(_ schedule: inout [UInt32], from bytes: [UInt8], at start: Int) {
         for word in 0..<16 {
+            let index = start + word * 4
             schedule[word] =
-                UInt32(block[index]) << 24 | UInt32(block[index + 1]) << 16
-                | UInt32(block[index + 2]) << 8 | UInt32(block[index + 3])
-            index += 4
+                UInt32(bytes[index]) << 24 | UInt32(bytes[index + 1]) << 16
+                | UInt32(bytes[index + 2]) << 8 | UInt32(bytes[index + 3])
         }
         for word in 16..<64 {
             let early = schedule[word - 15]
@@ -104,6 +109,9 @@ extension SHA256Digest {
             let large = rotate(late, 17) ^ rotate(late, 19) ^ late >> 10
             schedule[word] = schedule[word - 16] &+ small &+ schedule[word - 7] &+ large
         }
+    }
+
+    private static func compress(_ schedule: [UInt32], _ constants: [UInt32], into state: inout [UInt32]) {
         var (a, b, c, d) = (state[0], state[1], state[2], state[3])
         var (e, f, g, h) = (state[4], state[5], state[6], state[7])
         for round in 0..<64 {
@@ -115,8 +123,13 @@ extension SHA256Digest {
             (h, g, f, e) = (g, f, e, d &+ first)
             (d, c, b, a) = (c, b, a, first &+ sumA &+ majority)
         }
-        for (index, word) in [a, b, c, d, e, f, g, h].enumerated() {
-            state[index] &+= word
-        }
+        state[0] &+= a
+        state[1] &+= b
+        state[2] &+= c
+        state[3] &+= d
+        state[4] &+= e
+        state[5] &+= f
+        state[6] &+= g
+        state[7] &+= h
     }
 }

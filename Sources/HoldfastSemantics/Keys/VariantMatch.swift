@@ -93,9 +93,10 @@ public struct NominatedFields: Sendable, Hashable {
     ///   - request: the fields of the presented request.
     ///   - secret: the key the digests were made with.
     public func matches(_ request: HeaderFields, secret: [UInt8]) -> Bool {
-        guard !entries.isEmpty else { return true }
-        let presented = NominatedFields.entries(for: names, in: request, secret: secret, normalizes: normalizes)
-        return presented == entries
+        entries.allSatisfy { entry in
+            entry.value
+                == NominatedFields.value(of: entry.name, in: request, secret: secret, normalizes: normalizes)
+        }
     }
 
     private enum Format {
@@ -109,19 +110,27 @@ public struct NominatedFields: Sendable, Hashable {
         secret: [UInt8],
         normalizes: Bool
     ) -> [Entry] {
-        names.map { name in
-            var lines: [String] = []
-            for line in request where line.name.canonicalName == name {
-                lines.append(line.value)
+        names.map { Entry(name: $0, value: value(of: $0, in: request, secret: secret, normalizes: normalizes)) }
+    }
+
+    private static func value(
+        of name: String,
+        in request: HeaderFields,
+        secret: [UInt8],
+        normalizes: Bool
+    ) -> String? {
+        var joined: String?
+        for line in request where line.name.canonicalName == name {
+            if joined == nil {
+                joined = line.value
+            } else {
+                joined?.append(", ")
+                joined?.append(line.value)
             }
-            guard !lines.isEmpty else { return Entry(name: name, value: nil) }
-            var value = lines.joined(separator: ", ")
-            if normalizes { value = VariantNormalizer.normalized(value, of: name) }
-            if isCredential(name) {
-                value = SHA256Digest(authenticating: Array(value.utf8), key: secret).hex
-            }
-            return Entry(name: name, value: value)
         }
+        guard var value = joined else { return nil }
+        if normalizes { value = VariantNormalizer.normalized(value, of: name) }
+        return isCredential(name) ? SHA256Digest(authenticating: Array(value.utf8), key: secret).hex : value
     }
 
     private static func isCredential(_ name: String) -> Bool {

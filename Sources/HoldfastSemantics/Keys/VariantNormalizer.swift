@@ -18,6 +18,7 @@ enum VariantNormalizer {
 
     /// Members without order, each with its weight in thousandths unless that is 1 (RFC 9110 §12.4.2).
     private static func weightedList(_ value: String, member: (inout [String]) -> String?) -> String? {
+        if isPlainToken(value) { return value }
         var members: Set<String> = []
         for text in FieldScanner.members(of: value) {
             var pieces = FieldScanner.members(of: text, separator: UInt8(ascii: ";"))
@@ -32,6 +33,14 @@ enum VariantNormalizer {
             members.insert(head + parameters + (weight == 1000 ? "" : ";q=\(weight)"))
         }
         return members.sorted().joined(separator: ",")
+    }
+
+    /// One lower-case word without weight or alias is its own normal form; most requests that vary send that.
+    private static func isPlainToken(_ value: String) -> Bool {
+        guard let first = value.utf8.first, first != UInt8(ascii: "x") else { return false }
+        return value.utf8.allSatisfy { byte in
+            byte == UInt8(ascii: "/") || (byte.isTokenCharacter && !byte.isUpperCaseLetter)
+        }
     }
 
     private static func coding(_ pieces: inout [String]) -> String? {

@@ -29,7 +29,10 @@ public struct RequestHead: Sendable, Hashable {
     /// Costs one pass over the field lines.
     public var isConditionalOrPartial: Bool {
         fields.contains { line in
-            line.name == .range || RequestHead.conditionalNames.contains(line.name)
+            // Five of the six names begin alike, so most lines are told apart without hashing.
+            let name = line.name.canonicalName.utf8
+            return name.starts(with: "if-".utf8)
+                ? RequestHead.conditionalNames.contains(line.name) : line.name == .range
         }
     }
 

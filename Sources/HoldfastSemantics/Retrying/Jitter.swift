@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 /// How a random sample spreads a backoff delay, so that clients that failed together do not return together.
+///
+/// Applied to a delay that is capped already; clamping after it would bring the herd together again at the cap.
 public struct Jitter: Sendable, Hashable {
     private enum Kind: Sendable, Hashable {
         case none

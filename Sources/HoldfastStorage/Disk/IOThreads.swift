@@ -108,7 +108,7 @@ private final class IOThread: Sendable {
     }
 
     private let queue = Mutex(Queue())
-    // Both point to memory that is initialised before the thread starts and freed in deinit, when neither the thread, which
+    // Proof: both point to memory that is initialised before the thread starts and freed in deinit, when neither the thread, which
     // holds the object while it runs, nor anyone else can reach it; POSIX makes their use from many threads safe.
     nonisolated(unsafe) private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     nonisolated(unsafe) private let condition: UnsafeMutablePointer<pthread_cond_t>

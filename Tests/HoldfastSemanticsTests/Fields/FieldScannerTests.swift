@@ -4,7 +4,7 @@
 import HoldfastSemantics
 import Testing
 
-@Suite struct FieldScannerTests {
+@Suite(.timeLimit(.minutes(5))) struct FieldScannerTests {
     @Test(
         "RFC 9110 §5.6.1: lists skip empty members and respect quotes",
         arguments: [
@@ -64,6 +64,23 @@ import Testing
     )
     func numbers(text: String, expected: Int64?) {
         #expect(FieldScanner.number(text.utf8, limit: 100) == expected)
+    }
+
+    @Test(
+        "A long hostile value is read in one pass",
+        arguments: [
+            #""\"#, "\"", "\\\"", ",", "\",", "a=\"", "W/\"", ";q=", "no-cache=\"a,", " ",
+        ]
+    )
+    func hostileValues(piece: String) {
+        let value = String(repeating: piece, count: 200_000 / piece.utf8.count)
+        #expect(CacheControl(parsing: value).directives.count <= value.utf8.count)
+        #expect(FieldScanner.members(of: value).count <= value.utf8.count)
+        _ = EntityTag.list(value)
+        _ = EntityTag(value)
+        _ = HTTPDate(value, receivedAt: .noon)
+        _ = NominatedFields(vary: ["Vary": "Accept"], request: ["Accept": value], secret: [])
+        _ = try? TargetURI("http://h/" + value)
     }
 
     @Test(arguments: propertySeeds)

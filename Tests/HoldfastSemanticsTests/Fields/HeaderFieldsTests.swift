@@ -27,7 +27,7 @@ import Testing
         "RFC 9110 §5.5: ends are trimmed; CR, LF and NUL become spaces",
         arguments: [
             ("  a b\t", "a b"), ("a\r\nX: y", "a  X: y"), ("\r\n a \u{0}", "a"), ("", ""), (" \t ", ""), ("é", "é"),
-            ("a\u{0}b", "a b"),
+            ("a\u{0}b", "a b"), ("a\rb", "a b"), ("a\nb", "a b"),
         ]
     )
     func values(raw: String, clean: String) {
@@ -47,6 +47,15 @@ import Testing
         #expect(fields.count == 7)
         #expect(fields.map(\.name.rawName) == ["Vary", "X", "vary", "Cookie", "cookie", "Set-Cookie", "Set-Cookie"])
     }
+
+    #if os(Linux) || os(macOS)
+        @Test("A literal that is no token stops the programmer")
+        func badLiteral() async {
+            await #expect(processExitsWith: .failure) {
+                _ = FieldName(stringLiteral: "two words")
+            }
+        }
+    #endif
 
     @Test func settingReplacesInPlace() {
         var fields: HeaderFields = ["A": "1", "B": "2", "a": "3", "C": "4"]

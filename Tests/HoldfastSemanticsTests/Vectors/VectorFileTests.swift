@@ -28,4 +28,15 @@ import Testing
         var other = SeededSource(seed: 5)
         #expect((0..<8).map { _ in one.next() } == (0..<8).map { _ in other.next() })
     }
+
+    @Test func seededTextUsesItsAlphabet() {
+        var source = SeededSource(seed: 5)
+        let texts = (0..<50).map { _ in source.text(from: ["ab"], upTo: 9) }
+        #expect(texts.contains { $0.contains("ab") })
+        #expect(Set(texts).count > 5)
+    }
+
+    @Test func noonIsNoon() {
+        #expect(date(0) == "Thu, 17 Sep 2026 12:00:00 GMT")
+    }
 }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("Checksum", .timeLimit(.minutes(1)))
+@Suite("Checksum", .timeLimit(.minutes(5)))
 struct ChecksumTests {
     @Test("Every single flipped bit changes the sum", arguments: [1, 7, 8, 9, 31, 32, 33, 64, 200])
     func flippedBits(count: Int) {

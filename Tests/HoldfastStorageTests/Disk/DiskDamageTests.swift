@@ -4,7 +4,7 @@
 import HoldfastStorage
 import Testing
 
-@Suite("DiskStore: damaged files", .timeLimit(.minutes(3)))
+@Suite("DiskStore: damaged files", .timeLimit(.minutes(5)))
 struct DiskDamageTests {
     private struct Original {
         let directory: TemporaryDirectory

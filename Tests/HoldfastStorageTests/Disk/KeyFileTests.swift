@@ -5,7 +5,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("KeyFile", .timeLimit(.minutes(1)))
+@Suite("KeyFile", .timeLimit(.minutes(5)))
 struct KeyFileTests {
     private static let key = StoreKey("primary")
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("RestJudge", .timeLimit(.minutes(1)))
+@Suite("RestJudge", .timeLimit(.minutes(5)))
 struct RestJudgeTests {
     private func resting() -> RestJudge {
         var judge = RestJudge()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("Eviction order", .timeLimit(.minutes(1)))
+@Suite("Eviction order", .timeLimit(.minutes(5)))
 struct EvictionOrderTests {
     @Test("The recency list does what an array does", arguments: [1, 2, 3] as [UInt64])
     func recency(seed: UInt64) {

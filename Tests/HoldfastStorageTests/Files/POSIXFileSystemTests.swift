@@ -5,7 +5,7 @@ import Foundation
 import HoldfastStorage
 import Testing
 
-@Suite("POSIXFileSystem", .timeLimit(.minutes(1)))
+@Suite("POSIXFileSystem", .timeLimit(.minutes(5)))
 struct POSIXFileSystemTests {
     private let files = POSIXFileSystem()
 

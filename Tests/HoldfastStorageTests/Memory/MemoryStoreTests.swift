@@ -4,7 +4,7 @@
 import HoldfastStorage
 import Testing
 
-@Suite("MemoryStore", .timeLimit(.minutes(1)))
+@Suite("MemoryStore", .timeLimit(.minutes(5)))
 struct MemoryStoreTests {
     @Test("An entry costs its parts and 256 bytes, neither more nor less")
     func exactCost() async throws {

@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("The attempt loop", .timeLimit(.minutes(1)))
+@Suite("The attempt loop", .timeLimit(.minutes(5)))
 struct AttemptLoopTests {
     let clock = ManualClock(autoAdvances: true)
 
@@ -173,6 +173,18 @@ struct AttemptLoopTests {
             #expect(error.attempts.last?.stopReason == .notReplayable)
         }
         #expect(transport.sent.count == 1)
+    }
+
+    @Test("A one-shot body that nobody began to read is sent by the second attempt; a half-read one is not")
+    func untouchedOneShotBody() async throws {
+        for readsFirst in [false, true] {
+            let scripted = ScriptedTransport([.respond()])
+            let transport = RefusingOnce(inner: scripted, readsFirst: readsFirst)
+            let request = URLRequest.request("PUT", "http://origin.example/a")
+            let response = try? await pipeline(transport).send(request, body: .oneShot(OneChunk("x")))
+            #expect((response?.status == .ok) == !readsFirst)
+            #expect(scripted.sent.map(\.body) == (readsFirst ? [] : [ByteChunk(copying: "x".utf8)]))
+        }
     }
 
     @Test("A factory body is made anew for each attempt, byte for byte")
@@ -362,5 +374,19 @@ struct DeafTransport: Transport {
         try await Task.detached { try await gate.wait(for: 1) }.value
         left.increment()
         return Response(status: .ok)
+    }
+}
+
+/// Cannot connect at first; may have begun to read the body by then.
+struct RefusingOnce: Transport {
+    let inner: ScriptedTransport
+    let readsFirst: Bool
+    let attempts = CountWatch()
+
+    func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
+        attempts.increment()
+        guard attempts.count == 1 else { return try await inner.send(request, body: body, context: context) }
+        if readsFirst, case .oneShot(_, let source) = body.form { _ = try await source.next() }
+        throw ServiceError(.connect, "refused", progress: .notSent)
     }
 }

@@ -11,7 +11,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Law 1: one ending for each hook that let a call pass", .timeLimit(.minutes(1)))
+@Suite("Law 1: one ending for each hook that let a call pass", .timeLimit(.minutes(5)))
 struct HookChainTests {
     let log = HookLog()
 

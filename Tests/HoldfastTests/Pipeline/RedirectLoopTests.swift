@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Law 4: nothing follows a redirect but the pipeline", .timeLimit(.minutes(1)))
+@Suite("Law 4: nothing follows a redirect but the pipeline", .timeLimit(.minutes(5)))
 struct RedirectLoopTests {
     @Test("Each hop goes through the message hooks under its own URI; call hooks see one call")
     func hops() async throws {
@@ -118,6 +118,25 @@ struct RedirectLoopTests {
             body: .oneShot(OneChunk("x"))
         )
         #expect(response.status.rawValue == 307)
+    }
+
+    @Test("State of a message hook belongs to one hop, that of a call hook to the call")
+    func hookState() async throws {
+        struct Mark: Sendable {}
+        func marking(_ name: String, _ scope: HookScope, _ log: HookLog) -> RecordingHook {
+            var hook = RecordingHook(name: name, log: HookLog(), scope: scope)
+            hook.schedule = { _, context in
+                log.add("\(name) \(context[Mark.self] == nil ? "new" : "known")")
+                context[Mark.self] = Mark()
+                return nil
+            }
+            return hook
+        }
+        let log = HookLog()
+        let transport = ScriptedTransport([.respond(302, ["Location": "/b"]), .respond(200)])
+        _ = try await Pipeline(transport: transport, hooks: [marking("m", .message, log), marking("c", .call, log)])
+            .send(.get())
+        #expect(log.entries == ["c new", "m new", "m new"])
     }
 
     @Test("A pipeline told to hand redirects up follows none")

@@ -60,20 +60,18 @@ extension Response {
     }
 }
 
-/// Bytes that tell of a lost, doubled or swapped block.
+/// Bytes that tell of a lost, doubled or swapped block: each 4 KiB begins with its number.
 func patternedBytes(_ count: Int) -> [UInt8] {
-    var bytes = [UInt8](repeating: 0, count: count)
-    var state: UInt64 = 0x9E37_79B9_7F4A_7C15
-    bytes.withUnsafeMutableBytes { buffer in
-        var position = 0
-        while position < count {
-            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-            let word = state >> 24
-            for shift in 0..<min(4, count - position) {
-                buffer[position + shift] = UInt8(truncatingIfNeeded: word >> (8 * UInt64(shift)))
-            }
-            position += 4
-        }
+    let filler = (0..<4_096).map { UInt8(truncatingIfNeeded: $0 &* 167 &+ ($0 >> 8)) }
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(count + filler.count)
+    var number = 0
+    while bytes.count < count {
+        var block = filler
+        for position in 0..<4 { block[position] = UInt8(truncatingIfNeeded: number >> (8 * position)) }
+        bytes += block
+        number += 1
     }
+    bytes.removeSubrange(count...)
     return bytes
 }

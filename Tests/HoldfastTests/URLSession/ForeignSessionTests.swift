@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("URLSessionTransport over somebody's session", .timeLimit(.minutes(1)))
+@Suite("URLSessionTransport over somebody's session", .timeLimit(.minutes(5)))
 struct ForeignSessionTests {
     private let session = URLSession(configuration: .ephemeral)
 
@@ -46,7 +46,9 @@ struct ForeignSessionTests {
 
     @Test("A 401 with a Basic challenge is handed up and nothing hangs")
     func unauthorized() async throws {
-        let server = try LoopbackServer.start { _ in LoopbackReply(401, fields: [("WWW-Authenticate", "Basic realm=\"x\"")]) }
+        let server = try LoopbackServer.start { _ in
+            LoopbackReply(401, fields: [("WWW-Authenticate", "Basic realm=\"x\"")])
+        }
         let response = try await URLSessionTransport(session: session).send(server.url())
         #expect(response.status == 401)
         #expect(response.fields["WWW-Authenticate"] == "Basic realm=\"x\"")

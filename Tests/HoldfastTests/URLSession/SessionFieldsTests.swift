@@ -11,7 +11,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("What a session adds beneath the hooks", .timeLimit(.minutes(1)))
+@Suite("What a session adds beneath the hooks", .timeLimit(.minutes(5)))
 struct SessionFieldsTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String
@@ -68,7 +68,10 @@ struct SessionFieldsTests {
         for (name, value) in test.fields { request.setValue(value, forHTTPHeaderField: name) }
         request.httpShouldHandleCookies = test.handlesCookies
         let implicit = transport.implicitFields(for: request)
-        #expect(Dictionary(implicit.map { ($0.name.rawName, $0.value) }, uniquingKeysWith: { "\($0)+\($1)" }) == test.implicit)
+        #expect(
+            Dictionary(implicit.map { ($0.name.rawName, $0.value) }, uniquingKeysWith: { "\($0)+\($1)" })
+                == test.implicit
+        )
         _ = try await transport.send(request, body: .none, context: CallContext())
         let sent = try #require(server.requests.first)
         for (name, value) in implicit.merging(HeaderFields(test.fields)).map({ ($0.name.rawName, $0.value) }) {

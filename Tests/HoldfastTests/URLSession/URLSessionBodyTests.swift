@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("URLSessionTransport: response bodies", .timeLimit(.minutes(1)))
+@Suite("URLSessionTransport: response bodies", .timeLimit(.minutes(5)))
 struct URLSessionBodyTests {
     private static let gzipped: [UInt8] = [
         31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 203, 72, 205, 201, 201, 87, 200, 64, 39, 1, 227, 81, 61, 141, 23, 0, 0, 0,
@@ -23,7 +23,10 @@ struct URLSessionBodyTests {
     func streaming() async throws {
         let (beforeBody, beforeRest) = (LoopbackGate(), LoopbackGate())
         let server = try LoopbackServer.start { _ in
-            LoopbackReply(framing: .chunked, steps: [.pause(beforeBody), .send("first"), .pause(beforeRest), .send("rest")])
+            LoopbackReply(
+                framing: .chunked,
+                steps: [.pause(beforeBody), .send("first"), .pause(beforeRest), .send("rest")]
+            )
         }
         let response = try await URLSessionTransport().send(server.url())
         #expect(response.body.length == nil)
@@ -49,7 +52,9 @@ struct URLSessionBodyTests {
     func spill() async throws {
         let all = patternedBytes(32 << 20)
         let sent = LoopbackGate()
-        let server = try LoopbackServer.start { _ in LoopbackReply(framing: .length(all.count), steps: [.send(all), .pause(sent)]) }
+        let server = try LoopbackServer.start { _ in
+            LoopbackReply(framing: .length(all.count), steps: [.send(all), .pause(sent)])
+        }
         var limits = URLSessionTransport.Limits()
         limits.bodyInMemory = 1 << 20
         let response = try await URLSessionTransport(limits: limits).send(server.url())
@@ -62,10 +67,15 @@ struct URLSessionBodyTests {
         #expect(body.array == all)
     }
 
-    @Test("A reader that keeps pace, or falls behind now and then, sees the bytes in order", arguments: [0, 1, 10_000, 8 << 20])
+    @Test(
+        "A reader that keeps pace, or falls behind now and then, sees the bytes in order",
+        arguments: [0, 1, 10_000, 8 << 20]
+    )
     func pace(memory: Int) async throws {
         let all = patternedBytes(4 << 20)
-        let pieces = stride(from: 0, to: all.count, by: 65_536).map { LoopbackReply.Step.send(Array(all[$0..<($0 + 65_536)])) }
+        let pieces = stride(from: 0, to: all.count, by: 65_536).map {
+            LoopbackReply.Step.send(Array(all[$0..<($0 + 65_536)]))
+        }
         let server = try LoopbackServer.start { _ in LoopbackReply(framing: .chunked, steps: pieces) }
         var limits = URLSessionTransport.Limits()
         limits.bodyInMemory = memory
@@ -97,7 +107,8 @@ struct URLSessionBodyTests {
     @Test("A coded body is decoded once and marked; its length is unknown", arguments: ["gzip", "deflate"])
     func decoding(_ coding: String) async throws {
         let bytes = coding == "gzip" ? URLSessionBodyTests.gzipped : URLSessionBodyTests.deflated
-        let server = try LoopbackServer.start { _ in LoopbackReply(fields: [("Content-Encoding", coding)], bytes: bytes) }
+        let server = try LoopbackServer.start { _ in LoopbackReply(fields: [("Content-Encoding", coding)], bytes: bytes)
+        }
         let response = try await URLSessionTransport().send(server.url())
         #expect(response.contentDecoded)
         #expect(response.fields["Content-Encoding"] == coding)
@@ -107,7 +118,9 @@ struct URLSessionBodyTests {
 
     @Test("The identity coding is none")
     func identity() async throws {
-        let server = try LoopbackServer.start { _ in LoopbackReply(fields: [("Content-Encoding", "identity")], body: "plain") }
+        let server = try LoopbackServer.start { _ in
+            LoopbackReply(fields: [("Content-Encoding", "identity")], body: "plain")
+        }
         let response = try await URLSessionTransport().send(server.url())
         #expect(!response.contentDecoded)
         #expect(response.body.length == 5)

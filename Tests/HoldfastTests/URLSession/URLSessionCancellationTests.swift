@@ -14,7 +14,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("URLSessionTransport: cancellation, dropping, deadlines", .timeLimit(.minutes(1)))
+@Suite("URLSessionTransport: cancellation, dropping, deadlines", .timeLimit(.minutes(5)))
 struct URLSessionCancellationTests {
     @Test("Cancelled before it begins, nothing is sent")
     func cancelledBefore() async throws {
@@ -41,7 +41,9 @@ struct URLSessionCancellationTests {
     @Test("Cancelled in the middle of the body: CancellationError, and the connection ends")
     func cancelledInBody() async throws {
         let gate = LoopbackGate()
-        let server = try LoopbackServer.start { _ in LoopbackReply(framing: .chunked, steps: [.send("a"), .pause(gate)]) }
+        let server = try LoopbackServer.start { _ in
+            LoopbackReply(framing: .chunked, steps: [.send("a"), .pause(gate)])
+        }
         let transport = URLSessionTransport()
         let firstRead = CountWatch()
         let task = Task {
@@ -82,7 +84,9 @@ struct URLSessionCancellationTests {
     @Test("An unread body that is dropped ends its transfer", arguments: [true, false])
     func dropped(byDiscarding: Bool) async throws {
         let gate = LoopbackGate()
-        let server = try LoopbackServer.start { _ in LoopbackReply(framing: .chunked, steps: [.send("a"), .pause(gate)]) }
+        let server = try LoopbackServer.start { _ in
+            LoopbackReply(framing: .chunked, steps: [.send("a"), .pause(gate)])
+        }
         let transport = URLSessionTransport()
         var response: Response? = try await transport.send(server.url())
         if byDiscarding {
@@ -161,7 +165,9 @@ struct URLSessionCancellationTests {
     @Test("After the head the deadline has no say, and its timer is gone")
     func deadlineAfterHead() async throws {
         let gate = LoopbackGate()
-        let server = try LoopbackServer.start { _ in LoopbackReply(framing: .chunked, steps: [.pause(gate), .send("late")]) }
+        let server = try LoopbackServer.start { _ in
+            LoopbackReply(framing: .chunked, steps: [.pause(gate), .send("late")])
+        }
         let clock = ManualClock()
         let context = CallContext(clock: clock, deadline: clock.now.advanced(by: .seconds(1)))
         let response = try await URLSessionTransport().send(server.url(), context: context)
@@ -170,7 +176,10 @@ struct URLSessionCancellationTests {
         #expect(try await response.text() == "late")
     }
 
-    @Test("The request's timeout ends a silent server, and a protocol class that never answers", arguments: [true, false])
+    @Test(
+        "The request's timeout ends a silent server, and a protocol class that never answers",
+        arguments: [true, false]
+    )
     func requestTimeout(byProtocolClass: Bool) async throws {
         let server = try LoopbackServer.start { _ in .never }
         let configuration = URLSessionConfiguration.ephemeral

@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("URLSessionTransport: requests and heads", .timeLimit(.minutes(1)))
+@Suite("URLSessionTransport: requests and heads", .timeLimit(.minutes(5)))
 struct URLSessionTransportTests {
     enum BodyForm: String, CaseIterable, Sendable {
         case none, bytes, emptyBytes, file, factory, largeFactory, oneShot, largeOneShot, requestStream
@@ -147,7 +147,9 @@ struct URLSessionTransportTests {
 
     @Test("No hidden cache answers, not even one that the configuration brings")
     func noHiddenCache() async throws {
-        let server = try LoopbackServer.start { LoopbackReply(fields: [("Cache-Control", "max-age=600")], body: "\($0.number)") }
+        let server = try LoopbackServer.start {
+            LoopbackReply(fields: [("Cache-Control", "max-age=600")], body: "\($0.number)")
+        }
         let configuration = URLSessionConfiguration.default
         configuration.urlCache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
         configuration.requestCachePolicy = .returnCacheDataElseLoad
@@ -157,10 +159,17 @@ struct URLSessionTransportTests {
         #expect(configuration.urlCache != nil, "the caller's own configuration is left alone")
     }
 
-    @Test("A 401 is handed up as it came, whatever its challenge", arguments: ["Basic realm=\"x\"", "Bearer", "Digest realm=\"x\", nonce=\"n\""])
+    @Test(
+        "A 401 is handed up as it came, whatever its challenge",
+        arguments: ["Basic realm=\"x\"", "Bearer", "Digest realm=\"x\", nonce=\"n\""]
+    )
     func unauthorized(_ challenge: String) async throws {
         let server = try LoopbackServer.start { request in
-            LoopbackReply(401, fields: [("WWW-Authenticate", challenge)], body: request.method == "HEAD" ? "" : "denied")
+            LoopbackReply(
+                401,
+                fields: [("WWW-Authenticate", challenge)],
+                body: request.method == "HEAD" ? "" : "denied"
+            )
         }
         let transport = URLSessionTransport()
         let response = try await transport.send(server.url())
@@ -197,7 +206,9 @@ struct URLSessionTransportTests {
     @Test("An invalidated transport ends what runs in good order and refuses what comes")
     func invalidate() async throws {
         let gate = LoopbackGate()
-        let server = try LoopbackServer.start { _ in LoopbackReply(framing: .chunked, steps: [.send("a"), .pause(gate), .send("b")]) }
+        let server = try LoopbackServer.start { _ in
+            LoopbackReply(framing: .chunked, steps: [.send("a"), .pause(gate), .send("b")])
+        }
         let transport = URLSessionTransport()
         let response = try await transport.send(server.url())
         transport.invalidate()
@@ -212,7 +223,9 @@ struct URLSessionTransportTests {
     @Test("A response outlives its transport")
     func droppedTransport() async throws {
         let gate = LoopbackGate()
-        let server = try LoopbackServer.start { _ in LoopbackReply(framing: .chunked, steps: [.send("a"), .pause(gate), .send("b")]) }
+        let server = try LoopbackServer.start { _ in
+            LoopbackReply(framing: .chunked, steps: [.send("a"), .pause(gate), .send("b")])
+        }
         let response = try await URLSessionTransport().send(server.url())
         gate.open()
         #expect(try await response.text() == "ab")

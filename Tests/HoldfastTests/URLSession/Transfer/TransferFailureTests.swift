@@ -2,16 +2,17 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import Foundation
-@testable import Holdfast
 import HoldfastSemantics
 import LoopbackServer
 import Testing
+
+@testable import Holdfast
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
 #endif
 
-@Suite("URLSession's errors, RETRY §3.1", .timeLimit(.minutes(1)))
+@Suite("URLSession's errors, RETRY §3.1", .timeLimit(.minutes(5)))
 struct TransferFailureTests {
     struct Case: Sendable {
         let urlError: URLError.Code
@@ -75,7 +76,10 @@ struct TransferFailureTests {
         #expect((error.cause as? URLError)?.code == test.urlError)
     }
 
-    @Test("An unsupported URL is the caller's fault only if its scheme is not HTTP", arguments: ["http", "HTTPS", "gopher"])
+    @Test(
+        "An unsupported URL is the caller's fault only if its scheme is not HTTP",
+        arguments: ["http", "HTTPS", "gopher"]
+    )
     func unsupportedURL(_ scheme: String) {
         let error = TransferFailure.serviceError(
             for: URLError(.unsupportedURL),
@@ -100,7 +104,11 @@ struct TransferFailureTests {
         let port = try LoopbackServer.refusingPort()
         let transport = URLSessionTransport()
         let refused = await #expect(throws: ServiceError.self) {
-            try await transport.send(try #require(URL(string: "http://127.0.0.1:\(port)/")), method: "POST", body: .data(Data("x".utf8)))
+            try await transport.send(
+                try #require(URL(string: "http://127.0.0.1:\(port)/")),
+                method: "POST",
+                body: .data(Data("x".utf8))
+            )
         }
         #expect(refused?.code == .connect)
         #expect(refused?.progress == .notSent)
@@ -154,53 +162,66 @@ struct TransferFailureTests {
             "Linux: what really comes of broken answers",
             arguments: [
                 Answer(
-                    testDescription: "reset before the head", reply: LoopbackReply(before: [.reset]),
-                    code: .connectionLost, progress: .bodySent
+                    testDescription: "reset before the head",
+                    reply: LoopbackReply(before: [.reset]),
+                    code: .connectionLost,
+                    progress: .bodySent
                 ),
                 Answer(
-                    testDescription: "closed before the head", reply: LoopbackReply(before: [.close]),
-                    code: .connectionLost, progress: .bodySent
+                    testDescription: "closed before the head",
+                    reply: LoopbackReply(before: [.close]),
+                    code: .connectionLost,
+                    progress: .bodySent
                 ),
                 Answer(
-                    testDescription: "not HTTP", reply: LoopbackReply(before: [.raw("SSH-2.0-x\r\n\r\n"), .close]),
-                    code: .protocolError, progress: .bodySent
+                    testDescription: "not HTTP",
+                    reply: LoopbackReply(before: [.raw("SSH-2.0-x\r\n\r\n"), .close]),
+                    code: .protocolError,
+                    progress: .bodySent
                 ),
                 Answer(
                     testDescription: "Content-Length is no number",
                     reply: LoopbackReply(before: [.raw("HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"), .close]),
-                    code: .protocolError, progress: .bodySent
+                    code: .protocolError,
+                    progress: .bodySent
                 ),
                 Answer(
                     testDescription: "a bad chunk",
                     reply: LoopbackReply(before: [
                         .raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzzz\r\n"), .close,
                     ]),
-                    code: .protocolError, progress: .headReceived
+                    code: .protocolError,
+                    progress: .headReceived
                 ),
                 Answer(
                     testDescription: "truncated chunks",
                     reply: LoopbackReply(framing: .chunked, steps: [.send("some"), .close]),
-                    code: .connectionLost, progress: .bytesReceived
+                    code: .connectionLost,
+                    progress: .bytesReceived
                 ),
                 Answer(
                     testDescription: "truncated length",
                     reply: LoopbackReply(framing: .length(100), steps: [.send("some")]),
-                    code: .connectionLost, progress: .bytesReceived
+                    code: .connectionLost,
+                    progress: .bytesReceived
                 ),
                 Answer(
                     testDescription: "reset in the body",
                     reply: LoopbackReply(framing: .length(100), steps: [.send("some"), .reset]),
-                    code: .connectionLost, progress: .bytesReceived
+                    code: .connectionLost,
+                    progress: .bytesReceived
                 ),
                 Answer(
                     testDescription: "gzip that is none",
                     reply: LoopbackReply(fields: [("Content-Encoding", "gzip")], body: "plain"),
-                    code: .protocolError, progress: .headReceived
+                    code: .protocolError,
+                    progress: .headReceived
                 ),
                 Answer(
                     testDescription: "an unknown content coding",
                     reply: LoopbackReply(fields: [("Content-Encoding", "aws-chunked")], body: "plain"),
-                    code: .unsupported, progress: .headReceived
+                    code: .unsupported,
+                    progress: .headReceived
                 ),
             ]
         )

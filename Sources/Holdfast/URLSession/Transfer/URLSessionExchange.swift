@@ -101,13 +101,17 @@ final class URLSessionExchange: Sendable {
     /// A head has come: an interim one, or the one to answer with.
     func received(_ response: URLResponse) {
         guard let response = response as? HTTPURLResponse else {
-            let error = ServiceError(.unsupported, "The URL is not one of HTTP; use http or https.", progress: .headReceived)
+            let error = ServiceError(
+                .unsupported,
+                "The URL is not one of HTTP; use http or https.",
+                progress: .headReceived
+            )
             return perform(state.withLock { $0.fail(error, keepsBuffer: false) })
         }
         if (100...199).contains(response.statusCode) && response.statusCode != 101 {
             let instant = now()
             state.withLock { $0.lastActivity = instant }
-            onInterim(URLSessionExchange.responseHead(response))
+            onInterim(response.head)
         } else {
             perform(state.withLock { $0.note(response) })
         }
@@ -166,14 +170,6 @@ final class URLSessionExchange: Sendable {
                 )
                 return state.fail(failure, keepsBuffer: true)
             }
-        )
-    }
-
-    /// Status and fields of Foundation's response; lines of one name have been joined by Foundation.
-    static func responseHead(_ response: HTTPURLResponse) -> ResponseHead {
-        ResponseHead(
-            status: StatusCode(response.statusCode),
-            fields: HeaderFields(SessionFields.texts(response.allHeaderFields))
         )
     }
 

@@ -91,14 +91,18 @@ enum TransferFailure {
             return meaning(ofMessage: urlError.localizedDescription, hasHead)
         default:
             return meanings[urlError.code]
-                ?? Meaning(code: .other, message: "URLSession failed with code \(urlError.code.rawValue); see the cause.")
+                ?? Meaning(
+                    code: .other,
+                    message: "URLSession failed with code \(urlError.code.rawValue); see the cause."
+                )
         }
     }
 
     /// Foundation on Linux has one code, -1, for whatever it does not know of libcurl; only the text tells them apart.
     private static func meaning(ofMessage text: String, _ hasHead: Bool) -> Meaning {
         for (start, meaning) in curlMessages where text.hasPrefix(start) { return meaning }
-        return hasHead ? notHTTP : Meaning(code: .other, message: "URLSession failed and gave no reason; see the cause.")
+        return hasHead
+            ? notHTTP : Meaning(code: .other, message: "URLSession failed and gave no reason; see the cause.")
     }
 
     private static let connectionLost = Meaning(
@@ -169,7 +173,8 @@ enum TransferFailure {
         .fileDoesNotExist: unreadableBody, .noPermissionsToReadFile: unreadableBody, .fileIsDirectory: unreadableBody,
         .dataLengthExceedsMaximum: Meaning(
             code: .unsupported,
-            message: "URLSession sends no content with this method; use another method or the AsyncHTTPClient transport.",
+            message:
+                "URLSession sends no content with this method; use another method or the AsyncHTTPClient transport.",
             provesNothingSent: true
         ),
         .badServerResponse: notHTTP, .cannotParseResponse: notHTTP, .cannotDecodeRawData: notHTTP,
@@ -181,7 +186,8 @@ enum TransferFailure {
         .userAuthenticationRequired: authentication, .userCancelledAuthentication: authentication,
         .cancelled: Meaning(
             code: .other,
-            message: "The session ended this transfer, but its task was not cancelled; do not invalidate a session in use."
+            message:
+                "The session ended this transfer, but its task was not cancelled; do not invalidate a session in use."
         ),
     ]
 

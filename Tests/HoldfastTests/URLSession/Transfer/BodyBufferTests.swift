@@ -2,12 +2,13 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import Foundation
-@testable import Holdfast
 import HoldfastStorage
 import HoldfastTesting
 import Testing
 
-@Suite("The body's books, and its files", .timeLimit(.minutes(1)))
+@testable import Holdfast
+
+@Suite("The body's books, and its files", .timeLimit(.minutes(5)))
 struct BodyBufferTests {
     private func chunk(_ count: Int) -> ByteChunk { ByteChunk(Array(repeating: 7, count: count)) }
 
@@ -59,7 +60,9 @@ struct BodyBufferTests {
         for _ in 0..<2_000 {
             switch Int.random(in: 0..<4, using: &generator) {
             case 0, 1:
-                let bytes = (0..<Int.random(in: 1...32, using: &generator)).map { _ in UInt8.random(in: 0...255, using: &generator) }
+                let bytes = (0..<Int.random(in: 1...32, using: &generator)).map { _ in
+                    UInt8.random(in: 0...255, using: &generator)
+                }
                 input += bytes
                 switch buffer.place(ByteChunk(bytes)) {
                 case .memory: break

@@ -1,6 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import Foundation
+internal import HoldfastSemantics
+
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
+
+extension HTTPURLResponse {
+    /// Status and fields; lines of one name have been joined by Foundation.
+    var head: ResponseHead {
+        ResponseHead(
+            status: StatusCode(statusCode),
+            fields: HeaderFields(SessionFields.texts(allHeaderFields))
+        )
+    }
+
+    /// The length of the content as Content-Length says, if it does.
+    var contentLength: Int? {
+        guard let length = Int(exactly: expectedContentLength), length >= 0 else { return nil }
+        return length
+    }
+}
+
 /// Which content codings URLSession undoes by itself, leaving Content-Encoding and Content-Length as they came.
 enum ContentCodings {
     #if canImport(Darwin)
