@@ -83,7 +83,7 @@ struct RequestUpload: Sendable {
                 if let file {
                     try await file.append(chunk)
                 } else if chunk.count <= memoryLimit - data.count {
-                    data.append(contentsOf: chunk)
+                    chunk.withUnsafeBytes { data.append(contentsOf: $0) }
                 } else {
                     file = try await TemporaryFile.containing([ByteChunk(copying: data), chunk])
                     data = Data()

@@ -25,7 +25,7 @@ enum TransferFailure {
         progress: TransportProgress,
         connectionReused: Bool
     ) -> ServiceError {
-        let meaning = meaning(of: error as? URLError, error, isHTTP: isHTTP(url), progress)
+        let meaning = meaning(of: error as? URLError, scheme: url?.scheme?.lowercased(), progress)
         return ServiceError(
             meaning.code,
             meaning.message,
@@ -65,15 +65,9 @@ enum TransferFailure {
         )
     }
 
-    private static func isHTTP(_ url: URL?) -> Bool {
-        let scheme = url?.scheme?.lowercased()
-        return scheme == "http" || scheme == "https"
-    }
-
     private static func meaning(
         of urlError: URLError?,
-        _ error: any Error,
-        isHTTP: Bool,
+        scheme: String?,
         _ progress: TransportProgress
     ) -> Meaning {
         guard let urlError else {
@@ -84,11 +78,11 @@ enum TransferFailure {
         case .badServerResponse where !hasHead:
             // Foundation on Linux says so when the connection ended before the first byte of an answer.
             return connectionLost
-        case .unsupportedURL where isHTTP:
+        case .unsupportedURL where scheme == "http" || scheme == "https":
             // On Linux also the code of an answer that has no status line.
             return notHTTP
         case .unknown:
-            return meaning(ofMessage: urlError.localizedDescription, hasHead)
+            return meaning(ofMessage: urlError.localizedDescription, hasHead, isTLS: scheme == "https")
         default:
             return meanings[urlError.code]
                 ?? Meaning(
@@ -99,7 +93,9 @@ enum TransferFailure {
     }
 
     /// Foundation on Linux has one code, -1, for whatever it does not know of libcurl; only the text tells them apart.
-    private static func meaning(ofMessage text: String, _ hasHead: Bool) -> Meaning {
+    private static func meaning(ofMessage text: String, _ hasHead: Bool, isTLS: Bool) -> Meaning {
+        // A broken exchange has a code of its own; with this one it was the handshake that broke.
+        if text.hasPrefix("Recv failure") { return isTLS && !hasHead ? tls : connectionLost }
         for (start, meaning) in curlMessages where text.hasPrefix(start) { return meaning }
         return hasHead
             ? notHTTP : Meaning(code: .other, message: "URLSession failed and gave no reason; see the cause.")
@@ -193,6 +189,7 @@ enum TransferFailure {
 
     private static let curlMessages: [(String, Meaning)] = [
         ("transfer closed", connectionLost),
+        ("Send failure", connectionLost),
         ("SSL certificate problem", certificate),
         ("SSL: no alternative certificate", certificate),
         ("SSL", tls),
