@@ -47,15 +47,16 @@ struct ReportedRun: Decodable, Equatable {
     let hitRatio, byteHitRatio, p50ms, p99ms, seconds: Double
 }
 
-/// A directory of a test's own, gone when the test is.
-final class ScratchDirectory {
+/// A directory of a test's own, until the test removes it.
+struct ScratchDirectory {
     let url = FileManager.default.temporaryDirectory.appendingPathComponent("quickstart-tests-\(UUID().uuidString)")
 
     init() throws {
         try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
     }
 
-    deinit {
+    /// Removes it with all it holds.
+    func remove() {
         try? FileManager.default.removeItem(at: url)
     }
 

@@ -24,6 +24,7 @@ struct CacheDirectoryTests {
     @Test("In a directory that was named, a sub-directory is made and kept, and nothing else is touched")
     func named() throws {
         let scratch = try ScratchDirectory()
+        defer { scratch.remove() }
         try Data("mine".utf8).write(to: scratch.url.appendingPathComponent("other"))
         let directory = try CacheDirectory(in: scratch.url.path)
         directory.removeIfTemporary()
@@ -34,6 +35,7 @@ struct CacheDirectoryTests {
     @Test("A path through a file is refused in one line that names it, with status 1")
     func unusable() throws {
         let scratch = try ScratchDirectory()
+        defer { scratch.remove() }
         let file = scratch.url.appendingPathComponent("file")
         try Data("x".utf8).write(to: file)
         let failure = try #require(throws: CommandFailure.self) { try CacheDirectory(in: file.path) }
@@ -46,6 +48,7 @@ struct CacheDirectoryTests {
     @Test("A store that another one holds is refused with status 1")
     func locked() async throws {
         let scratch = try ScratchDirectory()
+        defer { scratch.remove() }
         let directory = try CacheDirectory(in: scratch.url.path)
         let store = try await directory.openStore(capacity: 1 << 20, clock: InstantClock())
         let failure = await #expect(throws: CommandFailure.self) {

@@ -25,6 +25,7 @@ struct NetworkTargetTests {
         let server = try startPages()
         defer { server.stop() }
         let scratch = try ScratchDirectory()
+        defer { scratch.remove() }
         let urls = ["/a", "/b", "/c"].map { server.url($0).absoluteString }
         let recording = RecordingConsole()
         let words = ["--json", "--calls", "20", "--concurrency", "1", "--directory", scratch.url.path] + urls

@@ -25,7 +25,9 @@ struct ScenarioTests {
     @Test("With the cache fewer than half of the sends remain and no call fails", arguments: [1, 2, 9_111] as [UInt64])
     func promise(_ seed: UInt64) async throws {
         let words = ["--calls", "400", "--resources", "20", "--concurrency", "4", "--seed", "\(seed)"]
-        let runs = try await reported(words, try ScratchDirectory())
+        let scratch = try ScratchDirectory()
+        defer { scratch.remove() }
+        let runs = try await reported(words, scratch)
         #expect(runs.map(\.name) == ["bare", "retries", "cache+retries", "from disk"])
         #expect(runs.map(\.calls) == [400, 400, 400, 400])
         #expect(runs[0].sent == 400)
@@ -40,7 +42,9 @@ struct ScenarioTests {
     @Test("Without mishaps the cache sends what the kinds of resources demand, to the request")
     func exact() async throws {
         let words = ["--calls", "300", "--resources", "25", "--concurrency", "1", "--fail-share", "0", "--seed", "3"]
-        let runs = try await reported(words, try ScratchDirectory())
+        let scratch = try ScratchDirectory()
+        defer { scratch.remove() }
+        let runs = try await reported(words, scratch)
         let calls = Load(count: 300, resources: 25, seed: 3).calls
         let kinds = Resource.catalogue(count: 25, seed: 3).map(\.kind)
         func count(_ kind: ResourceKind) -> Int { calls.count { kinds[$0.resource] == kind } }
@@ -66,6 +70,7 @@ struct ScenarioTests {
     @Test("The same seed gives the same figures, also in a directory that was used before")
     func repeatable() async throws {
         let scratch = try ScratchDirectory()
+        defer { scratch.remove() }
         let words = ["--calls", "120", "--resources", "12", "--concurrency", "1", "--seed", "21", "--fail-share", "0"]
         let first = try await reported(words, scratch)
         let second = try await reported(words, scratch)
