@@ -58,6 +58,11 @@ public struct ByteChunk: Sendable, RandomAccessCollection {
         bounds.count == storage.count ? self : ByteChunk(array)
     }
 
+    /// Appends the bytes to `array` in one copy.
+    public func append(to array: inout [UInt8]) {
+        array.append(contentsOf: storage[bounds])
+    }
+
     /// Calls `body` with the bytes; the pointer must not outlive the call.
     public func withUnsafeBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result

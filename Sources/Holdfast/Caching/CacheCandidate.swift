@@ -52,7 +52,7 @@ struct HeldResponse: Sendable {
                     "A stored body ends \(length - all.count) bytes early; it is taken for a miss."
                 )
             }
-            all.append(contentsOf: chunk)
+            chunk.append(to: &all)
         }
         return ByteChunk(all)
     }

@@ -85,7 +85,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
                     source.cancel()
                     throw ResponseBody.tooLarge(limit)
                 }
-                all.append(contentsOf: chunk)
+                chunk.append(to: &all)
                 guard let following = try await source.next() else { return ByteChunk(all) }
                 chunk = following
             }
@@ -94,7 +94,8 @@ public struct ResponseBody: Sendable, AsyncSequence {
 
     /// Reads the body to its end into Foundation's `Data`; as ``collect(upTo:)`` otherwise.
     public func data(upTo limit: Int = .max) async throws -> Data {
-        Data(try await collect(upTo: limit))
+        let bytes = try await collect(upTo: limit)
+        return bytes.withUnsafeBytes { Data($0) }
     }
 
     /// Gives the body up and ends its transfer.

@@ -23,22 +23,6 @@ private import Synchronization
 /// undoes is marked by ``Response/contentDecoded``. Interim (1xx) responses are reported on Linux; Apple's URLSession keeps
 /// them to itself. What else the platforms can and cannot do stands in `docs/urlsession.md`.
 public final class URLSessionTransport: Transport {
-    /// What a transport may hold; each is a bound for one exchange.
-    public struct Limits: Sendable, Hashable {
-        /// The bytes of a response that may wait for their reader in memory; 8 MiB by default.
-        public var bodyInMemory = 8 << 20
-        /// The bytes of a response that may wait in a temporary file beyond those in memory; 1 GiB by default.
-        ///
-        /// A response that exceeds it ends with ``ServiceError`` `.bodyTooLarge`. 0: no file is ever made.
-        public var bodyOnDisk = 1 << 30
-        /// The bytes of a streamed request body that are collected in memory; longer ones go to a temporary file. 1 MiB by
-        /// default.
-        public var requestBodyInMemory = 1 << 20
-
-        /// The defaults.
-        public init() {}
-    }
-
     private let session: URLSession
     /// The delegate of a session of our own; nil when the session is somebody else's.
     private let bridge: URLSessionBridge?
@@ -182,6 +166,11 @@ public final class URLSessionTransport: Transport {
 
     private func rawTask(for upload: RequestUpload, _ exchange: URLSessionExchange) -> URLSessionTask {
         guard let bridge else { return foreignTask(for: upload, exchange) }
+        #if !canImport(Darwin)
+            if !upload.hasContent, !RequestMethod(upload.request).isIdempotent {
+                return unsharedTask(for: upload, exchange)
+            }
+        #endif
         let task =
             if let file = upload.file {
                 session.uploadTask(with: upload.request, fromFile: file)
@@ -191,6 +180,25 @@ public final class URLSessionTransport: Transport {
         bridge.attach(exchange, to: task)
         return task
     }
+
+    #if !canImport(Darwin)
+        /// A task on a connection of its own.
+        ///
+        /// When a connection that it uses again breaks before an answer, libcurl sends a request without content a second time
+        /// by itself, whatever the method; on a new connection it does not. What may be sent twice is the pipeline's to judge.
+        private func unsharedTask(for upload: RequestUpload, _ exchange: URLSessionExchange) -> URLSessionTask {
+            let bridge = URLSessionBridge()
+            let single = URLSession(
+                configuration: session.configuration,
+                delegate: bridge,
+                delegateQueue: session.delegateQueue
+            )
+            let task = single.dataTask(with: upload.request)
+            bridge.attach(exchange, to: task)
+            single.finishTasksAndInvalidate()
+            return task
+        }
+    #endif
 
     private func foreignTask(for upload: RequestUpload, _ exchange: URLSessionExchange) -> URLSessionTask {
         let bridge = URLSessionBridge()

@@ -130,10 +130,11 @@ struct WrappedClientTests {
     )
     func retried() async throws {
         let server = try LoopbackServer.start { request in
-            switch (request.method, request.number) {
-            case ("GET", 0): LoopbackReply(503, fields: [("Retry-After", "0")], body: "busy")
-            case ("GET", 1): LoopbackReply(before: [.reset])
-            case ("POST", _): LoopbackReply(before: [.reset])
+            var busy = LoopbackReply(503, fields: [("Retry-After", "0")], body: "busy")
+            busy.closes = true
+            return switch (request.method, request.number) {
+            case ("GET", 0): busy
+            case ("GET", 1), ("POST", _): LoopbackReply(before: [.reset])
             default: LoopbackReply(body: "done")
             }
         }

@@ -44,6 +44,16 @@ enum TransferFailure {
         )
     }
 
+    /// The end of an exchange on a connection that had been kept open and was closed from the other side.
+    static func staleConnection(_ progress: TransportProgress) -> ServiceError {
+        ServiceError(
+            connectionLost.code,
+            connectionLost.message,
+            progress: progress,
+            connectionReused: true
+        )
+    }
+
     /// The end of a body that exceeds what may wait for its reader.
     static func bodyTooLarge(_ limit: Int, _ progress: TransportProgress) -> ServiceError {
         ServiceError(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+private import Dispatch
 internal import Foundation
 private import Synchronization
 
@@ -84,14 +85,22 @@ final class URLSessionBridge: NSObject, URLSessionDataDelegate, Sendable {
         #endif
     }
 
-    func urlSession(
-        _ session: URLSession,
-        task: URLSessionTask,
-        needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
-    ) {
-        print("NEED NEW BODY")
-        completionHandler(nil)
-    }
+    #if !canImport(Darwin)
+        func urlSession(
+            _ session: URLSession,
+            task: URLSessionTask,
+            needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
+        ) {
+            // libcurl asks for the content once more when a connection it used again broke before any answer, to send the
+            // request a second time. Whether that is safe is the pipeline's to judge, and with no content to send again
+            // Foundation would wait for ever, so the exchange ends here; on another queue, because this one is the session's
+            // own, where cancelling a task traps.
+            if let exchange = exchange(of: task) {
+                DispatchQueue.global().async { exchange.receivedStaleConnection() }
+            }
+            completionHandler(nil)
+        }
+    #endif
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         let number = task.taskIdentifier

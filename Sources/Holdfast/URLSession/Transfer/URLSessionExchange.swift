@@ -157,6 +157,16 @@ final class URLSessionExchange: Sendable {
         state.withLock { $0.connectionReused = isReused }
     }
 
+    /// The connection, used before, broke without an answer.
+    func receivedStaleConnection() {
+        perform(
+            state.withLock { state in
+                state.connectionReused = true
+                return state.fail(TransferFailure.staleConnection(state.progress), keepsBuffer: false)
+            }
+        )
+    }
+
     /// The transfer is over; what was buffered can still be read.
     func receivedEnd(_ error: (any Error)?) {
         perform(

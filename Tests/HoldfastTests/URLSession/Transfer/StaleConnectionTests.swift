@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import Holdfast
+import LoopbackServer
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// A kept connection that breaks before the answer, which libcurl would mend by sending the request again by itself.
+@Suite("A stale connection", .timeLimit(.minutes(5)))
+struct StaleConnectionTests {
+    @Test(
+        "Linux: what is not idempotent reaches the server once, and the call ends at once instead of hanging",
+        arguments: [("POST", "body"), ("POST", ""), ("PATCH", "body"), ("PATCH", ""), ("PUT", "body")]
+    )
+    func sentOnce(method: String, body: String) async throws {
+        let server = try LoopbackServer.start { request in
+            request.path == "/kept" ? LoopbackReply(body: "x") : LoopbackReply(before: [.reset])
+        }
+        defer { server.stop() }
+        let transport = URLSessionTransport()
+        let client = Pipeline(transport: transport)
+        _ = try await client.data(for: URLRequest(url: server.url("/kept")))
+        var request = URLRequest(url: server.url("/broken"))
+        request.httpMethod = method
+        let content: RequestBody = body.isEmpty ? .none : .data(Data(body.utf8))
+        do {
+            _ = try await client.send(request, body: content)
+            Issue.record("the call should fail")
+        } catch let error as ServiceError {
+            #expect(error.code == .connectionLost)
+            #expect(error.progress == .bodySent)
+            #if !canImport(Darwin)
+                #expect(error.connectionReused == !body.isEmpty)
+            #endif
+        }
+        #expect(server.requests.filter { $0.path == "/broken" }.count == 1)
+    }
+
+    @Test("Retries by the rules: a PUT is sent again at once, a POST is not", arguments: ["PUT", "POST"])
+    func retried(_ method: String) async throws {
+        let server = try LoopbackServer.start { request in
+            request.number == 1 ? LoopbackReply(before: [.reset]) : LoopbackReply(body: request.text)
+        }
+        defer { server.stop() }
+        let client = Pipeline(transport: URLSessionTransport(), retrierFactory: .backoff())
+        _ = try await client.data(for: URLRequest(url: server.url("/kept")))
+        var request = URLRequest(url: server.url("/broken"))
+        request.httpMethod = method
+        request.httpBody = Data("content".utf8)
+        if method == "PUT" {
+            #expect(try await client.data(for: request).0 == Data("content".utf8))
+        } else {
+            await #expect(throws: ServiceError.self) { try await client.data(for: request) }
+        }
+        #expect(server.requests.filter { $0.path == "/broken" }.count == (method == "PUT" ? 2 : 1))
+    }
+}
