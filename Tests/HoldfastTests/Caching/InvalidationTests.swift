@@ -53,7 +53,8 @@ struct InvalidationTests {
     func redirectChain() async throws {
         let transport = ScriptedTransport { request in
             switch request.url?.path {
-            case "/a": .respond(301, ["Location": "/b", "Cache-Control": "max-age=1000"])
+            case "/a":
+                .stream(301, ["Location": "/b", "Cache-Control": "max-age=1000"], chunks: ["moved ", "permanently"])
             case "/b": .respond(302, ["Location": "/c", "Cache-Control": "max-age=10"])
             default: .respond(200, ["Cache-Control": "max-age=100"], body: "end")
             }

@@ -120,6 +120,45 @@ struct RedirectLoopTests {
         #expect(response.status.rawValue == 307)
     }
 
+    @Test("The body of a redirect is read to its end if it is short, and given up if it is long or breaks")
+    func redirectBodies() async throws {
+        let long = String(repeating: "x", count: 40 << 10)
+        let bodies: [(ScriptedTransport.Step, Bool)] = [
+            (.stream(302, ["Location": "/b"], chunks: ["mo", "ved"]), true),
+            (.stream(302, ["Location": "/b"], chunks: [long, long, long]), false),
+            (.stream(302, ["Location": "/b"], chunks: [long, long, long], length: 120 << 10), false),
+            (
+                .stream(302, ["Location": "/b"], chunks: ["mo"], failure: ServiceError(.connectionLost, "scripted")),
+                false
+            ),
+        ]
+        for (step, isWhole) in bodies {
+            let recorder = EventRecorder()
+            var configuration = PipelineConfiguration()
+            configuration.observers = [recorder]
+            configuration.clock = ManualClock()
+            let transport = ScriptedTransport([step, .respond(200, body: "end")])
+            let response = try await Pipeline(transport: transport, configuration: configuration).send(.get())
+            #expect(response.status == .ok)
+            #expect(recorder.events(.bodyEnded).map { $0.error == nil } == [isWhole])
+        }
+    }
+
+    @Test("A redirect whose body never ends is followed after a second")
+    func stalledRedirectBody() async throws {
+        let clock = ManualClock()
+        var configuration = PipelineConfiguration()
+        configuration.clock = clock
+        let transport = StalledBodyTransport(
+            inner: ScriptedTransport([.respond(302, ["Location": "/b"]), .respond(200)])
+        )
+        let pipeline = Pipeline(transport: transport, configuration: configuration)
+        let call = Task { try await pipeline.send(.get()) }
+        try await clock.waitForSleeps(1)
+        clock.advance(by: .seconds(1))
+        #expect(try await call.value.status == .ok)
+    }
+
     @Test("State of a message hook belongs to one hop, that of a call hook to the call")
     func hookState() async throws {
         struct Mark: Sendable {}
@@ -147,4 +186,29 @@ struct RedirectLoopTests {
         let response = try await Pipeline(transport: transport, configuration: configuration).send(.get())
         #expect(response.status.rawValue == 302)
     }
+}
+
+/// Gives every redirect a body that never ends.
+struct StalledBodyTransport: Transport {
+    let inner: ScriptedTransport
+
+    var enforcesDeadline: Bool { true }
+
+    func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
+        var response = try await inner.send(request, body: body, context: context)
+        if response.status.isRedirection { response.body = ResponseBody(StalledBody()) }
+        return response
+    }
+}
+
+/// A body without bytes and without an end.
+struct StalledBody: ByteSource {
+    private let never = CountWatch()
+
+    func next() async throws -> ByteChunk? {
+        try await never.wait(for: 1)
+        return nil
+    }
+
+    func cancel() {}
 }
