@@ -24,7 +24,7 @@ extension CachingHook {
                 }
             }
             for entry in entries ?? [] {
-                if let stored = StoredResponse(decoding: entry.description.metadata) {
+                if let stored = cache.decoded.response(of: entry) {
                     found.append(CacheCandidate(entry: entry, stored: stored))
                 } else {
                     await remove(entry, context)

@@ -19,6 +19,7 @@ public final class HTTPCache: Sendable {
     /// How the rules are applied.
     public let options: CacheOptions
 
+    let decoded = DecodedResponses()
     private let counts = Mutex(CacheStatistics())
 
     /// A cache over `store`; private mode by default.

@@ -3,6 +3,7 @@
 
 internal import HoldfastSemantics
 internal import HoldfastStorage
+private import Synchronization
 
 /// How a stored response becomes an entry's metadata: length-framed parts behind a format name.
 ///
@@ -55,5 +56,33 @@ extension StoredResponse {
             responseTime: Timestamp(millisecondsSinceEpoch: responseTime),
             contentDecoded: decoded == "decoded"
         )
+    }
+}
+
+/// Remembers what some entries decode to, since reading an entry's metadata would be the dearest part of a hit.
+///
+/// A table of a fixed number of places, each holding the entry that asked for it last: an entry is found by its version, which
+/// is unique within a store, so a freshened entry is decoded anew and nothing has to be told that an entry is gone.
+final class DecodedResponses: Sendable {
+    private struct Place {
+        let version: StoredEntry.Version
+        let response: StoredResponse
+    }
+
+    /// A few hundred kilobytes at most, with fields of usual length.
+    private static let placeCount = 512
+
+    private let places = Mutex([Place?](repeating: nil, count: placeCount))
+
+    /// What the entry's metadata describes; nil where it is damaged.
+    func response(of entry: StoredEntry) -> StoredResponse? {
+        let index = Int(entry.version.number % UInt64(DecodedResponses.placeCount))
+        let known = places.withLock { places in
+            places[index].flatMap { $0.version == entry.version ? $0.response : nil }
+        }
+        if let known { return known }
+        guard let response = StoredResponse(decoding: entry.description.metadata) else { return nil }
+        places.withLock { $0[index] = Place(version: entry.version, response: response) }
+        return response
     }
 }

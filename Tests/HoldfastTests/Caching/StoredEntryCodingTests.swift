@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import HoldfastSemantics
+import HoldfastStorage
+import HoldfastTesting
+import Testing
+
+@testable import Holdfast
+
+@Suite("How a stored response becomes metadata")
+struct StoredEntryCodingTests {
+    static func response(_ fields: HeaderFields = ["ETag": "\"v\"", "X-A": "1", "x-a": "2"]) throws -> StoredResponse {
+        let request: HeaderFields = ["Accept": "a/b"]
+        return StoredResponse(
+            target: try TargetURI("https://h.example:8443/a?b#c"),
+            method: .get,
+            nominated: try #require(NominatedFields(vary: ["Vary": "Accept, Cookie"], request: request, secret: [1])),
+            head: ResponseHead(status: .notFound, fields: fields),
+            requestTime: Timestamp(millisecondsSinceEpoch: -5),
+            responseTime: Timestamp(millisecondsSinceEpoch: 1_700_000_000_123),
+            contentDecoded: true
+        )
+    }
+
+    static func entry(_ version: UInt64, _ metadata: ByteChunk) -> StoredEntry {
+        StoredEntry(
+            key: StoreKey([1]),
+            variant: StoreKey([]),
+            version: StoredEntry.Version(number: version),
+            description: EntryDescription(metadata: metadata),
+            bodyLength: 0,
+            storedAt: StoreInstant(milliseconds: 0)
+        )
+    }
+
+    @Test("It reads back as it was, field lines in order")
+    func roundTrip() throws {
+        let response = try Self.response()
+        #expect(StoredResponse(decoding: response.encoded) == response)
+        let bare = StoredResponse(
+            target: try TargetURI("http://h/"),
+            head: ResponseHead(status: .ok, fields: HeaderFields()),
+            requestTime: Timestamp(millisecondsSinceEpoch: 0),
+            responseTime: Timestamp(millisecondsSinceEpoch: 0)
+        )
+        #expect(StoredResponse(decoding: bare.encoded) == bare)
+    }
+
+    @Test("Every truncation and every flipped byte reads back as nothing or as something, and never traps")
+    func damage() throws {
+        let bytes = try Self.response().encoded.array
+        for count in bytes.indices { _ = StoredResponse(decoding: ByteChunk(Array(bytes[..<count]))) }
+        for index in bytes.indices {
+            var flipped = bytes
+            flipped[index] ^= 0x80
+            _ = StoredResponse(decoding: ByteChunk(flipped))
+        }
+        var generator = SeededGenerator(seed: 42)
+        for _ in 0..<2_000 {
+            let random = (0..<Int.random(in: 0..<200, using: &generator)).map { _ in
+                UInt8.random(in: .min ... .max, using: &generator)
+            }
+            #expect(StoredResponse(decoding: ByteChunk(random)) == nil, "seed \(generator.seed)")
+        }
+    }
+
+    @Test("A decoded response is remembered by version, never mixed up with another, and damage is not remembered")
+    func memory() throws {
+        let decoded = DecodedResponses()
+        let first = try Self.response(["X-A": "1"])
+        let second = try Self.response(["X-A": "2"])
+        #expect(decoded.response(of: Self.entry(7, first.encoded)) == first)
+        // The version alone names it: metadata is not read again.
+        #expect(decoded.response(of: Self.entry(7, ByteChunk([1]))) == first)
+        #expect(decoded.response(of: Self.entry(7 + 512, second.encoded)) == second)
+        #expect(decoded.response(of: Self.entry(7, first.encoded)) == first)
+        #expect(decoded.response(of: Self.entry(8, ByteChunk([1]))) == nil)
+        #expect(decoded.response(of: Self.entry(8, second.encoded)) == second)
+    }
+}
