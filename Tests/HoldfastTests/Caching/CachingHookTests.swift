@@ -189,6 +189,24 @@ struct CachingHookTests {
         #expect(bench.sends == spellings.count)
     }
 
+    @Test("S-T35: many calls for one URL at once: every caller gets the whole body, and the books agree")
+    func concurrent() async throws {
+        let transport = ScriptedTransport { _ in
+            .stream(200, ["Cache-Control": "max-age=60"], chunks: ["on", "e"], length: 3)
+        }
+        let bench = CacheBench(transport)
+        try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 0..<100 { group.addTask { try await bench.load().body } }
+            for try await body in group { #expect(body == "one") }
+        }
+        let counted = bench.cache.statistics
+        #expect(counted.requests == 100)
+        #expect(counted.hits + counted.misses == 100)
+        #expect(counted.misses == bench.sends)
+        #expect(bench.cache.store.statistics.entryCount == 1)
+        #expect(try await bench.load() == .fresh("one"))
+    }
+
     @Test("A caller's own condition passes through, and its 304 is the caller's")
     func callersCondition() async throws {
         let bench = CacheBench([

@@ -309,6 +309,20 @@ struct AttemptLoopTests {
         )
     }
 
+    @Test(
+        "S-T13: a 2xx that is refused by the acceptance: no retry by default, one onFailure, no onSuccess for call hooks"
+    )
+    func refusedSuccess() async throws {
+        let log = HookLog()
+        var options = CallOptions()
+        options.acceptance = Acceptance { _ in throw Refused(reason: "does not decode") }
+        let transport = ScriptedTransport([.respond(200, body: "{")], repeatsLastStep: true)
+        let pipeline = pipeline(transport, hooks: [RecordingHook(name: "call", log: log)])
+        await #expect(throws: Refused(reason: "does not decode")) { try await pipeline.send(.get(), options: options) }
+        #expect(log.entries == ["call.schedule", "call.failure"])
+        #expect(transport.sent.count == 1)
+    }
+
     @Test("On opt-in an acceptance judges each attempt, so a bad 2xx is retried")
     func acceptancePerAttempt() async throws {
         var acceptance = Acceptance { response in
@@ -382,6 +396,8 @@ struct RefusingOnce: Transport {
     let inner: ScriptedTransport
     let readsFirst: Bool
     let attempts = CountWatch()
+
+    var enforcesDeadline: Bool { true }
 
     func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
         attempts.increment()
