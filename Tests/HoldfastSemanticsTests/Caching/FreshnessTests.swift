@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import HoldfastSemantics
+import HoldfastTesting
 import Testing
 
 @Suite struct FreshnessTests {
@@ -138,7 +139,7 @@ import Testing
 
     @Test(arguments: propertySeeds)
     func agesNeverTrapAndNeverShrink(seed: UInt64) throws {
-        var source = SeededSource(seed: seed)
+        var source = SeededGenerator(seed: seed)
         for _ in 0..<200 {
             let response = StoredResponse(
                 target: try target(),

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import HoldfastSemantics
+import HoldfastTesting
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct FieldScannerTests {
@@ -85,7 +86,7 @@ import Testing
 
     @Test(arguments: propertySeeds)
     func randomTextNeverTraps(seed: UInt64) {
-        var source = SeededSource(seed: seed)
+        var source = SeededGenerator(seed: seed)
         for _ in 0..<400 {
             let text = source.text(from: ["\"", "\\", ",", ";", "=", " ", "a", "W/", "*", "max-age", "9"], upTo: 40)
             let members = FieldScanner.members(of: text)

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import HoldfastSemantics
+import HoldfastTesting
 import Testing
 
 @Suite struct HTTPDateTests {
@@ -65,7 +66,7 @@ import Testing
 
     @Test(arguments: propertySeeds)
     func roundTrip(seed: UInt64) {
-        var source = SeededSource(seed: seed)
+        var source = SeededGenerator(seed: seed)
         for _ in 0..<500 {
             let seconds = Int64.random(in: -62_167_219_200...253_402_300_799, using: &source)
             let date = HTTPDate(Timestamp(secondsSinceEpoch: seconds))

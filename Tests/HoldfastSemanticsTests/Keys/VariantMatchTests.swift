@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import HoldfastSemantics
+import HoldfastTesting
 import Testing
 
 @Suite struct VariantMatchTests {
@@ -94,7 +95,7 @@ import Testing
 
     @Test(arguments: propertySeeds)
     func damagedFramesNeverTrap(seed: UInt64) throws {
-        var source = SeededSource(seed: seed)
+        var source = SeededGenerator(seed: seed)
         let nominated = try #require(NominatedFields(vary: ["Vary": "a, b"], request: ["A": "1"], secret: []))
         for _ in 0..<300 {
             var bytes = nominated.framed

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import HoldfastSemantics
+import HoldfastTesting
 import Testing
 
 @Suite struct BackoffTests {
@@ -75,7 +76,7 @@ import Testing
 
     @Test("Delays lie between floor and cap", arguments: propertySeeds)
     func bounds(seed: UInt64) {
-        var source = SeededSource(seed: seed)
+        var source = SeededGenerator(seed: seed)
         for _ in 0..<300 {
             let backoff = Backoff(
                 base: .milliseconds(Int.random(in: 0...5000, using: &source)),

@@ -3,6 +3,7 @@
 
 import Foundation
 import HoldfastSemantics
+import HoldfastTesting
 import Testing
 
 @Suite struct RetryAfterTests {
@@ -37,7 +38,7 @@ import Testing
 
     @Test(arguments: propertySeeds)
     func neverTrapsAndNeverNegative(seed: UInt64) {
-        var source = SeededSource(seed: seed)
+        var source = SeededGenerator(seed: seed)
         for _ in 0..<300 {
             let fields: HeaderFields = [
                 "Retry-After": source.text(from: ["9", "0", " ", "Sun, 06 Nov 1994 08:49:37 GMT", "-"], upTo: 24),

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import HoldfastSemantics
+import HoldfastTesting
 import Testing
 
 @Suite struct RetryRulesTests {
@@ -15,7 +16,7 @@ import Testing
         timeLeft: Duration? = nil,
         seed: UInt64 = 7
     ) -> RetryDecision {
-        var source = SeededSource(seed: seed)
+        var source = SeededGenerator(seed: seed)
         return rules.decide(
             outcome: outcome,
             method: method,

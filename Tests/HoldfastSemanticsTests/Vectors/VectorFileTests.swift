@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+import HoldfastTesting
 import Testing
 
 /// An empty vector file would let every vector test pass, so the groups are counted first.
@@ -24,13 +25,13 @@ import Testing
     }
 
     @Test func seededSourceRepeats() {
-        var one = SeededSource(seed: 5)
-        var other = SeededSource(seed: 5)
+        var one = SeededGenerator(seed: 5)
+        var other = SeededGenerator(seed: 5)
         #expect((0..<8).map { _ in one.next() } == (0..<8).map { _ in other.next() })
     }
 
     @Test func seededTextUsesItsAlphabet() {
-        var source = SeededSource(seed: 5)
+        var source = SeededGenerator(seed: 5)
         let texts = (0..<50).map { _ in source.text(from: ["ab"], upTo: 9) }
         #expect(texts.contains { $0.contains("ab") })
         #expect(Set(texts).count > 5)

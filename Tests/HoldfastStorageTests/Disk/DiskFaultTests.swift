@@ -3,6 +3,7 @@
 
 import Foundation
 import HoldfastStorage
+import HoldfastTesting
 import Testing
 
 @Suite("DiskStore: failing and dying file systems", .timeLimit(.minutes(10)))

@@ -2,23 +2,9 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import HoldfastSemantics
+import HoldfastTesting
 
-/// A source of randomness that a printed seed brings back (SplitMix64).
-struct SeededSource: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) {
-        state = seed
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-
+extension SeededGenerator {
     /// Text made mostly of the given characters, with some arbitrary bytes among them.
     mutating func text(from alphabet: [String], upTo count: Int) -> String {
         var bytes: [UInt8] = []
