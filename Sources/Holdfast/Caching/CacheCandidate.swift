@@ -73,6 +73,7 @@ struct HeldResponse: Sendable {
         )
         response.requestTime = stored.requestTime
         response.responseTime = stored.responseTime
+        response.presentation = .fields(lookup.head.fields)
         guard lookup.head.method != .head else { return response }
         if let bytes {
             delivered(bytes.count)

@@ -22,6 +22,8 @@ struct CacheLookup: Sendable {
     let sharedKey: CacheKey?
     /// Why the store is not asked; nil where it is.
     let bypassReason: ReuseDecision.Reason?
+    /// How often the target had been invalidated by then: a response that was under way since may be older than the reason.
+    let mark: InvalidationLog.Mark
 
     init?(_ request: URLRequest, _ context: CallContext, _ cache: HTTPCache) {
         guard let head = RequestHead(request, fields: context.presentedFields(of: request)) else { return nil }
@@ -33,7 +35,9 @@ struct CacheLookup: Sendable {
             secret: cache.store.secret
         )
         directive = CacheDirective(context.options.cache, request.cachePolicy)
-        bypassReason = ReuseDecision.bypassReason(request: head, directive: directive)
+        bypassReason =
+            ReuseDecision.bypassReason(request: head, directive: directive) ?? (context.body.isNone ? nil : .content)
+        mark = cache.invalidations.mark(of: head.target)
         key = CacheKey(partition: principal, method: head.method, target: head.target)
         sharedKey =
             cache.options.mode == .shared && !principal.isEmpty

@@ -62,6 +62,7 @@ extension CachingHook {
 
     /// Each partition is a cache of its own: an unsafe request invalidates in its own and in the shared one.
     func invalidate(_ target: TargetURI, _ lookup: CacheLookup, _ context: CallContext) async {
+        cache.invalidations.note(target)
         for partition in Set([lookup.principal, ""]) {
             do throws(StoreError) {
                 try await cache.store.invalidate(
@@ -82,7 +83,7 @@ extension CachingHook {
     }
 
     func storeFailed(_ error: StoreError, _ context: CallContext) {
-        if error.code == .superseded || error.code == .closed { return }
+        if error.code == .superseded || error.code == .closed || error.code == .tooLarge { return }
         cache.count { $0.storeFailures += 1 }
         context.emit(.storeFailed) { event in
             event.error = error

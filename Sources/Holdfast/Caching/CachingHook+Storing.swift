@@ -11,33 +11,57 @@ internal import HoldfastStorage
 
 /// What happens to a response on its way up: it answers a validation, or is stored.
 extension CachingHook {
+    /// A stored response as the answer to a request.
+    func answer(
+        _ held: HeldResponse,
+        to lookup: CacheLookup,
+        source: ResponseSource,
+        _ context: CallContext,
+        delivered: @escaping @Sendable (Int) -> Void
+    ) -> Response {
+        var response = held.response(to: lookup, source: source, now: context.clock.timestamp, delivered: delivered)
+        response.removeStored = { [self] in await remove(held.entry, context) }
+        return response
+    }
+
     /// Answers with the stored response that a 304 selects, freshened (RFC 9111 §4.3.3, §4.3.4).
     func useOffered(
         _ offered: [HeldResponse],
         for response: inout Response,
         _ lookup: CacheLookup,
         _ context: CallContext
-    ) async {
+    ) async throws {
+        guard let index = Validation.selected(by: response.head, among: offered.map(\.stored)) else {
+            cache.count { $0.misses += 1 }
+            throw ServiceError(
+                .protocolError,
+                "The server answered 304 to a request without conditions; send the call again with another `cachePolicy`.",
+                progress: .headReceived,
+                response: response
+            )
+        }
+        var held = offered[index]
         let now = context.clock.timestamp
-        let index = Validation.selected(by: response.head, among: offered.map(\.stored))
-        var held = offered[index ?? 0]
-        if index != nil {
+        // What another principal was told of the response is no news about this one's.
+        if StoragePlan.principal(of: response, lookup, context, cache) == lookup.principal {
             held.stored = held.stored.freshened(
                 by: response.head,
                 requestTime: response.requestTime ?? now,
-                responseTime: response.responseTime ?? now
+                responseTime: response.responseTime ?? now,
+                mode: cache.options.mode
             )
             await replaceDescription(of: held, context)
         }
         cache.count { $0.revalidated += 1 }
         response.body.discard()
-        var answer = held.response(to: lookup, source: .revalidated, now: now) { [cache] bytes in
+        var answer = answer(held, to: lookup, source: .revalidated, context) { [cache] bytes in
             cache.count { $0.revalidatedBytes += bytes }
         }
         answer.url = response.url
         answer.requestTime = response.requestTime
         answer.responseTime = response.responseTime
         answer.attempts = response.attempts
+        answer.presentation = response.presentation
         response = answer
     }
 
@@ -49,8 +73,8 @@ extension CachingHook {
             if wasLookedUp { cache.count { $0.networkBytes += bytes } }
         }
         let plan = StoragePlan(response, lookup, exchange, context, cache)
-        guard let entry = plan.entry else {
-            context.emit(.responseNotStored) { $0.detail = plan.reason }
+        guard let entry = plan.entry, let writer = await writer(of: entry, response, lookup, context) else {
+            if let reason = plan.reason { context.emit(.responseNotStored) { $0.detail = reason } }
             if let source = response.body.source {
                 response.body = ResponseBody(CountedBody(source, delivered: delivered), length: response.body.length)
             } else {
@@ -58,27 +82,11 @@ extension CachingHook {
             }
             return
         }
-
-        let now = StoreInstant(context.clock.timestamp)
-        let writer: any EntryWriter
-        do throws(StoreError) {
-            writer = try await cache.store.write(
-                entry.key,
-                variant: entry.variant,
-                description: entry.description,
-                expectedLength: response.body.length,
-                now: now
-            )
-            if let bytes = response.body.bytesInMemory, !bytes.isEmpty { try await writer.append(bytes) }
-        } catch {
-            storeFailed(error, context)
-            return
-        }
         let finish = commit(in: context)
         if let source = response.body.source {
             let storing = StoringBody(
                 source,
-                expectedLength: response.body.length,
+                expectedLength: entry.bodyLength,
                 writer: writer,
                 finish: finish,
                 fail: { [self] error in storeFailed(error, context) },
@@ -88,6 +96,36 @@ extension CachingHook {
         } else {
             delivered(response.body.length ?? 0)
             await finish(writer)
+        }
+    }
+
+    /// A writer for an entry, with the bytes that are there already; nil, and said why, where the store takes none.
+    private func writer(
+        of entry: StoragePlan.Entry,
+        _ response: Response,
+        _ lookup: CacheLookup,
+        _ context: CallContext
+    ) async -> (any EntryWriter)? {
+        do throws(StoreError) {
+            let writer = try await cache.store.write(
+                entry.key,
+                variant: entry.variant,
+                description: entry.description,
+                expectedLength: entry.bodyLength,
+                now: StoreInstant(context.clock.timestamp)
+            )
+            // From here on the store itself watches for invalidations.
+            guard cache.invalidations.mark(of: lookup.head.target) == lookup.mark else {
+                writer.abandon()
+                context.emit(.responseNotStored) { $0.detail = "invalidated meanwhile" }
+                return nil
+            }
+            if let bytes = response.body.bytesInMemory, !bytes.isEmpty { try await writer.append(bytes) }
+            return writer
+        } catch {
+            if error.code == .tooLarge { context.emit(.responseNotStored) { $0.detail = "too large" } }
+            storeFailed(error, context)
+            return nil
         }
     }
 

@@ -49,23 +49,29 @@ public struct CachingHook: ServiceHook {
                 if isStale { counts.staleHits += 1 } else { counts.hits += 1 }
             }
             explain(isStale ? "stale" : "fresh", context)
-            return held.response(to: lookup, source: isStale ? .stale : .fresh, now: context.clock.timestamp) {
-                [cache] bytes in cache.count { $0.hitBytes += bytes }
+            return answer(held, to: lookup, source: isStale ? .stale : .fresh, context) { [cache] bytes in
+                cache.count { $0.hitBytes += bytes }
             }
         case .revalidate(let indices):
-            var offered: [HeldResponse] = []
-            for index in indices {
+            guard let first = indices.first, let selected = await hold(candidates[first], context) else {
+                return miss("unreadable", context)
+            }
+            var offered = [selected]
+            for index in indices.dropFirst() {
                 if let held = await hold(candidates[index], context) { offered.append(held) }
             }
-            guard !offered.isEmpty else { return miss("unreadable", context) }
-            for line in Validation.conditionalFields(for: offered.map(\.stored)) {
-                request.setValue(line.value, forHTTPHeaderField: line.name.rawName)
+            let stored = offered.map(\.stored)
+            let conditions = Validation.conditionalFields(for: stored)
+            for line in conditions { request.setValue(line.value, forHTTPHeaderField: line.name.rawName) }
+            context.validation = OfferedValidation(fields: conditions.map(\.name)) { notModified in
+                Validation.selected(by: notModified, among: stored) != nil
             }
             context[OfferedResponses.self] = OfferedResponses(responses: offered)
             explain("revalidate", context)
             return nil
         case .forward(let reason):
-            return lookup.bypassReason == nil ? miss(reason.rawValue, context) : bypass(reason.rawValue, context)
+            if let bypassReason = lookup.bypassReason { return bypass(bypassReason.rawValue, context) }
+            return miss(reason.rawValue, context)
         case .unsatisfiable(let reason):
             _ = miss(reason.rawValue, context)
             if context.options.cache == .default, request.cachePolicy == .returnCacheDataDontLoad {
@@ -90,7 +96,7 @@ public struct CachingHook: ServiceHook {
         }
         if let offered = context[OfferedResponses.self] {
             if response.status == .notModified {
-                await useOffered(offered.responses, for: &response, lookup, context)
+                try await useOffered(offered.responses, for: &response, lookup, context)
                 return
             }
             cache.count { $0.misses += 1 }

@@ -20,6 +20,7 @@ public final class HTTPCache: Sendable {
     public let options: CacheOptions
 
     let decoded = DecodedResponses()
+    let invalidations = InvalidationLog()
     private let counts = Mutex(CacheStatistics())
 
     /// A cache over `store`; private mode by default.
@@ -39,6 +40,7 @@ public final class HTTPCache: Sendable {
     @discardableResult
     public func remove(_ url: URL) async throws -> Int {
         guard let target = try? TargetURI(url.absoluteString) else { return 0 }
+        invalidations.note(target)
         return try await store.purge(
             .matching { HTTPCache.canonicalURI(ofKey: $0.key.bytes) == target.canonical },
             now: HTTPCache.systemNow()
@@ -47,6 +49,7 @@ public final class HTTPCache: Sendable {
 
     /// Removes every stored response.
     public func removeAll() async throws {
+        invalidations.noteAll()
         try await store.purge(.all, now: HTTPCache.systemNow())
     }
 
@@ -55,7 +58,8 @@ public final class HTTPCache: Sendable {
     /// - Returns: how many entries were removed.
     @discardableResult
     public func removeAll(tag: String) async throws -> Int {
-        try await store.purge(.tag(tag), now: HTTPCache.systemNow())
+        invalidations.noteAll()
+        return try await store.purge(.tag(tag), now: HTTPCache.systemNow())
     }
 
     /// Closes the store, cleanly marked; later calls find nothing and store nothing. Idempotent.
@@ -83,5 +87,45 @@ extension StoreInstant {
     /// The instant of a timestamp.
     init(_ timestamp: Timestamp) {
         self.init(milliseconds: timestamp.millisecondsSinceEpoch)
+    }
+}
+
+/// Counts invalidations, so that a response whose request went out before one is not stored after it.
+///
+/// Once the head is there the store itself keeps watch (see ``CacheStore``); this covers the time before. Targets share a
+/// fixed number of counters: two that fall together cost a response that could have been stored, and never the opposite.
+final class InvalidationLog: Sendable {
+    /// The counts at one moment.
+    struct Mark: Sendable, Hashable {
+        fileprivate let ofTarget: UInt64
+        fileprivate let ofAll: UInt64
+    }
+
+    private struct Counts {
+        var ofTargets = [UInt64](repeating: 0, count: 1_024)
+        var ofAll: UInt64 = 0
+    }
+
+    private let counts = Mutex(Counts())
+
+    /// The counts for a target now.
+    func mark(of target: TargetURI) -> Mark {
+        let place = InvalidationLog.place(of: target)
+        return counts.withLock { Mark(ofTarget: $0.ofTargets[place], ofAll: $0.ofAll) }
+    }
+
+    /// A target is being invalidated.
+    func note(_ target: TargetURI) {
+        let place = InvalidationLog.place(of: target)
+        counts.withLock { $0.ofTargets[place] &+= 1 }
+    }
+
+    /// More than one target is being invalidated.
+    func noteAll() {
+        counts.withLock { $0.ofAll &+= 1 }
+    }
+
+    private static func place(of target: TargetURI) -> Int {
+        Int(UInt(bitPattern: target.canonical.hashValue) % 1_024)
     }
 }

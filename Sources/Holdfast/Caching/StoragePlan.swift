@@ -15,6 +15,8 @@ struct StoragePlan: Sendable {
         let key: StoreKey
         let variant: StoreKey
         let description: EntryDescription
+        /// The body's length, where the transport or Content-Length tells it.
+        let bodyLength: Int?
     }
 
     let entry: Entry?
@@ -44,24 +46,26 @@ struct StoragePlan: Sendable {
         _ context: CallContext,
         _ cache: HTTPCache
     ) -> Result<Entry, Refusal> {
-        guard let sent = RequestHead(exchange.request, fields: exchange.presentedFields),
-            sent.target == lookup.head.target
+        guard case .fields(let presented) = response.presentation else {
+            return .failure(Refusal(reason: "what was sent for it cannot be seen"))
+        }
+        guard let sent = RequestHead(exchange.request, fields: presented), sent.target == lookup.head.target
         else { return .failure(Refusal(reason: "another URL was sent than was looked up")) }
-        let principal = CachePrincipal.digest(
-            of: sent.fields,
-            userinfo: sent.target.userinfo,
-            explicit: context.options.principal,
-            secret: cache.store.secret
-        )
-        guard principal == lookup.principal else {
+        guard principal(of: response, lookup, context, cache) == lookup.principal else {
             return .failure(Refusal(reason: "the credentials that were sent are not those that were looked up"))
+        }
+        if lookup.bypassReason == .content { return .failure(Refusal(reason: "the request had content")) }
+        let length = response.contentDecoded ? nil : response.head.contentLength
+        if let length, let bytes = response.body.bytesInMemory, bytes.count != length {
+            return .failure(Refusal(reason: "incomplete (RFC 9111 §3.3)"))
         }
         let scope: Storability.Scope
         switch Storability.judge(
             request: sent,
             response: response.head,
             directive: lookup.directive,
-            options: cache.options
+            options: cache.options,
+            isPersonal: !lookup.principal.isEmpty
         ) {
         case .store(let permitted): scope = permitted
         case .doNotStore(let reason): return .failure(Refusal(reason: reason.description))
@@ -78,7 +82,11 @@ struct StoragePlan: Sendable {
             target: lookup.head.target,
             method: lookup.head.method,
             nominated: nominated,
-            head: FieldUpdate.storable(response.head, contentDecoded: response.contentDecoded),
+            head: FieldUpdate.storable(
+                response.head,
+                contentDecoded: response.contentDecoded,
+                mode: cache.options.mode
+            ),
             requestTime: response.requestTime ?? now,
             responseTime: response.responseTime ?? now,
             contentDecoded: response.contentDecoded
@@ -92,8 +100,25 @@ struct StoragePlan: Sendable {
             Entry(
                 key: lookup.storeKey(for: scope),
                 variant: StoreKey(nominated.framed),
-                description: description
+                description: description,
+                bodyLength: length ?? response.body.length
             )
+        )
+    }
+
+    /// Whose response it is, by what was sent for it; nil where that cannot be seen.
+    static func principal(
+        of response: Response,
+        _ lookup: CacheLookup,
+        _ context: CallContext,
+        _ cache: HTTPCache
+    ) -> String? {
+        guard case .fields(let presented) = response.presentation else { return nil }
+        return CachePrincipal.digest(
+            of: presented,
+            userinfo: lookup.head.target.userinfo,
+            explicit: context.options.principal,
+            secret: cache.store.secret
         )
     }
 }

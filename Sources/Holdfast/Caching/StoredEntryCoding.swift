@@ -69,8 +69,9 @@ final class DecodedResponses: Sendable {
         let response: StoredResponse
     }
 
-    /// A few hundred kilobytes at most, with fields of usual length.
     private static let placeCount = 512
+    /// Longer metadata is decoded each time, so that the whole table stays within two megabytes or so.
+    private static let longestMetadata = 4 << 10
 
     private let places = Mutex([Place?](repeating: nil, count: placeCount))
 
@@ -82,6 +83,7 @@ final class DecodedResponses: Sendable {
         }
         if let known { return known }
         guard let response = StoredResponse(decoding: entry.description.metadata) else { return nil }
+        guard entry.description.metadata.count <= DecodedResponses.longestMetadata else { return response }
         places.withLock { $0[index] = Place(version: entry.version, response: response) }
         return response
     }

@@ -8,22 +8,57 @@ internal import Foundation
 #endif
 
 /// Judges the final response between the `.message` hooks and the `.call` hooks.
+///
+/// A stored response that is refused is removed, and the call is sent once more past the store.
 struct AcceptanceStage<Next: Exchanging>: Exchanging {
+    /// The place of the first hook beneath, whose state belongs to one exchange.
+    let firstHookBeneath: Int
     let next: Next
 
     func exchange(_ request: URLRequest, _ context: inout CallContext) async throws -> Response {
         guard let acceptance = context.options.acceptance else { return try await next.exchange(request, &context) }
+        let first = try await judged(request, acceptance, &context)
+        switch first {
+        case .success(let response): return response
+        case .failure(let refusal):
+            guard let removeStored = refusal.response?.removeStored, context.body.isWhole else { throw refusal.error }
+            await removeStored()
+            context.options.cache = .reload
+            context.exchange = nil
+            context.forgetHookStates(from: firstHookBeneath)
+            return try await judged(request, acceptance, &context).mapError(\.error).get()
+        }
+    }
+
+    private struct Refusal: Error {
+        let error: any Error
+        let response: Response?
+    }
+
+    private func judged(
+        _ request: URLRequest,
+        _ acceptance: Acceptance,
+        _ context: inout CallContext
+    ) async throws -> Result<Response, Refusal> {
         let verdict = Verdict()
         context.verdict = verdict
         defer { context.verdict = nil }
+        var response: Response
         do {
-            var response = try await next.exchange(request, &context)
-            try await acceptance.judge(&response)
-            await verdict.decide(true)
-            return response
+            response = try await next.exchange(request, &context)
         } catch {
             await verdict.decide(false)
             throw error
+        }
+        let unjudged = response
+        do {
+            try await acceptance.judge(&response)
+            await verdict.decide(true)
+            return .success(response)
+        } catch {
+            await verdict.decide(false)
+            if error.isCancellation { throw error }
+            return .failure(Refusal(error: error, response: unjudged))
         }
     }
 }

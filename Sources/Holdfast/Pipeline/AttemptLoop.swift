@@ -16,6 +16,7 @@ struct AttemptLoop: Exchanging {
     let attemptTimeout: Duration?
 
     func exchange(_ request: URLRequest, _ context: inout CallContext) async throws -> Response {
+        var request = request
         var records: [AttemptRecord] = []
         var retrier: (any Retrier)?
         while true {
@@ -25,9 +26,21 @@ struct AttemptLoop: Exchanging {
             let result = await attempt(request, &context)
             records.append(record(of: result, number: number, start: start, context))
 
-            if case .failure(let error) = result, error.isCancellation { throw error }
+            if case .failure(let error) = result {
+                if let failure = error as? PrepareFailure { throw failure.cause }
+                if error.isCancellation || Task.isCancelled { throw CancellationError() }
+            }
+            if let unconditional = withoutConditions(request, after: result, &context) {
+                records[records.count - 1].delay = .zero
+                request = unconditional
+                continue
+            }
             let outcome = AttemptOutcome(result)
             guard outcome.isFailure else { return try final(result, records) }
+            if Task.isCancelled {
+                (try? result.get())?.body.discard()
+                throw CancellationError()
+            }
             let failed = FailedAttempt(number: number, outcome: outcome, result: result, context)
             let decision: RetryDecision
             if let timeLeft = failed.timeLeft, timeLeft <= .zero {
@@ -67,7 +80,11 @@ struct AttemptLoop: Exchanging {
         do {
             try Task.checkCancellation()
             var prepared = request
-            for step in prepare { try await step(&prepared, context) }
+            do {
+                for step in prepare { try await step(&prepared, context) }
+            } catch {
+                throw error.isCancellation ? error : PrepareFailure(cause: error)
+            }
             context.attemptDeadline = earlier(
                 context.deadline,
                 attemptTimeout.map { context.clock.now.advanced(by: $0) }
@@ -86,6 +103,9 @@ struct AttemptLoop: Exchanging {
             response.requestTime = context.exchange?.requestTime
             response.responseTime = responseTime
             if response.url == nil { response.url = prepared.url }
+            if case .unknown = response.presentation, let presented = context.exchange?.presentedFields {
+                response.presentation = .fields(presented)
+            }
             response.body = response.body.announcingEnd(to: context)
             if let acceptance = context.options.acceptance, acceptance.judgesAttempts, response.status.isSuccessful {
                 try await acceptance.judge(&response)
@@ -94,6 +114,23 @@ struct AttemptLoop: Exchanging {
         } catch {
             return .failure(error)
         }
+    }
+
+    /// The request without the conditions that a cache added, where a 304 answers none of them: a response to somebody
+    /// else's question must not be used, so it is asked once more without them (RFC 9111 §4.3.3).
+    private func withoutConditions(
+        _ request: URLRequest,
+        after result: Result<Response, any Error>,
+        _ context: inout CallContext
+    ) -> URLRequest? {
+        guard case .success(let response) = result, response.status == .notModified,
+            let validation = context.validation, !validation.isAnswered(response.head), context.body.isWhole
+        else { return nil }
+        context.validation = nil
+        response.body.discard()
+        var unconditional = request
+        for name in validation.fields { unconditional.setValue(nil, forHTTPHeaderField: name.rawName) }
+        return unconditional
     }
 
     private func send(_ request: URLRequest, _ context: CallContext) async throws -> Response {
@@ -165,6 +202,11 @@ struct AttemptLoop: Exchanging {
         if let timeLeft = failed.timeLeft, delay >= timeLeft { return .stop(.deadline) }
         return decision
     }
+}
+
+/// A `prepare` step refused: nothing was sent, and trying again is not the attempt loop's to decide.
+private struct PrepareFailure: Error {
+    let cause: any Error
 }
 
 private func earlier(_ first: MonotonicInstant?, _ second: MonotonicInstant?) -> MonotonicInstant? {

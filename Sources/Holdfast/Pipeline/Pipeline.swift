@@ -58,7 +58,11 @@ public struct Pipeline: Transport {
         )
         let hops = HookChain(hooks: messageHooks, firstIndex: callHooks.count, next: attempts)
         let redirects = RedirectLoop(policy: configuration.redirects, firstHookBeneath: callHooks.count, next: hops)
-        stages = HookChain(hooks: callHooks, firstIndex: 0, next: AcceptanceStage(next: redirects))
+        stages = HookChain(
+            hooks: callHooks,
+            firstIndex: 0,
+            next: AcceptanceStage(firstHookBeneath: callHooks.count, next: redirects)
+        )
     }
 
     /// Sends a request and returns at its response head.
@@ -91,7 +95,9 @@ public struct Pipeline: Transport {
 
     /// Sends a request as the transport of another pipeline: its deadline and options hold here too.
     ///
-    /// What belongs to the outer call alone stays there: its acceptance, its own retrier and, once resolved, its partition.
+    /// What belongs to the outer call alone stays there: its acceptance and its own retrier. As with any transport, redirects
+    /// are handed up. What the hooks of this pipeline answer themselves is never stored by a cache of the outer one, which
+    /// cannot see for whom they answered.
     public func send(_ request: URLRequest, body: RequestBody, context outer: CallContext) async throws -> Response {
         var options = outer.options
         options.acceptance = nil
@@ -111,7 +117,10 @@ public struct Pipeline: Transport {
             let own = configuration.clock.now.advanced(by: timeout)
             context.deadline = context.deadline.map { min($0, own) } ?? own
         }
-        return try await run(request, &context)
+        context.handsRedirectsUp = true
+        var response = try await run(request, &context)
+        if case .unknown = response.presentation { response.presentation = .hidden }
+        return response
     }
 
     public func implicitFields(for request: URLRequest) -> HeaderFields {
@@ -122,11 +131,11 @@ public struct Pipeline: Transport {
     public var enforcesDeadline: Bool { true }
 
     private func run(_ request: URLRequest, _ context: inout CallContext) async throws -> Response {
-        guard context.isObserved else { return try await stages.exchange(request, &context) }
+        guard context.isObserved else { return try await exchange(request, &context) }
         let start = context.clock.now
         context.emit(.callStarted)
         do {
-            let response = try await stages.exchange(request, &context)
+            let response = try await exchange(request, &context)
             context.emit(.callEnded) { event in
                 event.status = response.status
                 event.source = response.source
@@ -139,6 +148,15 @@ public struct Pipeline: Transport {
                 event.delay = start.duration(to: context.clock.now)
             }
             throw error
+        }
+    }
+
+    private func exchange(_ request: URLRequest, _ context: inout CallContext) async throws -> Response {
+        do {
+            return try await stages.exchange(request, &context)
+        } catch {
+            // One word for cancellation, whoever noticed it first.
+            throw error.isCancellation ? CancellationError() : error
         }
     }
 }

@@ -19,7 +19,8 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
         var request = request
         while true {
             let response = try await next.exchange(request, &context)
-            guard policy.limit > 0, let hop = nextHop(after: response, to: request, context) else { return response }
+            guard policy.limit > 0, !context.handsRedirectsUp, let hop = nextHop(after: response, to: request, context)
+            else { return response }
             guard context.redirectCount < policy.limit else {
                 response.body.discard()
                 throw ServiceError(
@@ -77,7 +78,7 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
         else { return nil }
         var following = request
         following.url = url
-        following.httpMethod = redirection.method.rawValue
+        if redirection.method != head.method { following.httpMethod = redirection.method.rawValue }
         if !redirection.keepsBody {
             following.httpBody = nil
             following.httpBodyStream = nil
@@ -103,8 +104,8 @@ extension RequestHead {
 }
 
 extension RequestMethod {
-    /// The method of a URLRequest; GET where it names none.
+    /// The method of a URLRequest; GET where it names none, and as it stands, so unsafe, where it is no method at all.
     init(_ request: URLRequest) {
-        self = RequestMethod(validating: request.httpMethod ?? "GET") ?? .get
+        self.init(rawValue: request.httpMethod ?? "GET")
     }
 }

@@ -32,6 +32,10 @@ public struct CallContext: Sendable {
     public internal(set) var redirectCount = 0
 
     var verdict: Verdict?
+    /// The conditions a cache added to the request; a 304 that selects none of its responses is no answer.
+    var validation: OfferedValidation?
+    /// Whether redirects are handed up: always, when a pipeline is another one's transport.
+    var handsRedirectsUp = false
     var currentHook = 0
     private var hookStates: [HookStateKey: any Sendable] = [:]
     private let transport: any Transport
@@ -105,6 +109,7 @@ public struct CallContext: Sendable {
     }
 
     mutating func forgetHookStates(from firstHook: Int) {
+        validation = nil
         guard !hookStates.isEmpty else { return }
         hookStates = hookStates.filter { $0.key.hook < firstHook }
     }
@@ -120,6 +125,12 @@ public struct SentExchange: Sendable {
     public let requestTime: Timestamp
     /// When the response head was there; nil when none came.
     public internal(set) var responseTime: Timestamp?
+}
+
+/// The conditions that a cache added to a request, and how to tell whether a 304 answers them.
+struct OfferedValidation: Sendable {
+    let fields: [FieldName]
+    let isAnswered: @Sendable (_ notModified: ResponseHead) -> Bool
 }
 
 private struct HookStateKey: Hashable, Sendable {

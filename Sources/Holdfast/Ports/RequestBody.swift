@@ -82,7 +82,11 @@ public struct RequestBody: Sendable {
 
     /// Whether there is no content at all.
     public var isNone: Bool {
-        if case .none = form { true } else { false }
+        switch form {
+        case .none: true
+        case .bytes(let bytes): bytes.isEmpty
+        case .file, .factory, .oneShot, .requestStream: false
+        }
     }
 }
 

@@ -28,6 +28,11 @@ public struct Response: Sendable {
     /// Every attempt of the exchange that made it, in order; one entry for a call that succeeded at once.
     public var attempts: [AttemptRecord]
 
+    /// The request fields it answers, as far as this side knows them: what a cache judges by whose response it is.
+    var presentation = Presentation.unknown
+    /// Removes the stored entry it came from; nil where it came from none.
+    var removeStored: (@Sendable () async -> Void)?
+
     /// A response; by default from the network, with an empty body.
     public init(
         status: StatusCode,
@@ -95,6 +100,16 @@ public enum ResponseSource: Sendable, Hashable {
         case .network, .collapsed, .inProcess, .synthesized: false
         }
     }
+}
+
+/// What is known of the request fields that a response answers.
+enum Presentation: Sendable {
+    /// Nothing yet: the response is fresh from a transport, or a hook made it.
+    case unknown
+    /// These fields went out, or were looked up by.
+    case fields(HeaderFields)
+    /// Another pipeline answered, and what its hooks presented cannot be seen from outside.
+    case hidden
 }
 
 /// One attempt of a call, for explanations.

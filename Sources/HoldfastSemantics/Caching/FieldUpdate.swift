@@ -12,11 +12,11 @@ public enum FieldUpdate {
     /// - Parameters:
     ///   - head: the head as it came.
     ///   - contentDecoded: whether a content coding was undone; then Content-Encoding and Content-Length go too.
-    ///   - mode: for whom the cache stores; `.private` by default.
+    ///   - mode: for whom the cache stores.
     public static func storable(
         _ head: ResponseHead,
         contentDecoded: Bool,
-        mode: CacheOptions.Mode = .private
+        mode: CacheOptions.Mode
     ) -> ResponseHead {
         var dropped = connectionBound
         for value in head.fields.values(of: .connection) {
@@ -53,13 +53,13 @@ extension StoredResponse {
     ///   - notModified: the 304's head.
     ///   - requestTime: when the validating request was sent.
     ///   - responseTime: when the 304 came.
-    ///   - mode: for whom the cache stores; `.private` by default.
+    ///   - mode: for whom the cache stores.
     /// - Returns: the freshened response; body, status and nominated fields stay.
     public func freshened(
         by notModified: ResponseHead,
         requestTime: Timestamp,
         responseTime: Timestamp,
-        mode: CacheOptions.Mode = .private
+        mode: CacheOptions.Mode
     ) -> StoredResponse {
         var update = FieldUpdate.storable(notModified, contentDecoded: contentDecoded, mode: mode).fields
         update.removeAll { FieldUpdate.contentBound.contains($0.name) }

@@ -28,6 +28,10 @@ public enum ReuseDecision: Sendable, Hashable {
         public static let conditionalOrPartial = Reason(rawValue: "conditional-or-partial")
         /// The call asks for a new response.
         public static let reload = Reason(rawValue: "reload")
+        /// The request names another host than its URI.
+        public static let host = Reason(rawValue: "host")
+        /// The request has content, which its key does not tell.
+        public static let content = Reason(rawValue: "content")
         /// The call or the request says no-store.
         public static let noStore = Reason(rawValue: "no-store")
         /// Nothing is stored for the URI.
@@ -96,6 +100,7 @@ public enum ReuseDecision: Sendable, Hashable {
         _ cacheControl: CacheControl
     ) -> Reason? {
         guard request.method == .get || request.method == .head else { return .method }
+        if request.namesOtherHost { return .host }
         if request.isConditionalOrPartial { return .conditionalOrPartial }
         if directive.noStore || cacheControl.noStore { return .noStore }
         if directive.reload { return .reload }

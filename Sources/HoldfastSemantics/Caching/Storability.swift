@@ -53,7 +53,9 @@ public enum Storability: Sendable, Hashable {
         public static let authorization = Reason(code: "authorization", section: "RFC 9111 §3.5")
         /// Vary holds `*`, or cannot be read.
         public static let varyStar = Reason(code: "vary-star", section: "RFC 9111 §4.1")
-        /// Neither freshness nor a validator nor a status that allows a guess.
+        /// The request names another host than its URI, so the response is not the URI's.
+        public static let host = Reason(code: "host", section: "RFC 9110 §7.2")
+        /// Nothing says how long it is fresh, and its status allows no guess.
         public static let noFreshness = Reason(code: "no-freshness", section: "RFC 9111 §3")
     }
 
@@ -66,14 +68,18 @@ public enum Storability: Sendable, Hashable {
     ///   - response: the response as it came.
     ///   - directive: what the call asks.
     ///   - options: the cache's rules.
+    ///   - isPersonal: whether the request is known to be of one principal by other means than its Authorization and
+    ///     Cookie fields; false by default.
     /// - Returns: the verdict; the first reason that applies.
     public static func judge(
         request: RequestHead,
         response: ResponseHead,
         directive: CacheDirective,
-        options: CacheOptions
+        options: CacheOptions,
+        isPersonal: Bool = false
     ) -> Storability {
         let cacheControl = CacheControl(response.fields)
+        if request.namesOtherHost { return .doNotStore(.host) }
         if let reason = statusReason(request, response, cacheControl) { return .doNotStore(reason) }
         if directive.noStore || CacheControl(request: request.fields).noStore { return .doNotStore(.requestNoStore) }
         // must-understand and a known status together make no-store a message to older caches only.
@@ -88,7 +94,7 @@ public enum Storability: Sendable, Hashable {
             return .doNotStore(.varyStar)
         }
         guard isWorthStoring(response, cacheControl, options) else { return .doNotStore(.noFreshness) }
-        return .store(scope: scope(request, cacheControl, options))
+        return .store(scope: scope(request, cacheControl, options, isPersonal))
     }
 
     private static func statusReason(
@@ -115,19 +121,20 @@ public enum Storability: Sendable, Hashable {
     ) -> Bool {
         if cacheControl.maxAge != nil || cacheControl.public || response.fields.contains(.expires) { return true }
         if options.mode == .shared ? cacheControl.sMaxAge != nil : cacheControl.private != .absent { return true }
-        if response.status.isHeuristicallyCacheable { return true }
-        return response.fields.contains(.eTag) || response.fields.contains(.lastModified)
+        return response.status.isHeuristicallyCacheable
     }
 
     private static func scope(
         _ request: RequestHead,
         _ cacheControl: CacheControl,
-        _ options: CacheOptions
+        _ options: CacheOptions,
+        _ isPersonal: Bool
     ) -> Scope {
         guard options.mode == .shared else { return .principal }
         if cacheControl.public || cacheControl.sMaxAge != nil { return .shared }
         if request.fields.contains(.cookie) { return .principal }
         // An authorized request got this far by must-revalidate, which releases its response for all.
-        return .shared
+        if request.fields.contains(.authorization) { return .shared }
+        return isPersonal ? .principal : .shared
     }
 }

@@ -36,6 +36,17 @@ public struct RequestHead: Sendable, Hashable {
         }
     }
 
+    /// Whether a Host field names another authority than the URI, so that the URI does not say what was asked
+    /// (RFC 9110 §7.2).
+    public var namesOtherHost: Bool {
+        guard fields.contains(.host) else { return false }
+        let named = fields.values(of: .host)
+        guard named.count == 1, let name = named.first,
+            let asked = try? TargetURI("\(target.scheme)://\(name)/"), asked.userinfo == nil
+        else { return true }
+        return asked.origin != target.origin
+    }
+
     /// The fields that make a request conditional (RFC 9110 §13.1).
     package static let conditionalNames: Set<FieldName> = [
         .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange,

@@ -29,6 +29,13 @@ public struct ResponseHead: Sendable, Hashable {
         ResponseHead.date(of: .date, in: fields, receivedAt: receivedAt)
     }
 
+    /// The length that Content-Length gives its content; nil when missing, malformed or contradictory (RFC 9110 §8.6).
+    public var contentLength: Int? {
+        let lines = Set(fields.values(of: .contentLength))
+        guard lines.count == 1, let line = lines.first else { return nil }
+        return FieldScanner.number(line.utf8, limit: Int64(Int.max)).flatMap { Int(exactly: $0) }
+    }
+
     /// The Age field in seconds (RFC 9111 §5.1).
     ///
     /// Only the first member of the first line counts; anything but digits counts as no field.

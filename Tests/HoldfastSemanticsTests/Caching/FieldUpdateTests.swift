@@ -51,7 +51,8 @@ import Testing
                 ]
             ),
             requestTime: .noon.plus(90),
-            responseTime: .noon.plus(91)
+            responseTime: .noon.plus(91),
+            mode: .private
         )
         let expected: HeaderFields = [
             "X-Old": "1", "Content-Type": "text/html", "Content-Length": "5", "Content-Encoding": "gzip",
@@ -71,7 +72,7 @@ import Testing
     func missingDate(fields: HeaderFields) throws {
         let old = try stored(["Date": date(0), "Age": "50", "Cache-Control": "max-age=9"])
         let head = ResponseHead(status: .notModified, fields: fields)
-        let new = old.freshened(by: head, requestTime: .noon.plus(90), responseTime: .noon.plus(90))
+        let new = old.freshened(by: head, requestTime: .noon.plus(90), responseTime: .noon.plus(90), mode: .private)
         #expect(new.head.fields[.date] == date(90))
         #expect(new.isFresh(now: .noon.plus(91), options: .private))
     }
@@ -79,7 +80,7 @@ import Testing
     @Test("The Age of a 304 counts")
     func ageOfUpdate() throws {
         let head = ResponseHead(status: .notModified, fields: ["Age": "7"])
-        let new = try stored([:]).freshened(by: head, requestTime: .noon, responseTime: .noon)
+        let new = try stored([:]).freshened(by: head, requestTime: .noon, responseTime: .noon, mode: .private)
         #expect(new.currentAge(now: .noon) == 7)
     }
 }

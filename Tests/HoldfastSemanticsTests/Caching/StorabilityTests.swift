@@ -84,11 +84,11 @@ import Testing
     }
 
     @Test(
-        "RFC 9111 §3: freshness, a validator, or a status that allows a guess",
+        "RFC 9111 §3: freshness, a release, or a status that allows a guess; a validator alone is none of them",
         arguments: [
             (200, [:], true, true), (302, [:], false, false), (302, ["Expires": "0"], true, true),
-            (302, ["Cache-Control": "max-age=0"], true, true), (302, ["ETag": "\"a\""], true, true),
-            (302, ["Last-Modified": "x"], true, true), (302, ["Cache-Control": "public"], true, true),
+            (302, ["Cache-Control": "max-age=0"], true, true), (302, ["ETag": "\"a\""], false, false),
+            (302, ["Last-Modified": "x"], false, false), (302, ["Cache-Control": "public"], true, true),
             (302, ["Cache-Control": "private"], true, false), (302, ["Cache-Control": "s-maxage=5"], false, true),
             (302, ["Cache-Control": "no-cache"], false, false),
             (200, ["Cache-Control": "no-cache", "ETag": "\"a\""], true, true),

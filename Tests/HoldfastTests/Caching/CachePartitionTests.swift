@@ -131,6 +131,59 @@ struct CachePartitionTests {
         #expect(try await bench.load(.get("http://h.example/own", ["Authorization": "b"])) == .network("b"))
     }
 
+    @Test("In shared mode an explicit principal or userinfo keeps users apart too, unless the response is released")
+    func sharedPrincipals() async throws {
+        let transport = ScriptedTransport { request in
+            let control = request.url?.path == "/public" ? "public, max-age=60" : "max-age=60"
+            return .respond(200, ["Cache-Control": control], body: "x")
+        }
+        let bench = CacheBench(transport, mode: .shared)
+        func load(_ user: String, _ path: String, byUserinfo: Bool = false) async throws -> ResponseSource {
+            var options = CallOptions()
+            if !byUserinfo { options.principal = user }
+            let host = byUserinfo ? "\(user):pw@h.example" : "h.example"
+            return try await bench.load(.get("http://\(host)\(path)"), options).source
+        }
+        for byUserinfo in [false, true] {
+            let path = byUserinfo ? "/u" : "/p"
+            #expect(try await load("alice", path, byUserinfo: byUserinfo) == .network(attempts: 1))
+            #expect(try await load("bob", path, byUserinfo: byUserinfo) == .network(attempts: 1))
+            #expect(try await load("alice", path, byUserinfo: byUserinfo) == .fresh)
+        }
+        #expect(try await load("alice", "/public") == .network(attempts: 1))
+        #expect(try await load("bob", "/public") == .fresh)
+    }
+
+    @Test("In shared mode fields that a qualified private names are neither stored nor freshened (RFC 9111 §5.2.2.7)")
+    func qualifiedPrivate() async throws {
+        let fields: HeaderFields = [
+            "Cache-Control": "public, max-age=10, private=\"Set-Cookie\"", "Set-Cookie": "sid=alice", "ETag": "\"v\"",
+        ]
+        let bench = CacheBench(
+            ScriptedTransport([.respond(200, fields, body: "x"), .respond(304, fields)]),
+            mode: .shared
+        )
+        try await bench.load()
+        #expect(try await bench.pipeline.send(.get()).fields["Set-Cookie"] == nil)
+        bench.clock.advance(by: .seconds(20))
+        try await bench.load()
+        let response = try await bench.pipeline.send(.get())
+        #expect(response.source == .fresh)
+        #expect(response.fields["Set-Cookie"] == nil)
+    }
+
+    @Test("A Host field that names another authority than the URL bypasses the cache (RFC 9110 §7.2)")
+    func hostField() async throws {
+        let transport = ScriptedTransport { request in
+            .respond(200, Self.fields, body: request.value(forHTTPHeaderField: "Host") ?? "own")
+        }
+        let bench = CacheBench(transport)
+        #expect(try await bench.load(.get("http://h.example/", ["Host": "one.example"])).body == "one.example")
+        #expect(try await bench.load(.get("http://h.example/", ["Host": "two.example"])).body == "two.example")
+        #expect(try await bench.load(.get("http://h.example/", ["Host": "H.example:80"])) == .network("H.example:80"))
+        #expect(try await bench.load(.get("http://h.example/")) == .fresh("H.example:80"))
+    }
+
     @Test("No credential stands in a key or in metadata")
     func nothingInClear() async throws {
         let store = MemoryStore(capacity: 1 << 20)

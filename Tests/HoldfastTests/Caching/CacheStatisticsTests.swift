@@ -62,6 +62,17 @@ struct CacheStatisticsTests {
         #expect(bench.cache.statistics.misses == 2)
     }
 
+    @Test("A validation that is cancelled was a miss")
+    func cancelledValidation() async throws {
+        let bench = CacheBench([.respond(200, ["Cache-Control": "no-cache", "ETag": "\"v\""], body: "x"), .silence])
+        try await bench.load()
+        let call = Task { try await bench.load() }
+        try await bench.transport.waitForSends(2)
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
+        #expect(bench.cache.statistics.misses == 2)
+    }
+
     @Test("Nothing asked: both ratios are 0")
     func empty() {
         #expect(CacheStatistics().hitRatio == 0)

@@ -218,6 +218,64 @@ struct CachingHookTests {
         #expect(try await bench.load() == .fresh("one"))
     }
 
+    @Test(
+        "An error that has only a validator is not stored, and displaces nothing",
+        arguments: [500, 503, 302, 307, 403, 429]
+    )
+    func errorsWithValidators(_ status: Int) async throws {
+        let bench = CacheBench([
+            .respond(200, ["Cache-Control": "max-age=0", "ETag": "\"good\""], body: "good"),
+            .respond(status, ["ETag": "\"error\""], body: "error"), .respond(304, ["ETag": "\"good\""]),
+        ])
+        try await bench.load()
+        try await bench.load()
+        #expect(try await bench.load() == .revalidated("good"))
+    }
+
+    @Test("A GET with content is neither looked up nor stored, since its key does not tell the content")
+    func content() async throws {
+        let bench = CacheBench(
+            ScriptedTransport([.respond(200, ["Cache-Control": "max-age=60"], body: "x")], repeatsLastStep: true)
+        )
+        for _ in 0..<2 { _ = try await bench.pipeline.send(.get(), body: .bytes(ByteChunk([1]))).body.collect() }
+        #expect(bench.sends == 2)
+        #expect(bench.cache.statistics.bypasses == 2)
+        #expect(bench.cache.store.statistics.entryCount == 0)
+        _ = try await bench.pipeline.send(.get(), body: .bytes(ByteChunk())).body.collect()
+        #expect(bench.cache.store.statistics.entryCount == 1)
+    }
+
+    @Test("What is no method is no GET")
+    func invalidMethod() async throws {
+        let bench = CacheBench(
+            ScriptedTransport([.respond(200, ["Cache-Control": "max-age=60"], body: "x")], repeatsLastStep: true)
+        )
+        for _ in 0..<2 { try await bench.load(.request("DO IT", "http://origin.example/a")) }
+        #expect(bench.sends == 2)
+    }
+
+    @Test("S-T33, D-T17: a stored response that the acceptance refuses is removed, and the call is sent once more")
+    func refusedFromStore() async throws {
+        let bench = CacheBench([
+            .respond(200, ["Cache-Control": "max-age=60"], body: "bad"),
+            .respond(200, ["Cache-Control": "max-age=60"], body: "good"),
+            .respond(200, ["Cache-Control": "max-age=60"], body: "never"),
+        ])
+        try await bench.load()
+        var options = CallOptions()
+        options.acceptance = Acceptance { response in
+            let bytes = try await response.body.collect()
+            response.body = ResponseBody(bytes)
+            if bytes == ByteChunk(copying: "bad".utf8) { throw Refused(reason: "bad") }
+        }
+        #expect(try await bench.load(.get(), options) == .network("good"))
+        #expect(try await bench.load(.get(), options) == .fresh("good"))
+        options.acceptance = Acceptance { _ in throw Refused(reason: "nothing pleases") }
+        await #expect(throws: Refused(reason: "nothing pleases")) { try await bench.load(.get(), options) }
+        #expect(bench.sends == 3)
+        #expect(bench.cache.store.statistics.entryCount == 0)
+    }
+
     @Test("A typed call's response is kept only when its acceptance took it")
     func acceptance() async throws {
         let bench = CacheBench([

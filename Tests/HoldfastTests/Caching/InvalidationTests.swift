@@ -49,6 +49,18 @@ struct InvalidationTests {
         #expect(try await bench.load(.get("http://other.example/c")) == .fresh("one"))
     }
 
+    @Test("An unsafe request with credentials invalidates what everybody's partition holds, too")
+    func sharedPartition() async throws {
+        let transport = ScriptedTransport { request in
+            request.httpMethod == "GET"
+                ? .respond(200, ["Cache-Control": "public, max-age=60"], body: "x") : .respond(204)
+        }
+        let bench = CacheBench(transport, mode: .shared)
+        try await bench.load(.get("http://h.example/"))
+        try await bench.load(.request("PUT", "http://h.example/", ["Authorization": "a"]))
+        #expect(bench.cache.store.statistics.entryCount == 0)
+    }
+
     @Test("A redirect chain stores each hop under its own URI, with its own freshness")
     func redirectChain() async throws {
         let transport = ScriptedTransport { request in

@@ -67,6 +67,58 @@ struct StreamingStoreTests {
         #expect(bench.events.events(.bodyEnded).count == 1)
     }
 
+    @Test(
+        "A body that is not what Content-Length says is no entry, in memory or as a stream",
+        arguments: [true, false]
+    )
+    func contentLength(_ streams: Bool) async throws {
+        let fields: HeaderFields = ["Cache-Control": "max-age=60", "Content-Length": "10"]
+        let step: ScriptedTransport.Step =
+            streams ? .stream(200, fields, chunks: ["short"]) : .respond(200, fields, body: "short")
+        let bench = CacheBench([step])
+        try await bench.load()
+        #expect(bench.cache.store.statistics.entryCount == 0)
+    }
+
+    @Test("A GET whose head comes after an unsafe request that overtook it is not stored")
+    func overtakenBeforeTheHead() async throws {
+        let gate = CountWatch()
+        let asked = CountWatch()
+        let transport = ScriptedTransport { request in
+            guard request.httpMethod == "GET" else { return .respond(204) }
+            asked.increment()
+            if asked.count == 1 {
+                try await gate.wait(for: 1)
+                return .respond(200, Self.cacheable, body: "before")
+            }
+            return .respond(200, Self.cacheable, body: "after")
+        }
+        let bench = CacheBench(transport)
+        let slow = Task { try await bench.load() }
+        try await asked.wait(for: 1)
+        try await bench.load(.request("POST", "http://origin.example/a"))
+        gate.increment()
+        #expect(try await slow.value.body == "before")
+        #expect(try await bench.load() == .network("after"))
+        #expect(try await bench.load() == .fresh("after"))
+    }
+
+    @Test(
+        "A response that is too large for the store is counted as delivered and is no store failure",
+        arguments: [true, false]
+    )
+    func tooLarge(_ streams: Bool) async throws {
+        let body = String(repeating: "x", count: 5_000)
+        let step: ScriptedTransport.Step =
+            streams
+            ? .stream(200, Self.cacheable, chunks: [body], length: 5_000) : .respond(200, Self.cacheable, body: body)
+        let bench = CacheBench([step], store: MemoryStore(capacity: 1_000))
+        try await bench.load()
+        #expect(bench.cache.statistics.networkBytes == 5_000)
+        #expect(bench.cache.statistics.storeFailures == 0)
+        #expect(bench.events.events(.responseNotStored).map(\.detail) == ["too large"])
+    }
+
     @Test("A PUT that ends while a GET is under way keeps the older response out of the store")
     func overtaken() async throws {
         let bench = CacheBench([

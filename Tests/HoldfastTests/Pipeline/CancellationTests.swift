@@ -99,6 +99,55 @@ struct CancellationTests {
         #expect(transport.sent.isEmpty)
     }
 
+    @Test(
+        "A cancelled call asks no retrier, whatever its transport threw, and ends in one word",
+        arguments: [true, false]
+    )
+    func noRetrier(_ hasHook: Bool) async throws {
+        let entered = CountWatch()
+        let transport = ScriptedTransport { _ in
+            entered.increment()
+            while !Task.isCancelled { await Task.yield() }
+            throw URLError(.cancelled)
+        }
+        let pipeline = Pipeline(
+            transport: transport,
+            retrierFactory: AnyRetrierFactory { _ in
+                Issue.record("a cancelled call asked for a retrier")
+                return NilRetrier()
+            },
+            hooks: hasHook ? [RecordingHook(name: "a", log: HookLog())] : []
+        )
+        let call = Task { try await pipeline.send(.get()) }
+        try await entered.wait(for: 1)
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
+    }
+
+    @Test("A call that is cancelled while its retrier thinks is not sent again")
+    func cancelledInRetrier() async throws {
+        struct Thinking: Retrier {
+            let entered: CountWatch
+            func retry(_ request: URLRequest, after attempt: FailedAttempt, context: CallContext) async -> RetryDecision
+            {
+                entered.increment()
+                while !Task.isCancelled { await Task.yield() }
+                return .stop(.retrierDeclined)
+            }
+        }
+        let entered = CountWatch()
+        let transport = ScriptedTransport([.respond(503)], repeatsLastStep: true)
+        let pipeline = Pipeline(
+            transport: transport,
+            retrierFactory: AnyRetrierFactory { _ in Thinking(entered: entered) }
+        )
+        let call = Task { try await pipeline.send(.get()) }
+        try await entered.wait(for: 1)
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
+        #expect(transport.sent.count == 1)
+    }
+
     @Test("S-T25: a transport's CancellationError is never retried and no failure")
     func transportCancels() async throws {
         let log = HookLog()

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import Holdfast
+import HoldfastSemantics
+import HoldfastStorage
+import HoldfastTesting
+import Synchronization
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@Suite("What a 304 may do", .timeLimit(.minutes(5)))
+struct ValidationTests {
+    @Test("A 304 that selects nothing offered is asked again without conditions (RFC 9111 §4.3.3)")
+    func foreignTag() async throws {
+        let bench = CacheBench([
+            .respond(200, ["Cache-Control": "max-age=0", "ETag": "\"a\""], body: "old"),
+            .respond(304, ["ETag": "\"other\""]),
+            .respond(200, ["Cache-Control": "max-age=60", "ETag": "\"other\""], body: "new"),
+        ])
+        try await bench.load()
+        let response = try await bench.pipeline.send(.get())
+        #expect(try await response.body.collect() == ByteChunk(copying: "new".utf8))
+        #expect(response.attempts.map(\.status?.rawValue) == [304, 200])
+        #expect(bench.sent("If-None-Match") == [nil, "\"a\"", nil])
+        #expect(bench.cache.statistics.misses == 2)
+        #expect(try await bench.load() == .fresh("new"))
+    }
+
+    @Test("A bare 304 to the tags of two variants does not say which, so it is asked again")
+    func ambiguous() async throws {
+        let transport = ScriptedTransport { request in
+            if request.value(forHTTPHeaderField: "If-None-Match")?.contains(",") == true { return .respond(304) }
+            let language = request.value(forHTTPHeaderField: "Accept-Language") ?? ""
+            return .respond(
+                200,
+                ["Cache-Control": "max-age=0", "Vary": "Accept-Language", "ETag": "\"\(language)\""],
+                body: language
+            )
+        }
+        let bench = CacheBench(transport)
+        for language in ["fr", "de", "fr"] {
+            #expect(try await bench.load(.get("http://h.example/", ["Accept-Language": language])).body == language)
+        }
+        #expect(bench.cache.statistics.revalidated == 0)
+    }
+
+    @Test("A 304 that names another variant's tag is answered with that variant")
+    func otherVariant() async throws {
+        let transport = ScriptedTransport { request in
+            if request.value(forHTTPHeaderField: "If-None-Match") != nil { return .respond(304, ["ETag": "\"same\""]) }
+            return .respond(200, ["Cache-Control": "max-age=0", "Vary": "Accept", "ETag": "\"same\""], body: "same")
+        }
+        let bench = CacheBench(transport)
+        try await bench.load(.get("http://h.example/", ["Accept": "a/a"]))
+        #expect(try await bench.load(.get("http://h.example/", ["Accept": "a/a"])) == .revalidated("same"))
+    }
+
+    @Test("A server that answers 304 to no condition at all: an error that says so")
+    func without() async throws {
+        let bench = CacheBench([
+            .respond(200, ["Cache-Control": "max-age=0", "ETag": "\"a\""], body: "old"),
+            .respond(304, ["ETag": "\"other\""]), .respond(304, ["ETag": "\"other\""]),
+        ])
+        try await bench.load()
+        await #expect {
+            try await bench.load()
+        } throws: {
+            ($0 as? ServiceError)?.code == .protocolError
+        }
+    }
+
+    @Test("Where the selected variant cannot be read, no other is offered in its place")
+    func unreadable() async throws {
+        let store = FaultyStore()
+        let bench = CacheBench(
+            ScriptedTransport(
+                [.respond(200, ["Cache-Control": "max-age=0", "ETag": "\"a\""], body: "x")],
+                repeatsLastStep: true
+            ),
+            store: store
+        )
+        try await bench.load()
+        store.fault.withLock { $0 = .body }
+        #expect(try await bench.load() == .network("x"))
+        #expect(bench.sent("If-None-Match") == [nil, nil])
+    }
+
+    @Test("A freshened response is as old as its validation, not as its body")
+    func ageAfterValidation() async throws {
+        let bench = CacheBench([
+            .respond(200, ["Cache-Control": "max-age=100", "ETag": "\"v\""], body: "one"), .respond(304),
+        ])
+        try await bench.load()
+        bench.clock.advance(by: .seconds(150))
+        #expect(try await bench.load() == .revalidated("one"))
+        bench.clock.advance(by: .seconds(99))
+        let response = try await bench.pipeline.send(.get())
+        #expect(response.source == .fresh)
+        #expect(response.fields["Age"] == "99")
+    }
+
+    @Test("Vary on the conditions themselves selects by the caller's own, which there are none of")
+    func varyOnConditions() async throws {
+        let fields: HeaderFields = [
+            "Cache-Control": "max-age=0", "ETag": "\"a\"", "Vary": "If-None-Match, If-Modified-Since",
+        ]
+        let newer: HeaderFields = [
+            "Cache-Control": "max-age=60", "ETag": "\"b\"", "Vary": "If-None-Match, If-Modified-Since",
+        ]
+        let bench = CacheBench([.respond(200, fields, body: "old"), .respond(200, newer, body: "new")])
+        try await bench.load()
+        try await bench.load()
+        #expect(try await bench.load() == .fresh("new"))
+    }
+
+    @Test("Law 3: a 304 to another principal's request is no news about this one's entry")
+    func otherPrincipal() async throws {
+        let transport = ScriptedTransport([
+            .respond(200, ["Cache-Control": "max-age=0", "ETag": "\"a\"", "X-For": "alice"], body: "one"),
+            .respond(304, ["ETag": "\"a\"", "Cache-Control": "max-age=60", "X-For": "bob"]),
+            .respond(304, ["ETag": "\"a\""]),
+        ])
+        let switched = SharedFlag()
+        let bench = CacheBench(transport) { configuration in
+            configuration.prepare = [
+                { request, _ in if switched.isSet { request.setValue("bob", forHTTPHeaderField: "Authorization") } }
+            ]
+        }
+        let request = URLRequest.get("http://h.example/", ["Authorization": "alice"])
+        try await bench.load(request)
+        switched.set(true)
+        try await bench.load(request)
+        switched.set(false)
+        let response = try await bench.pipeline.send(request)
+        #expect(response.source == .revalidated)
+        #expect(response.fields["X-For"] == "alice")
+    }
+
+    @Test("What the transport decoded is stored decoded: no Content-Encoding, no Content-Length, a weak tag")
+    func decoded() async throws {
+        let transport = DecodingTransport(
+            inner: ScriptedTransport([
+                .respond(
+                    200,
+                    [
+                        "Cache-Control": "max-age=60", "Content-Encoding": "gzip", "Content-Length": "3",
+                        "ETag": "\"v\"",
+                    ],
+                    body: "decoded"
+                )
+            ])
+        )
+        let cache = HTTPCache.inMemory()
+        let pipeline = Pipeline(transport: transport, cache: cache)
+        _ = try await pipeline.send(.get())
+        let response = try await pipeline.send(.get())
+        #expect(response.source == .fresh)
+        #expect(response.contentDecoded)
+        #expect(response.fields["Content-Encoding"] == nil)
+        #expect(response.fields["Content-Length"] == nil)
+        #expect(try await response.body.collect() == ByteChunk(copying: "decoded".utf8))
+    }
+}
+
+/// Says of every response that its content coding was undone.
+private struct DecodingTransport: Transport {
+    let inner: ScriptedTransport
+
+    func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
+        var response = try await inner.send(request, body: body, context: context)
+        response.contentDecoded = true
+        return response
+    }
+}
+
+/// A flag that a test turns while closures look at it.
+final class SharedFlag: Sendable {
+    private let value = Mutex(false)
+
+    var isSet: Bool { value.withLock { $0 } }
+
+    func set(_ isSet: Bool) {
+        value.withLock { $0 = isSet }
+    }
+}
