@@ -24,7 +24,9 @@ public protocol ServiceHook: Sendable {
 
     /// Called before anything is sent, once per call (`.call`) or once per hop of it (`.message`), never per attempt.
     ///
-    /// May edit the request, or answer it: then nothing is sent, however slow the hook was.
+    /// May edit the request, or answer it: then nothing is sent, however slow the hook was. The content travels in
+    /// ``CallContext/body``; what a hook writes into the request's own `httpBody` is not sent. A deadline does not interrupt
+    /// a hook; it is looked at before the next attempt.
     func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response?
 
     /// Called with the response head, before the caller sees it; may edit or replace the response.

@@ -36,7 +36,8 @@ public struct CacheOptions: Sendable, Hashable {
         didSet { retention = max(retention, .zero) }
     }
 
-    /// How many variants of one URI are kept and offered for revalidation; 16 by default, at least 1.
+    /// How many variants of one URI are offered for revalidation at once; 16 by default, at least 1. A store has a bound of its
+    /// own on how many it keeps.
     public var maximumVariants: Int {
         didSet { maximumVariants = max(maximumVariants, 1) }
     }

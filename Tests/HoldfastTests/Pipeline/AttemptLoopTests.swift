@@ -152,6 +152,23 @@ struct AttemptLoopTests {
         #expect(made.count == 2)
     }
 
+    @Test("A prepare step that throws ends the call with its error: nothing was sent, nothing is retried")
+    func throwingPrepare() async throws {
+        let runs = CountWatch()
+        let transport = ScriptedTransport([.respond()])
+        let pipeline = pipeline(transport) { configuration in
+            configuration.prepare = [
+                { _, _ in
+                    runs.increment()
+                    throw Refused(reason: "no token")
+                }
+            ]
+        }
+        await #expect(throws: Refused(reason: "no token")) { try await pipeline.send(.get()) }
+        #expect(runs.count == 1)
+        #expect(transport.sent.isEmpty)
+    }
+
     @Test("S-T19: without a factory there is exactly one send", arguments: [429, 500, 503])
     func neverRetries(_ status: Int) async throws {
         let transport = ScriptedTransport([.respond(status)])

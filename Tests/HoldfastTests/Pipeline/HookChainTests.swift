@@ -5,6 +5,7 @@ import Foundation
 import Holdfast
 import HoldfastSemantics
 import HoldfastTesting
+import Synchronization
 import Testing
 
 #if canImport(FoundationNetworking)
@@ -79,6 +80,37 @@ struct HookChainTests {
         await #expect(throws: ServiceError.self) { try await pipeline.send(.get()) }
         #expect(log.entries == ["a.schedule", "b.schedule", "b.failure", "a.failure"])
         #expect(transport.sent.count == 1)
+    }
+
+    @Test("S-T12: a 500 without a retrier: one send, and with an acceptance one onFailure, no onSuccess")
+    func serverError() async throws {
+        let transport = ScriptedTransport([.respond(500)], repeatsLastStep: true)
+        var options = CallOptions()
+        options.acceptance = .successful
+        let pipeline = Pipeline(transport: transport, hooks: [hook("a")])
+        await #expect(throws: ServiceError.self) { try await pipeline.send(.get(), options: options) }
+        #expect(log.entries == ["a.schedule", "a.failure"])
+        #expect(transport.sent.count == 1)
+    }
+
+    @Test("A body is given up when a hook refuses its response")
+    func refusedBody() async throws {
+        var refusing = hook("a")
+        refusing.success = { _, _ in throw Refused() }
+        let recorder = EventRecorder()
+        var configuration = PipelineConfiguration()
+        configuration.observers = [recorder]
+        let kept = Mutex<ResponseBody?>(nil)
+        var keeping = hook("b")
+        keeping.success = { response, _ in
+            let body = response.body
+            kept.withLock { $0 = body }
+        }
+        let transport = ScriptedTransport([.stream(chunks: ["a", "b"])])
+        let pipeline = Pipeline(transport: transport, hooks: [refusing, keeping], configuration: configuration)
+        await #expect(throws: Refused.self) { try await pipeline.send(.get()) }
+        #expect(recorder.events(.bodyEnded).count == 1)
+        #expect(kept.withLock { $0 } != nil)
     }
 
     @Test("A hook that throws in onSchedule: hooks above get onFailure, itself and those below nothing")

@@ -159,6 +159,24 @@ struct RedirectLoopTests {
         #expect(try await call.value.status == .ok)
     }
 
+    @Test("Where the last hop was answered without a send, call hooks see the call's request and not the hop's before")
+    func requestAfterCachedHop() async throws {
+        let seen = HookLog()
+        var call = RecordingHook(name: "c", log: HookLog())
+        call.success = { _, request in seen.add(request.url?.path ?? "") }
+        var answering = RecordingHook(name: "m", log: HookLog(), scope: .message)
+        answering.schedule = { request, _ in
+            request.url?.path == "/b" ? Response(status: .ok, source: .fresh) : nil
+        }
+        var configuration = PipelineConfiguration()
+        configuration.prepare = [{ request, _ in request.url = URL(string: "http://origin.example/prepared") }]
+        let transport = ScriptedTransport([.respond(302, ["Location": "/b"])])
+        _ = try await Pipeline(transport: transport, hooks: [call, answering], configuration: configuration).send(
+            .get()
+        )
+        #expect(seen.entries == ["/a"])
+    }
+
     @Test("State of a message hook belongs to one hop, that of a call hook to the call")
     func hookState() async throws {
         struct Mark: Sendable {}
