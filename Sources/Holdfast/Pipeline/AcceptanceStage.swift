@@ -21,8 +21,10 @@ struct AcceptanceStage<Next: Exchanging>: Exchanging {
         switch first {
         case .success(let response): return response
         case .failure(let refusal):
-            guard let removeStored = refusal.response?.removeStored, context.body.isWhole else { throw refusal.error }
+            guard let removeStored = refusal.response?.removeStored else { throw refusal.error }
             await removeStored()
+            let maySend = !context.options.cache.onlyIfCached && request.cachePolicy != .returnCacheDataDontLoad
+            guard maySend, context.body.isWhole else { throw refusal.error }
             context.options.cache = .reload
             context.exchange = nil
             context.forgetHookStates(from: firstHookBeneath)

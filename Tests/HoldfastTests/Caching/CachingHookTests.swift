@@ -276,6 +276,18 @@ struct CachingHookTests {
         #expect(bench.cache.store.statistics.entryCount == 0)
     }
 
+    @Test("A refused stored response is not sent for again where the call may not send")
+    func refusedOnlyIfCached() async throws {
+        let bench = CacheBench([.respond(200, ["Cache-Control": "max-age=60"], body: "bad")])
+        try await bench.load()
+        var options = CallOptions()
+        options.cache = .onlyIfCached
+        options.acceptance = Acceptance { _ in throw Refused(reason: "bad") }
+        await #expect(throws: Refused(reason: "bad")) { try await bench.load(.get(), options) }
+        #expect(bench.sends == 1)
+        #expect(bench.cache.store.statistics.entryCount == 0)
+    }
+
     @Test("A typed call's response is kept only when its acceptance took it")
     func acceptance() async throws {
         let bench = CacheBench([
