@@ -20,7 +20,7 @@ struct HeldResponse: Sendable {
     /// A body up to this length is read whole and checked before it is relied on, so that damage is a miss and no more.
     private static let readWhole = 256 << 10
 
-    let entry: StoredEntry
+    var entry: StoredEntry
     var stored: StoredResponse
     private let bytes: ByteChunk?
     private let body: any StoredBody
@@ -36,6 +36,8 @@ struct HeldResponse: Sendable {
         } else if candidate.entry.bodyLength <= HeldResponse.readWhole {
             bytes = try await HeldResponse.whole(body, length: candidate.entry.bodyLength)
         } else {
+            // The rest is read as it is asked for; the beginning shows whether the body is there at all.
+            _ = try await body.read(from: 0, upTo: 64 << 10)
             bytes = nil
         }
     }
@@ -62,7 +64,8 @@ struct HeldResponse: Sendable {
         to lookup: CacheLookup,
         source: ResponseSource,
         now: Timestamp,
-        delivered: @escaping @Sendable (Int) -> Void
+        delivered: @escaping @Sendable (Int) -> Void,
+        failed: @escaping @Sendable (StoreError) async -> Void
     ) -> Response {
         let head = stored.responseHead(now: now)
         var response = Response(
@@ -79,7 +82,10 @@ struct HeldResponse: Sendable {
             delivered(bytes.count)
             response.body = ResponseBody(bytes)
         } else {
-            response.body = ResponseBody(StoredBodySource(body, delivered: delivered), length: entry.bodyLength)
+            response.body = ResponseBody(
+                StoredBodySource(body, delivered: delivered, failed: failed),
+                length: entry.bodyLength
+            )
         }
         return response
     }

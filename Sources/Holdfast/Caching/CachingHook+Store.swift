@@ -45,18 +45,19 @@ extension CachingHook {
         }
     }
 
-    func replaceDescription(of held: HeldResponse, _ context: CallContext) async {
+    func replaceDescription(of held: HeldResponse, _ context: CallContext) async -> StoredEntry? {
         var description = held.entry.description
         description.metadata = held.stored.encoded
         description.uselessAfter = StoreInstant(held.stored.uselessAfter(cache.options))
         do throws(StoreError) {
-            try await cache.store.replaceDescription(
+            return try await cache.store.replaceDescription(
                 of: held.entry,
                 with: description,
                 now: StoreInstant(context.clock.timestamp)
             )
         } catch {
             storeFailed(error, context)
+            return nil
         }
     }
 

@@ -19,8 +19,18 @@ extension CachingHook {
         _ context: CallContext,
         delivered: @escaping @Sendable (Int) -> Void
     ) -> Response {
-        var response = held.response(to: lookup, source: source, now: context.clock.timestamp, delivered: delivered)
-        response.removeStored = { [self] in await remove(held.entry, context) }
+        let entry = held.entry
+        var response = held.response(
+            to: lookup,
+            source: source,
+            now: context.clock.timestamp,
+            delivered: delivered,
+            failed: { [self] error in
+                storeFailed(error, context)
+                await remove(entry, context)
+            }
+        )
+        response.removeStored = { [self] in await remove(entry, context) }
         return response
     }
 
@@ -50,7 +60,7 @@ extension CachingHook {
                 responseTime: response.responseTime ?? now,
                 mode: cache.options.mode
             )
-            await replaceDescription(of: held, context)
+            if let entry = await replaceDescription(of: held, context) { held.entry = entry }
         }
         cache.count { $0.revalidated += 1 }
         response.body.discard()

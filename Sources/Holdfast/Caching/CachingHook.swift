@@ -33,8 +33,33 @@ public struct CachingHook: ServiceHook {
             return bypass("the URL is no http or https URI", context)
         }
         context[CacheLookup.self] = lookup
-        let candidates = lookup.bypassReason == nil ? await candidates(for: lookup, context) : []
-        let decision = ReuseDecision.decide(
+        var candidates = lookup.bypassReason == nil ? await candidates(for: lookup, context) : []
+        var hasLookedAgain = false
+        while true {
+            let decision = decide(lookup, candidates, context)
+            if let index = decision.selectedCandidate {
+                if let held = await hold(candidates[index], context) {
+                    return await use(held, decision, candidates, &request, lookup, &context)
+                }
+                // Replaced or evicted since the look-up, or unreadable: decide again without it.
+                if hasLookedAgain {
+                    candidates.remove(at: index)
+                } else {
+                    hasLookedAgain = true
+                    candidates = await self.candidates(for: lookup, context)
+                }
+                continue
+            }
+            return try answerWithoutStored(decision, request, lookup, context)
+        }
+    }
+
+    private func decide(
+        _ lookup: CacheLookup,
+        _ candidates: [CacheCandidate],
+        _ context: CallContext
+    ) -> ReuseDecision {
+        ReuseDecision.decide(
             request: lookup.head,
             candidates: candidates.map(\.stored),
             directive: lookup.directive,
@@ -42,47 +67,64 @@ public struct CachingHook: ServiceHook {
             options: cache.options,
             secret: cache.store.secret
         )
-        switch decision {
-        case .reuse(let index, _, let isStale):
-            guard let held = await hold(candidates[index], context) else { return miss("unreadable", context) }
+    }
+
+    /// Answers with the stored response that was selected, or makes the request conditional.
+    private func use(
+        _ selected: HeldResponse,
+        _ decision: ReuseDecision,
+        _ candidates: [CacheCandidate],
+        _ request: inout URLRequest,
+        _ lookup: CacheLookup,
+        _ context: inout CallContext
+    ) async -> Response? {
+        guard case .revalidate(let indices) = decision else {
+            var isStale = false
+            if case .reuse(_, _, let stale) = decision { isStale = stale }
             cache.count { counts in
                 if isStale { counts.staleHits += 1 } else { counts.hits += 1 }
             }
             explain(isStale ? "stale" : "fresh", context)
-            return answer(held, to: lookup, source: isStale ? .stale : .fresh, context) { [cache] bytes in
+            return answer(selected, to: lookup, source: isStale ? .stale : .fresh, context) { [cache] bytes in
                 cache.count { $0.hitBytes += bytes }
             }
-        case .revalidate(let indices):
-            guard let first = indices.first, let selected = await hold(candidates[first], context) else {
-                return miss("unreadable", context)
-            }
-            var offered = [selected]
-            for index in indices.dropFirst() {
-                if let held = await hold(candidates[index], context) { offered.append(held) }
-            }
-            let stored = offered.map(\.stored)
-            let conditions = Validation.conditionalFields(for: stored)
-            for line in conditions { request.setValue(line.value, forHTTPHeaderField: line.name.rawName) }
-            context.validation = OfferedValidation(fields: conditions.map(\.name)) { notModified in
-                Validation.selected(by: notModified, among: stored) != nil
-            }
-            context[OfferedResponses.self] = OfferedResponses(responses: offered)
-            explain("revalidate", context)
-            return nil
-        case .forward(let reason):
-            if let bypassReason = lookup.bypassReason { return bypass(bypassReason.rawValue, context) }
-            return miss(reason.rawValue, context)
-        case .unsatisfiable(let reason):
-            _ = miss(reason.rawValue, context)
-            if context.options.cache == .default, request.cachePolicy == .returnCacheDataDontLoad {
-                throw ServiceError(
-                    .resourceUnavailable,
-                    "Nothing usable is stored and the request's cachePolicy forbids to load it; use another cachePolicy.",
-                    cause: URLError(.resourceUnavailable)
-                )
-            }
-            return Response(status: .gatewayTimeout, url: request.url, source: .synthesized)
         }
+        var offered = [selected]
+        for index in indices.dropFirst() {
+            if let held = await hold(candidates[index], context) { offered.append(held) }
+        }
+        let stored = offered.map(\.stored)
+        let conditions = Validation.conditionalFields(for: stored)
+        for line in conditions { request.setValue(line.value, forHTTPHeaderField: line.name.rawName) }
+        context.validation = OfferedValidation(fields: conditions.map(\.name)) { notModified in
+            Validation.selected(by: notModified, among: stored) != nil
+        }
+        context[OfferedResponses.self] = OfferedResponses(responses: offered)
+        explain("revalidate", context)
+        return nil
+    }
+
+    /// Lets the request pass, or answers that nothing is stored where nothing may be sent.
+    private func answerWithoutStored(
+        _ decision: ReuseDecision,
+        _ request: URLRequest,
+        _ lookup: CacheLookup,
+        _ context: CallContext
+    ) throws -> Response? {
+        guard case .unsatisfiable(let reason) = decision else {
+            if let bypassReason = lookup.bypassReason { return bypass(bypassReason.rawValue, context) }
+            if case .forward(let reason) = decision { return miss(reason.rawValue, context) }
+            return miss("unreadable", context)
+        }
+        _ = miss(reason.rawValue, context)
+        if context.options.cache == .default, request.cachePolicy == .returnCacheDataDontLoad {
+            throw ServiceError(
+                .resourceUnavailable,
+                "Nothing usable is stored and the request's cachePolicy forbids to load it; use another cachePolicy.",
+                cause: URLError(.resourceUnavailable)
+            )
+        }
+        return Response(status: .gatewayTimeout, url: request.url, source: .synthesized)
     }
 
     public func onSuccess(

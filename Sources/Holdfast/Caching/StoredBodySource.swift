@@ -16,11 +16,17 @@ final class StoredBodySource: ByteSource {
 
     private let body: any StoredBody
     private let delivered: @Sendable (Int) -> Void
+    private let failed: @Sendable (StoreError) async -> Void
     private let state = Mutex(State())
 
-    init(_ body: any StoredBody, delivered: @escaping @Sendable (Int) -> Void) {
+    init(
+        _ body: any StoredBody,
+        delivered: @escaping @Sendable (Int) -> Void,
+        failed: @escaping @Sendable (StoreError) async -> Void
+    ) {
         self.body = body
         self.delivered = delivered
+        self.failed = failed
     }
 
     func next() async throws -> ByteChunk? {
@@ -34,6 +40,7 @@ final class StoredBodySource: ByteSource {
             return chunk
         } catch {
             if error.code == .cancelled { throw CancellationError() }
+            await failed(error)
             throw ServiceError(
                 .other,
                 "The stored body could not be read to its end; send the call again, it will come from the network.",

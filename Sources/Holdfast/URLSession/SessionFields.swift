@@ -27,10 +27,12 @@ struct SessionFields: Sendable {
     }
 
     /// What will be added to `request`; a field that the request names itself is not.
-    func fields(for request: URLRequest) -> HeaderFields {
+    ///
+    /// - Parameter withStoredCookies: false where those that are to be sent stand in the request already.
+    func fields(for request: URLRequest, withStoredCookies: Bool = true) -> HeaderFields {
         var fields = additional
         fields.removeAll { request.value(forHTTPHeaderField: $0.name.rawName) != nil }
-        if let cookie = cookie(for: request) {
+        if withStoredCookies, let cookie = cookie(for: request) {
             fields.removeAll("Cookie")
             fields.append("Cookie", cookie)
         }

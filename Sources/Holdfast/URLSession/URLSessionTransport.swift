@@ -109,13 +109,34 @@ public final class URLSessionTransport: Transport {
             now: { SystemClock().now },
             onInterim: { context.report(interim: $0) }
         )
-        let task = try makeTask(for: upload, exchange)
+        let presented = presentedFields(of: upload.request)
+        let isIdempotent = context.options.isIdempotent ?? RequestMethod(request).isIdempotent
+        let task = try makeTask(for: upload, isIdempotent: isIdempotent, exchange)
         let watches = watch(exchange, upload.request, context)
         defer {
             for watch in watches { watch.cancel() }
         }
         let head = try await exchange.head(of: task)
-        return response(head, to: request, url, exchange)
+        var response = response(head, to: request, url, exchange)
+        // Cookies come and go while calls are under way, and whose response this is depends on those that were sent.
+        let isCertain = addsCookiesItself || presentedFields(of: upload.request) == presented
+        response.presentation = isCertain ? .fields(presented) : .hidden
+        return response
+    }
+
+    /// The request's fields as they leave, with what the session adds.
+    private func presentedFields(of request: URLRequest) -> HeaderFields {
+        sessionFields.fields(for: request, withStoredCookies: !addsCookiesItself)
+            .merging(HeaderFields(request.allHTTPHeaderFields ?? [:]))
+    }
+
+    /// Whether the stored cookies that are sent stand in the request already, and the session adds none.
+    private var addsCookiesItself: Bool {
+        #if canImport(Darwin)
+            false
+        #else
+            bridge != nil
+        #endif
     }
 
     private func prepare(
@@ -149,10 +170,14 @@ public final class URLSessionTransport: Transport {
         }
     }
 
-    private func makeTask(for upload: RequestUpload, _ exchange: URLSessionExchange) throws -> URLSessionTask {
+    private func makeTask(
+        for upload: RequestUpload,
+        isIdempotent: Bool,
+        _ exchange: URLSessionExchange
+    ) throws -> URLSessionTask {
         // Making a task traps once the session is invalidated, so the two exclude each other; neither does I/O.
         let task: URLSessionTask? = isInvalidated.withLock { isInvalidated in
-            isInvalidated ? nil : rawTask(for: upload, exchange)
+            isInvalidated ? nil : rawTask(for: upload, isIdempotent: isIdempotent, exchange)
         }
         guard let task else {
             throw ServiceError(
@@ -164,10 +189,14 @@ public final class URLSessionTransport: Transport {
         return task
     }
 
-    private func rawTask(for upload: RequestUpload, _ exchange: URLSessionExchange) -> URLSessionTask {
+    private func rawTask(
+        for upload: RequestUpload,
+        isIdempotent: Bool,
+        _ exchange: URLSessionExchange
+    ) -> URLSessionTask {
         guard let bridge else { return foreignTask(for: upload, exchange) }
         #if !canImport(Darwin)
-            if !upload.hasContent, !RequestMethod(upload.request).isIdempotent {
+            if !upload.hasContent, !isIdempotent {
                 return unsharedTask(for: upload, exchange)
             }
         #endif

@@ -89,6 +89,15 @@ public enum ReuseDecision: Sendable, Hashable {
         return .revalidate(candidates: [index] + others.prefix(options.maximumVariants - 1))
     }
 
+    /// The candidate that was selected, to answer from or to validate; nil where none was.
+    public var selectedCandidate: Int? {
+        switch self {
+        case .reuse(let candidate, _, _): candidate
+        case .revalidate(let candidates): candidates.first
+        case .forward, .unsatisfiable: nil
+        }
+    }
+
     /// Why a request is not answered from any store, whatever is stored; nil where a look-up makes sense.
     public static func bypassReason(request: RequestHead, directive: CacheDirective) -> Reason? {
         bypassReason(request, directive, CacheControl(request: request.fields))

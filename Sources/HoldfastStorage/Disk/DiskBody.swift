@@ -85,13 +85,13 @@ final class DiskBody: StoredBody {
         // Short reads fetch a whole chunk, because the checksum needs it, and the next ones are served from that.
         let isShort = count < BodyPlace.chunkSize
         let from = isShort ? offset / BodyPlace.chunkSize * BodyPlace.chunkSize : offset
-        let wanted = offset - from + count
+        let wanted = isShort ? max(BodyPlace.chunkSize, offset - from + count) : count
         do throws(StoreError) {
             let chunk = try await engine.threads.run(.reads) { [checksums, entry] () throws(StoreError) in
                 try file.read(from: from, upTo: wanted, limit: entry.bodyLength, checksums: checksums)
             }
             if isShort { last.withLock { $0 = (from, chunk) } }
-            return counted(chunk[(offset - from)..<chunk.count])
+            return counted(chunk[(offset - from)..<min(offset - from + count, chunk.count)])
         } catch {
             if error.code == .corrupt { await engine.dropCorrupt(entry) }
             throw error

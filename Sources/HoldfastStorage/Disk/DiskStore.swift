@@ -14,6 +14,8 @@ internal import Synchronization
 /// those used longest ago. A key with a pinned variant stays and counts as pinned as a whole. A freed body comes off
 /// ``StoreStatistics/bytesUsed`` a moment after the call that freed it.
 ///
+/// The directories themselves are not counted: some kilobytes for a thousand entries, by the file system's own rule.
+///
 /// After several failures of the device in a row the store rests: look-ups, reads and writes throw `.resting` for five seconds
 /// of the caller's clock or 64 operations, whichever ends first. Removals are tried at any time. Nothing is synced: after
 /// a power loss the newest changes may be missing, among them removals.

@@ -92,6 +92,8 @@ final class GrowingDiskBody: StoredBody {
 
     /// Changes: writes whole chunks to the file, at the end the rest, too.
     func flush(all: Bool) throws(StoreError) {
+        // The store may have been closed since these bytes were handed over, and its directory be another's by now.
+        try engine.checkWriter(writer)
         let size = BodyPlace.chunkSize
         let (part, start, open) = bytes.withLock { bytes in
             let count = all ? bytes.tail.count : bytes.tail.count / size * size

@@ -42,6 +42,9 @@ final class IOThreads: Sendable {
 
     /// Runs `work` on a thread and waits for what it returns.
     ///
+    /// A task that is cancelled does not wait for a read: it gets `.cancelled` at once, and what the read brings is dropped.
+    /// A change is waited for, since it happens.
+    ///
     /// - Parameters:
     ///   - isUrgent: whether it is taken though the queue is full; for what frees space or must not be lost.
     func run<Value: Sendable>(
@@ -49,25 +52,42 @@ final class IOThreads: Sendable {
         isUrgent: Bool = false,
         _ work: @escaping @Sendable () throws(StoreError) -> Value
     ) async throws(StoreError) -> Value {
-        let result: Result<Value, StoreError> = await withCheckedContinuation { continuation in
-            let outcome = thread(lane).enqueue(isUrgent: isUrgent) {
-                do throws(StoreError) {
-                    continuation.resume(returning: .success(try work()))
-                } catch {
-                    continuation.resume(returning: .failure(error))
-                }
+        let answer = OneAnswer<Value>()
+        guard lane == .reads else {
+            return try await answer.value { enqueue(lane, isUrgent: isUrgent, work, answer) }
+        }
+        let result: Result<Value, StoreError> = await withTaskCancellationHandler {
+            do throws(StoreError) {
+                return .success(try await answer.value { enqueue(lane, isUrgent: isUrgent, work, answer) })
+            } catch {
+                return .failure(error)
             }
-            switch outcome {
-            case .taken: return
-            case .full:
-                let message = "Too many operations wait for the disk; treat this as a miss."
-                continuation.resume(returning: .failure(StoreError(.resting, message)))
-            case .stopped:
-                let message = "The store is closed; open a new one."
-                continuation.resume(returning: .failure(StoreError(.closed, message)))
-            }
+        } onCancel: {
+            answer.give(.failure(StoreError(.cancelled, "The task was cancelled while it waited for the disk.")))
         }
         return try result.get()
+    }
+
+    private func enqueue<Value: Sendable>(
+        _ lane: Lane,
+        isUrgent: Bool,
+        _ work: @escaping @Sendable () throws(StoreError) -> Value,
+        _ answer: OneAnswer<Value>
+    ) {
+        let outcome = thread(lane).enqueue(isUrgent: isUrgent) {
+            do throws(StoreError) {
+                answer.give(.success(try work()))
+            } catch {
+                answer.give(.failure(error))
+            }
+        }
+        switch outcome {
+        case .taken: return
+        case .full:
+            answer.give(.failure(StoreError(.resting, "Too many operations wait for the disk; treat this as a miss.")))
+        case .stopped:
+            answer.give(.failure(StoreError(.closed, "The store is closed; open a new one.")))
+        }
     }
 
     /// Runs `work` on a thread some time later.

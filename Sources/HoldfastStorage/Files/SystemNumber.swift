@@ -43,6 +43,16 @@ extension FileSystem {
         }
     }
 
+    /// What bears the name; nil when nothing does.
+    func attributesIfThere(_ path: String) throws(FileSystemError) -> FileAttributes? {
+        do {
+            return try attributes(of: path)
+        } catch {
+            if error.errno != SystemNumber.notFound { throw error }
+            return nil
+        }
+    }
+
     /// Opens a file for reading; nil when there is none.
     func openIfThere(_ path: String) throws(FileSystemError) -> OpenFile? {
         do {

@@ -56,6 +56,35 @@ struct DiskCacheTests {
         }
     }
 
+    @Test(
+        "A long stored body that turns out damaged half-way fails its reader once, is counted, and comes from the network next"
+    )
+    func damagedLongBody() async throws {
+        try await Self.withDirectory { directory in
+            let body = String(repeating: "x", count: 600_000)
+            let transport = ScriptedTransport(
+                [.stream(200, ["Cache-Control": "max-age=600"], chunks: [body])],
+                repeatsLastStep: true
+            )
+            let cache = try await HTTPCache.onDisk(at: directory)
+            let pipeline = Pipeline(transport: transport, cache: cache)
+            _ = try await pipeline.data(for: .get())
+            let bodies = directory.appending(path: "b")
+            let name = try #require(try FileManager.default.contentsOfDirectory(atPath: bodies.path).first)
+            let file = try FileHandle(forUpdating: bodies.appending(path: name))
+            try file.seek(toOffset: 300_000)
+            try file.write(contentsOf: Data([0]))
+            try file.close()
+            let response = try await pipeline.send(.get())
+            #expect(response.source == .fresh)
+            await #expect(throws: ServiceError.self) { try await response.body.collect() }
+            #expect(cache.statistics.storeFailures == 1)
+            #expect(try await pipeline.data(for: .get()).0.count == 600_000)
+            #expect(transport.sent.count == 2)
+            await cache.close()
+        }
+    }
+
     @Test("A directory that is in use: a clear error that names the process")
     func locked() async throws {
         try await Self.withDirectory { directory in

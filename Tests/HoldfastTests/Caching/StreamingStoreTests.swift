@@ -155,6 +155,31 @@ struct StreamingStoreTests {
         #expect(try await bench.load() == .fresh("one"))
     }
 
+    @Test(
+        "A stored body that cannot be opened is a miss, and no send where the call may not send",
+        arguments: [true, false]
+    )
+    func unreadableBody(_ byPolicy: Bool) async throws {
+        let store = FaultyStore()
+        let bench = CacheBench(
+            ScriptedTransport([.respond(200, Self.cacheable, body: "one")], repeatsLastStep: true),
+            store: store
+        )
+        try await bench.load()
+        store.fault.withLock { $0 = .body }
+        var request = URLRequest.get()
+        var options = CallOptions()
+        if byPolicy {
+            request.cachePolicy = .returnCacheDataDontLoad
+            await #expect(throws: ServiceError.self) { try await bench.load(request) }
+        } else {
+            options.cache = .onlyIfCached
+            #expect(try await bench.load(request, options).status == 504)
+        }
+        #expect(bench.sends == 1)
+        #expect(try await bench.load() == .network("one"))
+    }
+
     @Test("Metadata that does not read back is a miss and is removed")
     func damagedMetadata() async throws {
         let store = MemoryStore(capacity: 1 << 20)

@@ -90,6 +90,20 @@ struct ValidationTests {
         #expect(bench.sent("If-None-Match") == [nil, nil])
     }
 
+    @Test("A revalidated response that the acceptance refuses is removed, although it was freshened meanwhile")
+    func refusedAfterFreshening() async throws {
+        let bench = CacheBench([
+            .respond(200, ["Cache-Control": "no-cache", "ETag": "\"a\""], body: "bad"),
+            .respond(304, ["ETag": "\"a\""]), .respond(503),
+        ])
+        try await bench.load()
+        var options = CallOptions()
+        options.acceptance = Acceptance { _ in throw Refused(reason: "bad") }
+        await #expect(throws: Refused(reason: "bad")) { try await bench.load(.get(), options) }
+        #expect(bench.sends == 3)
+        #expect(bench.cache.store.statistics.entryCount == 0)
+    }
+
     @Test("A freshened response is as old as its validation, not as its body")
     func ageAfterValidation() async throws {
         let bench = CacheBench([

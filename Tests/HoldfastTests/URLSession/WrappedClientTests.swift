@@ -103,6 +103,34 @@ struct WrappedClientTests {
         #expect(server.requests.map(\.path) == ["/me", "/login", "/me"])
     }
 
+    @Test("A cookie that comes between look-up and sending: the response is stored for whom it was sent, or not at all")
+    func cookieInBetween() async throws {
+        let server = try LoopbackServer.start { request in
+            LoopbackReply(
+                fields: [("Cache-Control", "max-age=600")],
+                body: request.values(of: "Cookie").first ?? "nobody"
+            )
+        }
+        defer { server.stop() }
+        let sessionConfiguration = URLSessionConfiguration.ephemeral
+        let storage = try #require(sessionConfiguration.httpCookieStorage)
+        let cookie = try #require(
+            HTTPCookie(properties: [.domain: "127.0.0.1", .path: "/", .name: "user", .value: "bob"])
+        )
+        var configuration = PipelineConfiguration()
+        configuration.observers = [CookieSetter(storage: storage, cookie: cookie)]
+        let client = Pipeline(
+            transport: URLSessionTransport(configuration: sessionConfiguration),
+            cache: .inMemory(),
+            configuration: configuration
+        )
+        let url = server.url("/me")
+        #expect(String(decoding: try await client.data(from: url).0, as: UTF8.self) == "user=bob")
+        storage.deleteCookie(cookie)
+        let anonymous = Pipeline(transport: client.transport, cache: client.cache)
+        #expect(String(decoding: try await anonymous.data(from: url).0, as: UTF8.self) == "nobody")
+    }
+
     @Test("A redirect chain is loaded hop by hop and answered from the store hop by hop")
     func redirects() async throws {
         let server = try LoopbackServer.start { request in
@@ -172,5 +200,15 @@ struct WrappedClientTests {
             #expect(response.contentDecoded)
         }
         #expect(server.requests.count == 1)
+    }
+}
+
+/// Sets a cookie at the moment between look-up and sending.
+private struct CookieSetter: EventObserver {
+    let storage: HTTPCookieStorage
+    let cookie: HTTPCookie
+
+    func observe(_ event: ServiceEvent) {
+        if event.name == .attemptStarted { storage.setCookie(cookie) }
     }
 }

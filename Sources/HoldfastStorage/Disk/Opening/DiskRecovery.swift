@@ -51,7 +51,7 @@ struct DiskRecovery: Sendable {
         var sizes: [UInt64: Int] = [:]
         for name in try files.list(layout.bodies) {
             guard let number = FileNumber.number(in: name, suffix: DiskLayout.bodySuffix) else { continue }
-            let attributes = try files.attributes(of: layout.bodyFile(number))
+            guard let attributes = try files.attributesIfThere(layout.bodyFile(number)) else { continue }
             if attributes.kind == .file { sizes[number] = attributes.size }
         }
         return sizes
@@ -61,8 +61,7 @@ struct DiskRecovery: Sendable {
         var all: [Found] = []
         for name in try files.list(layout.keys) {
             let path = "\(layout.keys)/\(name)"
-            let attributes = try files.attributes(of: path)
-            guard attributes.kind == .file else { continue }
+            guard let attributes = try files.attributesIfThere(path), attributes.kind == .file else { continue }
             guard let number = FileNumber.number(in: name, suffix: DiskLayout.keySuffix) else {
                 if FileNumber.number(in: name, suffix: DiskLayout.temporarySuffix) != nil {
                     remove(path, size: attributes.size, &state)

@@ -41,6 +41,24 @@ struct StaleConnectionTests {
         #expect(server.requests.filter { $0.path == "/broken" }.count == 1)
     }
 
+    @Test("Linux: what the call declares not idempotent is sent once, whatever its method")
+    func declaredUnsafe() async throws {
+        let server = try LoopbackServer.start { request in
+            request.path == "/kept" ? LoopbackReply(body: "x") : LoopbackReply(before: [.reset])
+        }
+        defer { server.stop() }
+        let client = Pipeline(transport: URLSessionTransport())
+        _ = try await client.data(for: URLRequest(url: server.url("/kept")))
+        var options = CallOptions()
+        options.isIdempotent = false
+        await #expect(throws: ServiceError.self) {
+            try await client.send(URLRequest(url: server.url("/broken")), options: options)
+        }
+        #if !canImport(Darwin)
+            #expect(server.requests.filter { $0.path == "/broken" }.count == 1)
+        #endif
+    }
+
     @Test("Retries by the rules: a PUT is sent again at once, a POST is not", arguments: ["PUT", "POST"])
     func retried(_ method: String) async throws {
         let server = try LoopbackServer.start { request in
