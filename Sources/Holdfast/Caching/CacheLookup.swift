@@ -28,12 +28,7 @@ struct CacheLookup: Sendable {
     init?(_ request: URLRequest, _ context: CallContext, _ cache: HTTPCache) {
         guard let head = RequestHead(request, fields: context.presentedFields(of: request)) else { return nil }
         self.head = head
-        principal = CachePrincipal.digest(
-            of: head.fields,
-            userinfo: head.target.userinfo,
-            explicit: context.options.principal,
-            secret: cache.store.secret
-        )
+        principal = cache.principal(of: head.fields, to: head.target, context)
         directive = CacheDirective(context.options.cache, request.cachePolicy)
         bypassReason =
             ReuseDecision.bypassReason(request: head, directive: directive) ?? (context.body.isNone ? nil : .content)

@@ -82,9 +82,9 @@ extension CachingHook {
         let delivered: @Sendable (Int) -> Void = { [cache] bytes in
             if wasLookedUp { cache.count { $0.networkBytes += bytes } }
         }
-        let plan = StoragePlan(response, lookup, exchange, context, cache)
-        guard let entry = plan.entry, let writer = await writer(of: entry, response, lookup, context) else {
-            if let reason = plan.reason { context.emit(.responseNotStored) { $0.detail = reason } }
+        let plan = StoragePlan.judge(response, lookup, exchange, context, cache)
+        guard case .store(let entry) = plan, let writer = await writer(of: entry, response, lookup, context) else {
+            if case .leave(let reason) = plan { context.emit(.responseNotStored) { $0.detail = reason } }
             if let source = response.body.source {
                 response.body = ResponseBody(CountedBody(source, delivered: delivered), length: response.body.length)
             } else {

@@ -78,9 +78,8 @@ public struct CachingHook: ServiceHook {
         _ lookup: CacheLookup,
         _ context: inout CallContext
     ) async -> Response? {
-        guard case .revalidate(let indices) = decision else {
-            var isStale = false
-            if case .reuse(_, _, let stale) = decision { isStale = stale }
+        switch decision {
+        case .reuse(_, _, let isStale):
             cache.count { counts in
                 if isStale { counts.staleHits += 1 } else { counts.hits += 1 }
             }
@@ -88,20 +87,23 @@ public struct CachingHook: ServiceHook {
             return answer(selected, to: lookup, source: isStale ? .stale : .fresh, context) { [cache] bytes in
                 cache.count { $0.hitBytes += bytes }
             }
+        case .revalidate(let indices):
+            var offered = [selected]
+            for index in indices.dropFirst() {
+                if let held = await hold(candidates[index], context) { offered.append(held) }
+            }
+            let stored = offered.map(\.stored)
+            let conditions = Validation.conditionalFields(for: stored)
+            for line in conditions { request.setValue(line.value, forHTTPHeaderField: line.name.rawName) }
+            context.validation = OfferedValidation(fields: conditions.map(\.name)) { notModified in
+                Validation.selected(by: notModified, among: stored) != nil
+            }
+            context[OfferedResponses.self] = OfferedResponses(responses: offered)
+            explain("revalidate", context)
+            return nil
+        case .forward, .unsatisfiable:
+            return nil
         }
-        var offered = [selected]
-        for index in indices.dropFirst() {
-            if let held = await hold(candidates[index], context) { offered.append(held) }
-        }
-        let stored = offered.map(\.stored)
-        let conditions = Validation.conditionalFields(for: stored)
-        for line in conditions { request.setValue(line.value, forHTTPHeaderField: line.name.rawName) }
-        context.validation = OfferedValidation(fields: conditions.map(\.name)) { notModified in
-            Validation.selected(by: notModified, among: stored) != nil
-        }
-        context[OfferedResponses.self] = OfferedResponses(responses: offered)
-        explain("revalidate", context)
-        return nil
     }
 
     /// Lets the request pass, or answers that nothing is stored where nothing may be sent.

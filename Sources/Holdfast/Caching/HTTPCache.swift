@@ -67,6 +67,16 @@ public final class HTTPCache: Sendable {
         await store.close()
     }
 
+    /// The digest that names the partition of a request with these fields; empty without credentials.
+    func principal(of fields: HeaderFields, to target: TargetURI, _ context: CallContext) -> String {
+        CachePrincipal.digest(
+            of: fields,
+            userinfo: target.userinfo,
+            explicit: context.options.principal,
+            secret: store.secret
+        )
+    }
+
     func count(_ change: (inout CacheStatistics) -> Void) {
         counts.withLock { change(&$0) }
     }

@@ -10,7 +10,10 @@ internal import HoldfastStorage
 #endif
 
 /// Whether a response is to be stored, and as what; why not otherwise.
-struct StoragePlan: Sendable {
+enum StoragePlan: Sendable {
+    case store(Entry)
+    case leave(reason: String)
+
     struct Entry: Sendable {
         let key: StoreKey
         let variant: StoreKey
@@ -19,45 +22,25 @@ struct StoragePlan: Sendable {
         let bodyLength: Int?
     }
 
-    let entry: Entry?
-    let reason: String?
-
-    init(
+    static func judge(
         _ response: Response,
         _ lookup: CacheLookup,
         _ exchange: SentExchange,
         _ context: CallContext,
         _ cache: HTTPCache
-    ) {
-        switch StoragePlan.judge(response, lookup, exchange, context, cache) {
-        case .success(let entry): (self.entry, reason) = (entry, nil)
-        case .failure(let refusal): (entry, reason) = (nil, refusal.reason)
-        }
-    }
-
-    private struct Refusal: Error {
-        let reason: String
-    }
-
-    private static func judge(
-        _ response: Response,
-        _ lookup: CacheLookup,
-        _ exchange: SentExchange,
-        _ context: CallContext,
-        _ cache: HTTPCache
-    ) -> Result<Entry, Refusal> {
+    ) -> StoragePlan {
         guard case .fields(let presented) = response.presentation else {
-            return .failure(Refusal(reason: "what was sent for it cannot be seen"))
+            return .leave(reason: "what was sent for it cannot be seen")
         }
         guard let sent = RequestHead(exchange.request, fields: presented), sent.target == lookup.head.target
-        else { return .failure(Refusal(reason: "another URL was sent than was looked up")) }
+        else { return .leave(reason: "another URL was sent than was looked up") }
         guard principal(of: response, lookup, context, cache) == lookup.principal else {
-            return .failure(Refusal(reason: "the credentials that were sent are not those that were looked up"))
+            return .leave(reason: "the credentials that were sent are not those that were looked up")
         }
-        if lookup.bypassReason == .content { return .failure(Refusal(reason: "the request had content")) }
+        if lookup.bypassReason == .content { return .leave(reason: "the request had content") }
         let length = response.contentDecoded ? nil : response.head.contentLength
         if let length, let bytes = response.body.bytesInMemory, bytes.count != length {
-            return .failure(Refusal(reason: "incomplete (RFC 9111 §3.3)"))
+            return .leave(reason: "incomplete (RFC 9111 §3.3)")
         }
         let scope: Storability.Scope
         switch Storability.judge(
@@ -68,14 +51,14 @@ struct StoragePlan: Sendable {
             isPersonal: !lookup.principal.isEmpty
         ) {
         case .store(let permitted): scope = permitted
-        case .doNotStore(let reason): return .failure(Refusal(reason: reason.description))
+        case .doNotStore(let reason): return .leave(reason: reason.description)
         }
         // The conditions of a revalidation are the cache's own and select nothing.
         var selecting = sent.fields
         for name: FieldName in [.ifNoneMatch, .ifModifiedSince] { selecting[name] = lookup.head.fields[name] }
         guard
             let nominated = NominatedFields(vary: response.fields, request: selecting, secret: cache.store.secret)
-        else { return .failure(Refusal(reason: "Vary: *")) }
+        else { return .leave(reason: "Vary: *") }
 
         let now = context.clock.timestamp
         let stored = StoredResponse(
@@ -96,7 +79,7 @@ struct StoragePlan: Sendable {
             uselessAfter: StoreInstant(stored.uselessAfter(cache.options)),
             tags: context.options.tags
         )
-        return .success(
+        return .store(
             Entry(
                 key: lookup.storeKey(for: scope),
                 variant: StoreKey(nominated.framed),
@@ -114,11 +97,6 @@ struct StoragePlan: Sendable {
         _ cache: HTTPCache
     ) -> String? {
         guard case .fields(let presented) = response.presentation else { return nil }
-        return CachePrincipal.digest(
-            of: presented,
-            userinfo: lookup.head.target.userinfo,
-            explicit: context.options.principal,
-            secret: cache.store.secret
-        )
+        return cache.principal(of: presented, to: lookup.head.target, context)
     }
 }

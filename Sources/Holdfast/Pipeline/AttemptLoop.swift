@@ -22,14 +22,13 @@ struct AttemptLoop: Exchanging {
         while true {
             let number = records.count + 1
             context.attempt = number
+            // What a step refuses was never sent, and trying again is not this loop's to decide.
+            let prepared = try await prepared(request, context)
             let start = context.clock.now
-            let result = await attempt(request, &context)
+            let result = await attempt(prepared, &context)
             records.append(record(of: result, number: number, start: start, context))
 
-            if case .failure(let error) = result {
-                if let failure = error as? PrepareFailure { throw failure.cause }
-                if error.isCancellation || Task.isCancelled { throw CancellationError() }
-            }
+            if case .failure(let error) = result, error.isCancellation { throw CancellationError() }
             if let unconditional = withoutConditions(request, after: result, &context) {
                 records[records.count - 1].delay = .zero
                 request = unconditional
@@ -37,10 +36,7 @@ struct AttemptLoop: Exchanging {
             }
             let outcome = AttemptOutcome(result)
             guard outcome.isFailure else { return try final(result, records) }
-            if Task.isCancelled {
-                (try? result.get())?.body.discard()
-                throw CancellationError()
-            }
+            try checkCancellation(discarding: result)
             let failed = FailedAttempt(number: number, outcome: outcome, result: result, context)
             let decision: RetryDecision
             if let timeLeft = failed.timeLeft, timeLeft <= .zero {
@@ -52,10 +48,7 @@ struct AttemptLoop: Exchanging {
                 retrier = asked
                 decision = overrule(await asked.retry(request, after: failed, context: context), failed)
             }
-            if Task.isCancelled {
-                failed.response?.body.discard()
-                throw CancellationError()
-            }
+            try checkCancellation(discarding: result)
 
             switch decision {
             case .stop(let reason):
@@ -76,15 +69,21 @@ struct AttemptLoop: Exchanging {
         }
     }
 
-    private func attempt(_ request: URLRequest, _ context: inout CallContext) async -> Result<Response, any Error> {
+    private func prepared(_ request: URLRequest, _ context: CallContext) async throws -> URLRequest {
+        try Task.checkCancellation()
+        var prepared = request
+        for step in prepare { try await step(&prepared, context) }
+        return prepared
+    }
+
+    private func checkCancellation(discarding result: Result<Response, any Error>) throws {
+        guard Task.isCancelled else { return }
+        if case .success(let response) = result { response.body.discard() }
+        throw CancellationError()
+    }
+
+    private func attempt(_ prepared: URLRequest, _ context: inout CallContext) async -> Result<Response, any Error> {
         do {
-            try Task.checkCancellation()
-            var prepared = request
-            do {
-                for step in prepare { try await step(&prepared, context) }
-            } catch {
-                throw error.isCancellation ? error : PrepareFailure(cause: error)
-            }
             context.attemptDeadline = earlier(
                 context.deadline,
                 attemptTimeout.map { context.clock.now.advanced(by: $0) }
@@ -202,11 +201,6 @@ struct AttemptLoop: Exchanging {
         if let timeLeft = failed.timeLeft, delay >= timeLeft { return .stop(.deadline) }
         return decision
     }
-}
-
-/// A `prepare` step refused: nothing was sent, and trying again is not the attempt loop's to decide.
-private struct PrepareFailure: Error {
-    let cause: any Error
 }
 
 private func earlier(_ first: MonotonicInstant?, _ second: MonotonicInstant?) -> MonotonicInstant? {

@@ -15,30 +15,54 @@ struct DiskClosingTests {
         try await body(directory)
     }
 
+    private static func withObservedStore(_ body: (DiskStore, ObservedFiles) async throws -> Void) async throws {
+        try await withDirectory { directory in
+            let files = ObservedFiles()
+            let store = try await DiskStore.open(
+                directory: directory,
+                capacity: 8 << 20,
+                fileSystem: files,
+                now: .at(0)
+            )
+            try await body(store, files)
+            await store.close()
+        }
+    }
+
+    /// Closes a store while six writers append to it, and whatever else goes on meanwhile.
+    private static func close(
+        _ store: DiskStore,
+        whileAppending size: Int,
+        times: Int,
+        beside other: @escaping @Sendable () async throws -> Void = {}
+    ) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<6 {
+                let writer = try await store.write(
+                    StoreKey("k\(number)"),
+                    variant: StoreKey(""),
+                    description: EntryDescription("m"),
+                    expectedLength: nil,
+                    now: .at(0)
+                )
+                group.addTask {
+                    for _ in 0..<times { try? await writer.append(ByteChunk([UInt8](repeating: 1, count: size))) }
+                }
+            }
+            group.addTask { await store.close() }
+            group.addTask { try await other() }
+            try await group.waitForAll()
+        }
+    }
+
     @Test("What a closed store was still writing takes nothing from the next one")
     func closeUnderWriters() async throws {
         for _ in 0..<40 {
             try await Self.withDirectory { directory in
                 let store = try await DiskStore.open(directory: directory, capacity: 2 << 20, now: .at(0))
                 for number in 0..<100 { try await store.put("e\(number)", [UInt8](repeating: 7, count: 4_096)) }
-                try await withThrowingTaskGroup(of: Void.self) { group in
-                    for number in 0..<6 {
-                        let writer = try await store.write(
-                            StoreKey("k\(number)"),
-                            variant: StoreKey(""),
-                            description: EntryDescription("m"),
-                            expectedLength: nil,
-                            now: .at(0)
-                        )
-                        group.addTask {
-                            for _ in 0..<3 {
-                                try? await writer.append(ByteChunk([UInt8](repeating: 1, count: 131_072)))
-                            }
-                        }
-                    }
-                    group.addTask { await store.close() }
-                    group.addTask { try await Self.readAll(openingWhenFree: directory) }
-                    try await group.waitForAll()
+                try await Self.close(store, whileAppending: 131_072, times: 3) {
+                    try await Self.readAll(openingWhenFree: directory)
                 }
             }
         }
@@ -50,22 +74,7 @@ struct DiskClosingTests {
             var left = 0
             for _ in 0..<150 {
                 let store = try await DiskStore.open(directory: directory, capacity: 8 << 20, now: .at(0))
-                try await withThrowingTaskGroup(of: Void.self) { group in
-                    for number in 0..<6 {
-                        let writer = try await store.write(
-                            StoreKey("k\(number)"),
-                            variant: StoreKey(""),
-                            description: EntryDescription("m"),
-                            expectedLength: nil,
-                            now: .at(0)
-                        )
-                        group.addTask {
-                            for _ in 0..<4 { try? await writer.append(ByteChunk([UInt8](repeating: 1, count: 65_536))) }
-                        }
-                    }
-                    group.addTask { await store.close() }
-                    try await group.waitForAll()
-                }
+                try await Self.close(store, whileAppending: 65_536, times: 4)
                 left += try FileManager.default.contentsOfDirectory(atPath: directory + "/b").count
             }
             #expect(left == 0)
@@ -88,14 +97,7 @@ struct DiskClosingTests {
 
     @Test("A cancelled read of a disk that hangs ends at once")
     func cancelledRead() async throws {
-        try await Self.withDirectory { directory in
-            let files = ObservedFiles()
-            let store = try await DiskStore.open(
-                directory: directory,
-                capacity: 8 << 20,
-                fileSystem: files,
-                now: .at(0)
-            )
+        try await Self.withObservedStore { store, files in
             let entry = try await store.put("a", [UInt8](repeating: 7, count: 65_536))
             let body = try await store.body(of: entry)
             files.hangs.withLock { $0 = true }
@@ -114,20 +116,12 @@ struct DiskClosingTests {
             files.hangs.withLock { $0 = false }
             files.gate.signal()
             #expect(try await body.read(from: 0, upTo: 10).count == 10)
-            await store.close()
         }
     }
 
     @Test("Short reads one after the other fetch each chunk of the file once")
     func shortReads() async throws {
-        try await Self.withDirectory { directory in
-            let files = ObservedFiles()
-            let store = try await DiskStore.open(
-                directory: directory,
-                capacity: 8 << 20,
-                fileSystem: files,
-                now: .at(0)
-            )
+        try await Self.withObservedStore { store, files in
             let bytes = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
             let body = try await store.body(of: try await store.put("a", bytes))
             let before = files.reads.count
@@ -137,7 +131,6 @@ struct DiskClosingTests {
             }
             #expect(all == bytes)
             #expect(files.reads.count - before <= 8)
-            await store.close()
         }
     }
 }
