@@ -10,23 +10,14 @@ private import Synchronization
 /// Two ways to move it: ``advance(by:)`` by hand, or `ManualClock(autoAdvances: true)`, which jumps to the deadline of
 /// whoever sleeps. Sleepers wake in the order of their deadlines, then in the order in which they fell asleep.
 public final class ManualClock: HoldfastClock {
-    private struct Sleeper {
-        let id: UInt64
-        let deadline: MonotonicInstant
-        let continuation: CheckedContinuation<Void, any Error>
-    }
-
     private struct State {
-        var now = MonotonicInstant(sinceOrigin: .zero)
-        var nextID: UInt64 = 0
-        var sleepers: [Sleeper] = []
-        var cancelled: Set<UInt64> = []
         var waits: [Duration] = []
         var skew: Duration = .zero
     }
 
     private let start: Timestamp
     private let autoAdvances: Bool
+    private let sleepers = WaitingList(MonotonicInstant(sinceOrigin: .zero))
     private let state = Mutex(State())
     private let asleep = CountWatch()
 
@@ -40,12 +31,10 @@ public final class ManualClock: HoldfastClock {
         self.autoAdvances = autoAdvances
     }
 
-    public var now: MonotonicInstant {
-        state.withLock { $0.now }
-    }
+    public var now: MonotonicInstant { sleepers.reached }
 
     public var timestamp: Timestamp {
-        state.withLock { start.advanced(by: $0.now.sinceOrigin + $0.skew) }
+        start.advanced(by: now.sinceOrigin + state.withLock { $0.skew })
     }
 
     /// How long each sleep so far was asked to last, in the order of falling asleep.
@@ -54,9 +43,7 @@ public final class ManualClock: HoldfastClock {
     }
 
     /// How many tasks sleep right now.
-    public var sleeperCount: Int {
-        state.withLock { $0.sleepers.count }
-    }
+    public var sleeperCount: Int { sleepers.count }
 
     /// Waits until, in total, `count` sleeps have begun since the clock was made.
     public func waitForSleeps(_ count: Int) async throws {
@@ -65,14 +52,7 @@ public final class ManualClock: HoldfastClock {
 
     /// Moves the clock on and wakes those whose deadline has come.
     public func advance(by duration: Duration) {
-        let due: [Sleeper] = state.withLock { state in
-            state.now = state.now.advanced(by: max(duration, .zero))
-            let now = state.now
-            let due = state.sleepers.filter { $0.deadline <= now }
-            state.sleepers.removeAll { $0.deadline <= now }
-            return due.sorted { ($0.deadline, $0.id) < ($1.deadline, $1.id) }
-        }
-        for sleeper in due { sleeper.continuation.resume() }
+        sleepers.raise { $0.advanced(by: max(duration, .zero)) }
     }
 
     /// Sets the time of day forward or back without moving the monotonic time, as people do.
@@ -82,37 +62,9 @@ public final class ManualClock: HoldfastClock {
 
     public func sleep(until deadline: MonotonicInstant) async throws {
         try Task.checkCancellation()
-        let id = state.withLock { state in
-            state.waits.append(max(state.now.duration(to: deadline), .zero))
-            state.nextID += 1
-            if autoAdvances { state.now = max(state.now, deadline) }
-            return state.nextID
-        }
-        if autoAdvances {
-            asleep.increment()
-            return
-        }
-        defer { state.withLock { _ = $0.cancelled.remove(id) } }
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let outcome: Result<Void, any Error>? = state.withLock { state in
-                    if state.cancelled.contains(id) { return .failure(CancellationError()) }
-                    if deadline <= state.now { return .success(()) }
-                    state.sleepers.append(Sleeper(id: id, deadline: deadline, continuation: continuation))
-                    return nil
-                }
-                asleep.increment()
-                if let outcome { continuation.resume(with: outcome) }
-            }
-        } onCancel: {
-            let sleeper: Sleeper? = state.withLock { state in
-                guard let index = state.sleepers.firstIndex(where: { $0.id == id }) else {
-                    state.cancelled.insert(id)
-                    return nil
-                }
-                return state.sleepers.remove(at: index)
-            }
-            sleeper?.continuation.resume(throwing: CancellationError())
-        }
+        let wait = max(now.duration(to: deadline), .zero)
+        state.withLock { $0.waits.append(wait) }
+        if autoAdvances { sleepers.raise { max($0, deadline) } }
+        try await sleepers.wait(for: deadline) { asleep.increment() }
     }
 }
