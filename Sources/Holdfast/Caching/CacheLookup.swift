@@ -21,7 +21,7 @@ struct CacheLookup: Sendable {
     /// The key in the shared partition, where that may be read as well.
     let sharedKey: CacheKey?
     /// Why the store is not asked; nil where it is.
-    let bypassReason: ReuseDecision.Reason?
+    let bypassReason: CacheReason?
     /// How often the target had been invalidated by then: a response that was under way since may be older than the reason.
     let mark: InvalidationLog.Mark
 
@@ -39,6 +39,9 @@ struct CacheLookup: Sendable {
             ? CacheKey(partition: "", method: head.method, target: head.target) : nil
     }
 
+    /// Whether other calls may have the same exchange: a plain GET is all they could mean by an equal key.
+    var mayShare: Bool { head.method == .get && !head.isConditionalOrPartial }
+
     var storeKey: StoreKey { StoreKey(key.framed) }
     var sharedStoreKey: StoreKey? { sharedKey.map { StoreKey($0.framed) } }
 
@@ -51,11 +54,10 @@ struct CacheLookup: Sendable {
 extension CacheDirective {
     /// What the call asked for; where it asked for nothing, what the URLRequest's policy means.
     init(_ directive: CacheDirective, _ policy: URLRequest.CachePolicy) {
-        guard directive == .default else {
-            self = directive
-            return
-        }
-        self = .default
+        var asked = directive
+        asked.staleAfter = nil
+        self = directive
+        guard asked == .default else { return }
         switch policy {
         case .useProtocolCachePolicy: break
         case .reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData: self = .reload

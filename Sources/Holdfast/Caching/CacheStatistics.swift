@@ -1,18 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+public import HoldfastSemantics
+
 /// What a cache did, counted since it was made; docs/measuring-hit-rates.md defines every figure.
 ///
-/// Each request that reached the cache is exactly one of: hit, stale hit, revalidated, miss, bypass; or still in flight.
+/// Each request that reached the cache is exactly one of: hit, stale hit (accepted, while revalidating, or on error), revalidated,
+/// collapsed, miss, bypass; or still in flight.
 public struct CacheStatistics: Sendable, Hashable {
     /// Calls (hops, where redirects were followed) that reached the cache.
     public internal(set) var requests = 0
     /// Answered from the store, fresh, without asking the origin.
     public internal(set) var hits = 0
-    /// Answered from the store although stale.
+    /// Answered from the store although stale, because the caller accepts that.
     public internal(set) var staleHits = 0
+    /// Answered from the store although stale, while a revalidation ran in the background.
+    public internal(set) var revalidatingHits = 0
+    /// Answered from the store although stale, because the origin failed or took too long.
+    public internal(set) var errorHits = 0
     /// Answered with a stored body after the origin said 304.
     public internal(set) var revalidated = 0
+    /// Answered by the exchange of another call.
+    public internal(set) var collapsed = 0
     /// Looked up and not answered from the store.
     public internal(set) var misses = 0
     /// Not looked up: another method, `reload`, a URL that is no key.
@@ -21,10 +30,19 @@ public struct CacheStatistics: Sendable, Hashable {
     public internal(set) var stored = 0
     /// Store failures that were treated as misses.
     public internal(set) var storeFailures = 0
+    /// Revalidations begun in the background, and those of them that failed.
+    public internal(set) var backgroundRevalidations = 0
+    public internal(set) var backgroundFailures = 0
+    /// How often each reason decided, fresh hits apart: why the origin was asked, or why something stale was used.
+    public internal(set) var reasons: [CacheReason: Int] = [:]
+    /// How often each reason kept a response from being stored.
+    public internal(set) var notStored: [CacheReason: Int] = [:]
     /// Body bytes delivered by hits, stale ones included.
     public internal(set) var hitBytes = 0
     /// Body bytes delivered from the store after a 304.
     public internal(set) var revalidatedBytes = 0
+    /// Body bytes delivered from the exchanges of other calls.
+    public internal(set) var collapsedBytes = 0
     /// Body bytes delivered from the network to calls that were looked up.
     public internal(set) var networkBytes = 0
 
@@ -36,12 +54,12 @@ public struct CacheStatistics: Sendable, Hashable {
 
     /// Hits, stale ones included, of all requests that were looked up; 0 when there were none.
     public var hitRatio: Double {
-        ratio(hits + staleHits, of: requests - bypasses)
+        ratio(hits + staleHits + revalidatingHits + errorHits, of: requests - bypasses)
     }
 
     /// The share of delivered body bytes that hits delivered; 0 when there were none.
     public var byteHitRatio: Double {
-        ratio(hitBytes, of: hitBytes + revalidatedBytes + networkBytes)
+        ratio(hitBytes, of: hitBytes + revalidatedBytes + collapsedBytes + networkBytes)
     }
 
     private func ratio(_ part: Int, of whole: Int) -> Double {

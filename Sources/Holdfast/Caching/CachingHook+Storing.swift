@@ -40,9 +40,8 @@ extension CachingHook {
         for response: inout Response,
         _ lookup: CacheLookup,
         _ context: CallContext
-    ) async throws {
+    ) async throws -> HopOutcome {
         guard let index = Validation.selected(by: response.head, among: offered.map(\.stored)) else {
-            cache.count { $0.misses += 1 }
             throw ServiceError(
                 .protocolError,
                 "The server answered 304 to a request without conditions; send the call again with another `cachePolicy`.",
@@ -62,7 +61,6 @@ extension CachingHook {
             )
             if let entry = await replaceDescription(of: held, context) { held.entry = entry }
         }
-        cache.count { $0.revalidated += 1 }
         response.body.discard()
         var answer = answer(held, to: lookup, source: .revalidated, context) { [cache] bytes in
             cache.count { $0.revalidatedBytes += bytes }
@@ -73,70 +71,79 @@ extension CachingHook {
         answer.attempts = response.attempts
         answer.presentation = response.presentation
         response = answer
+        return HopOutcome(held: held)
     }
 
     /// Stores a response while its body passes through, where the rules allow it.
-    func store(_ response: inout Response, _ lookup: CacheLookup, _ context: CallContext) async {
-        guard let exchange = context.exchange, response.source != .synthesized else { return }
+    func store(_ response: inout Response, _ lookup: CacheLookup, _ context: CallContext) async -> HopOutcome {
+        guard let exchange = context.exchange, response.source != .synthesized else {
+            return HopOutcome(notStored: .synthesized)
+        }
         let wasLookedUp = lookup.bypassReason == nil
         let delivered: @Sendable (Int) -> Void = { [cache] bytes in
             if wasLookedUp { cache.count { $0.networkBytes += bytes } }
         }
         let plan = StoragePlan.judge(response, lookup, exchange, context, cache)
-        guard case .store(let entry) = plan, let writer = await writer(of: entry, response, lookup, context) else {
-            if case .leave(let reason) = plan { context.emit(.responseNotStored) { $0.detail = reason } }
+        let entry: StoragePlan.Entry
+        let writer: any EntryWriter
+        do throws(Unstored) {
+            entry = try plan.entry()
+            writer = try await self.writer(of: entry, response, lookup, context)
+        } catch {
+            context.emit(.responseNotStored) { $0.detail = error.reason.description }
+            cache.count(error.reason)
             if let source = response.body.source {
                 response.body = ResponseBody(CountedBody(source, delivered: delivered), length: response.body.length)
             } else {
                 delivered(response.body.length ?? 0)
             }
-            return
+            return HopOutcome(notStored: error.reason)
         }
         let finish = commit(in: context)
-        if let source = response.body.source {
-            let storing = StoringBody(
-                source,
-                expectedLength: entry.bodyLength,
-                writer: writer,
-                finish: finish,
-                fail: { [self] error in storeFailed(error, context) },
-                delivered: delivered
-            )
-            response.body = ResponseBody(storing, length: response.body.length)
-        } else {
+        guard let source = response.body.source else {
             delivered(response.body.length ?? 0)
             await finish(writer)
+            return HopOutcome(nominated: entry.nominated)
         }
+        let storing = StoringBody(
+            source,
+            expectedLength: entry.bodyLength,
+            writer: writer,
+            finish: finish,
+            fail: { [self] error in storeFailed(error, context) },
+            delivered: delivered
+        )
+        response.body = ResponseBody(storing, length: response.body.length)
+        return HopOutcome(nominated: entry.nominated, storing: storing)
     }
 
-    /// A writer for an entry, with the bytes that are there already; nil, and said why, where the store takes none.
+    /// A writer for an entry, with the bytes that are there already.
     private func writer(
         of entry: StoragePlan.Entry,
         _ response: Response,
         _ lookup: CacheLookup,
         _ context: CallContext
-    ) async -> (any EntryWriter)? {
+    ) async throws(Unstored) -> any EntryWriter {
+        let writer: any EntryWriter
         do throws(StoreError) {
-            let writer = try await cache.store.write(
+            writer = try await cache.store.write(
                 entry.key,
                 variant: entry.variant,
                 description: entry.description,
                 expectedLength: entry.bodyLength,
                 now: StoreInstant(context.clock.timestamp)
             )
-            // From here on the store itself watches for invalidations.
-            guard cache.invalidations.mark(of: lookup.head.target) == lookup.mark else {
-                writer.abandon()
-                context.emit(.responseNotStored) { $0.detail = "invalidated meanwhile" }
-                return nil
-            }
             if let bytes = response.body.bytesInMemory, !bytes.isEmpty { try await writer.append(bytes) }
-            return writer
         } catch {
-            if error.code == .tooLarge { context.emit(.responseNotStored) { $0.detail = "too large" } }
             storeFailed(error, context)
-            return nil
+            throw Unstored(reason: error.code == .tooLarge ? .tooLarge : .storeFailure)
         }
+        // From here on the store itself watches for invalidations.
+        guard cache.invalidations.mark(of: lookup.head.target) == lookup.mark else {
+            writer.abandon()
+            throw Unstored(reason: .overtaken)
+        }
+        return writer
     }
 
     /// Commits a whole entry: at once, or once the caller's acceptance has taken the response.
@@ -161,7 +168,7 @@ extension CachingHook {
         } catch {
             // Invalidated meanwhile: not a fault of the store, the response was merely overtaken.
             if error.code == .superseded {
-                context.emit(.responseNotStored) { $0.detail = "invalidated meanwhile" }
+                context.emit(.responseNotStored) { $0.detail = CacheReason.overtaken.description }
             } else {
                 storeFailed(error, context)
             }

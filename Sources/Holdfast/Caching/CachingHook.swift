@@ -16,6 +16,9 @@ internal import HoldfastStorage
 /// `Pipeline(cache:)` places it beneath all other hooks, where it sees every hop's request as it will be sent. Listed by
 /// hand it must stand below any hook that adds credentials; where what was sent shows another principal than what was looked
 /// up, nothing is stored.
+///
+/// A call that is looked up and needs the origin waits for an exchange in a task of its own, which equal calls share
+/// (collapsed forwarding): the hooks beneath this one, the attempts and this hook's own ending run there, once for all of them.
 public struct CachingHook: ServiceHook {
     /// The cache this hook reads and writes.
     public let cache: HTTPCache
@@ -29,37 +32,34 @@ public struct CachingHook: ServiceHook {
 
     public func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
         cache.count { $0.requests += 1 }
-        guard let lookup = CacheLookup(request, context, cache) else {
-            return bypass("the URL is no http or https URI", context)
-        }
+        guard let lookup = CacheLookup(request, context, cache) else { return bypass(.target, context) }
         context[CacheLookup.self] = lookup
         var candidates = lookup.bypassReason == nil ? await candidates(for: lookup, context) : []
         var hasLookedAgain = false
         while true {
-            let decision = decide(lookup, candidates, context)
-            if let index = decision.selectedCandidate {
-                if let held = await hold(candidates[index], context) {
-                    return await use(held, decision, candidates, &request, lookup, &context)
-                }
-                // Replaced or evicted since the look-up, or unreadable: decide again without it.
-                if hasLookedAgain {
-                    candidates.remove(at: index)
-                } else {
-                    hasLookedAgain = true
-                    candidates = await self.candidates(for: lookup, context)
-                }
-                continue
+            let judgement = judge(lookup, candidates, context)
+            guard let index = judgement.decision.selectedCandidate else {
+                return try await answerWithoutStored(judgement, candidates, request, lookup, &context)
             }
-            return try answerWithoutStored(decision, request, lookup, context)
+            if let held = await hold(candidates[index], context) {
+                return try await use(held, judgement, candidates, request, lookup, &context)
+            }
+            // Replaced or evicted since the look-up, or unreadable: decide again without it.
+            if hasLookedAgain {
+                candidates.remove(at: index)
+            } else {
+                hasLookedAgain = true
+                candidates = await self.candidates(for: lookup, context)
+            }
         }
     }
 
-    private func decide(
+    private func judge(
         _ lookup: CacheLookup,
         _ candidates: [CacheCandidate],
         _ context: CallContext
-    ) -> ReuseDecision {
-        ReuseDecision.decide(
+    ) -> ReuseJudgement {
+        ReuseJudgement(
             request: lookup.head,
             candidates: candidates.map(\.stored),
             directive: lookup.directive,
@@ -69,56 +69,64 @@ public struct CachingHook: ServiceHook {
         )
     }
 
-    /// Answers with the stored response that was selected, or makes the request conditional.
+    /// Answers with the stored response that was selected, or has the origin confirm it.
     private func use(
         _ selected: HeldResponse,
-        _ decision: ReuseDecision,
+        _ judgement: ReuseJudgement,
         _ candidates: [CacheCandidate],
-        _ request: inout URLRequest,
+        _ request: URLRequest,
         _ lookup: CacheLookup,
         _ context: inout CallContext
-    ) async -> Response? {
-        switch decision {
+    ) async throws -> Response? {
+        switch judgement.decision {
         case .reuse(_, _, let isStale):
             cache.count { counts in
                 if isStale { counts.staleHits += 1 } else { counts.hits += 1 }
             }
-            explain(isStale ? "stale" : "fresh", context)
-            return answer(selected, to: lookup, source: isStale ? .stale : .fresh, context) { [cache] bytes in
-                cache.count { $0.hitBytes += bytes }
-            }
+            return answerHit(selected, to: lookup, judgement.reason, isStale: isStale, context)
+        case .reuseWhileRevalidating(let indices, _):
+            let offered = await offer(indices, selected, candidates, context)
+            let need = Need(request, lookup, judgement, candidates, selected, offered: offered)
+            refresh(need, context)
+            cache.count { $0.revalidatingHits += 1 }
+            return answerHit(selected, to: lookup, judgement.reason, isStale: true, context)
         case .revalidate(let indices):
-            var offered = [selected]
-            for index in indices.dropFirst() {
-                if let held = await hold(candidates[index], context) { offered.append(held) }
-            }
-            let stored = offered.map(\.stored)
-            let conditions = Validation.conditionalFields(for: stored)
-            for line in conditions { request.setValue(line.value, forHTTPHeaderField: line.name.rawName) }
-            context.validation = OfferedValidation(fields: conditions.map(\.name)) { notModified in
-                Validation.selected(by: notModified, among: stored) != nil
-            }
-            context[OfferedResponses.self] = OfferedResponses(responses: offered)
-            explain("revalidate", context)
-            return nil
+            let offered = await offer(indices, selected, candidates, context)
+            return try await fly(Need(request, lookup, judgement, candidates, selected, offered: offered), &context)
         case .forward, .unsatisfiable:
             return nil
         }
     }
 
-    /// Lets the request pass, or answers that nothing is stored where nothing may be sent.
+    /// The stored responses whose validators are sent, bodies at hand, the selected one first.
+    private func offer(
+        _ indices: [Int],
+        _ selected: HeldResponse,
+        _ candidates: [CacheCandidate],
+        _ context: CallContext
+    ) async -> [HeldResponse] {
+        var offered = [selected]
+        for index in indices.dropFirst() {
+            if let held = await hold(candidates[index], context) { offered.append(held) }
+        }
+        return offered
+    }
+
+    /// Sends the request, or answers that nothing is stored where nothing may be sent.
     private func answerWithoutStored(
-        _ decision: ReuseDecision,
+        _ judgement: ReuseJudgement,
+        _ candidates: [CacheCandidate],
         _ request: URLRequest,
         _ lookup: CacheLookup,
-        _ context: CallContext
-    ) throws -> Response? {
-        guard case .unsatisfiable(let reason) = decision else {
-            if let bypassReason = lookup.bypassReason { return bypass(bypassReason.rawValue, context) }
-            if case .forward(let reason) = decision { return miss(reason.rawValue, context) }
-            return miss("unreadable", context)
+        _ context: inout CallContext
+    ) async throws -> Response? {
+        guard case .unsatisfiable(let reason) = judgement.decision else {
+            if let reason = lookup.bypassReason { return bypass(reason, context) }
+            return try await fly(Need(request, lookup, judgement, candidates, nil, offered: []), &context)
         }
-        _ = miss(reason.rawValue, context)
+        let decision = CacheDecision(.unsatisfiable, reason)
+        cache.count(decision) { $0.misses += 1 }
+        explain(decision, context)
         if context.options.cache == .default, request.cachePolicy == .returnCacheDataDontLoad {
             throw ServiceError(
                 .resourceUnavailable,
@@ -126,8 +134,12 @@ public struct CachingHook: ServiceHook {
                 cause: URLError(.resourceUnavailable)
             )
         }
-        return Response(status: .gatewayTimeout, url: request.url, source: .synthesized)
+        var response = Response(status: .gatewayTimeout, url: request.url, source: .synthesized)
+        response.cacheDecision = decision
+        return response
     }
+
+    // MARK: Endings
 
     public func onSuccess(
         _ response: inout Response,
@@ -138,14 +150,17 @@ public struct CachingHook: ServiceHook {
         for target in Invalidation.targets(request: lookup.head, response: response.head) {
             await invalidate(target, lookup, context)
         }
-        if let offered = context[OfferedResponses.self] {
-            if response.status == .notModified {
-                try await useOffered(offered.responses, for: &response, lookup, context)
-                return
-            }
-            cache.count { $0.misses += 1 }
+        let outcome: HopOutcome
+        if let offered = context[OfferedResponses.self], response.status == .notModified {
+            outcome = try await useOffered(offered.responses, for: &response, lookup, context)
+        } else {
+            outcome = await store(&response, lookup, context)
         }
-        await store(&response, lookup, context)
+        if context.flight != nil {
+            context[HopOutcome.self] = outcome
+        } else if let reason = lookup.bypassReason {
+            response.cacheDecision = CacheDecision(.bypass, reason, storage: outcome.storage)
+        }
     }
 
     public func onFailure(
@@ -153,37 +168,52 @@ public struct CachingHook: ServiceHook {
         _ request: URLRequest,
         _ context: inout CallContext
     ) async -> Response? {
-        endUnanswered(context)
+        guard let lookup = context[CacheLookup.self] else { return nil }
+        let failure = ServiceError.attemptFailure(of: error)
+        let wasSent = context.exchange != nil
+        for target in Invalidation.targets(request: lookup.head, failure: failure, wasSent: wasSent) {
+            await invalidate(target, lookup, context)
+        }
         return nil
     }
 
-    public func onCancel(_ request: URLRequest, _ context: CallContext) {
-        endUnanswered(context)
-    }
-
-    /// A validation that got no answer was a miss.
-    private func endUnanswered(_ context: CallContext) {
-        if context[OfferedResponses.self] != nil { cache.count { $0.misses += 1 } }
-    }
-
-    private func bypass(_ reason: String, _ context: CallContext) -> Response? {
-        cache.count { $0.bypasses += 1 }
-        explain("bypass: \(reason)", context)
+    private func bypass(_ reason: CacheReason, _ context: CallContext) -> Response? {
+        let decision = CacheDecision(.bypass, reason)
+        cache.count(decision) { $0.bypasses += 1 }
+        explain(decision, context)
         return nil
     }
 
-    private func miss(_ reason: String, _ context: CallContext) -> Response? {
-        cache.count { $0.misses += 1 }
-        explain("miss: \(reason)", context)
-        return nil
+    private func answerHit(
+        _ held: HeldResponse,
+        to lookup: CacheLookup,
+        _ reason: CacheReason,
+        isStale: Bool,
+        _ context: CallContext
+    ) -> Response {
+        var response = answer(held, to: lookup, source: isStale ? .stale : .fresh, context) { [cache] bytes in
+            cache.count { $0.hitBytes += bytes }
+        }
+        let decision = decision(.hit, reason, held, context)
+        response.cacheDecision = decision
+        if isStale { cache.count(decision) { _ in } }
+        explain(decision, context)
+        return response
     }
 
-    private func explain(_ detail: String, _ context: CallContext) {
-        context.emit(.cacheDecided) { $0.detail = detail }
+    /// A decision with the age and freshness of the stored response it is about.
+    func decision(
+        _ outcome: CacheDecision.Outcome,
+        _ reason: CacheReason,
+        _ held: HeldResponse,
+        _ context: CallContext
+    ) -> CacheDecision {
+        let age = held.stored.currentAge(now: context.clock.timestamp)
+        let lifetime = held.stored.freshnessLifetime(cache.options).seconds
+        return CacheDecision(outcome, reason, age: age, freshnessLeft: lifetime.subtractingReportingOverflow(age).partialValue)
     }
-}
 
-/// The stored responses whose validators were sent to the origin, bodies at hand.
-private struct OfferedResponses: Sendable {
-    let responses: [HeldResponse]
+    func explain(_ decision: CacheDecision, _ context: CallContext) {
+        context.emit(.cacheDecided) { $0.detail = decision.description }
+    }
 }

@@ -21,6 +21,11 @@ public final class HTTPCache: Sendable {
 
     let decoded = DecodedResponses()
     let invalidations = InvalidationLog()
+    let flights = FlightTable()
+    /// Keys whose last response could not be shared.
+    let unshared = RecentKeys()
+    /// Keys whose last revalidation in the background failed.
+    let paused = RecentKeys()
     private let counts = Mutex(CacheStatistics())
 
     /// A cache over `store`; private mode by default.
@@ -79,6 +84,19 @@ public final class HTTPCache: Sendable {
 
     func count(_ change: (inout CacheStatistics) -> Void) {
         counts.withLock { change(&$0) }
+    }
+
+    /// Counts a decision by its reason, together with what else it changes.
+    func count(_ decision: CacheDecision, _ change: (inout CacheStatistics) -> Void) {
+        counts.withLock { counts in
+            counts.reasons[decision.reason, default: 0] += 1
+            change(&counts)
+        }
+    }
+
+    /// Counts a response that is not stored.
+    func count(_ reason: CacheReason) {
+        counts.withLock { $0.notStored[reason, default: 0] += 1 }
     }
 
     /// The URI in a framed key: the fourth frame, after the format's name, the partition and the method group.

@@ -12,14 +12,23 @@ internal import HoldfastStorage
 /// Whether a response is to be stored, and as what; why not otherwise.
 enum StoragePlan: Sendable {
     case store(Entry)
-    case leave(reason: String)
+    case leave(CacheReason)
 
     struct Entry: Sendable {
         let key: StoreKey
         let variant: StoreKey
+        let nominated: NominatedFields
         let description: EntryDescription
         /// The body's length, where the transport or Content-Length tells it.
         let bodyLength: Int?
+    }
+
+    /// The entry to store, or why there is none.
+    func entry() throws(Unstored) -> Entry {
+        switch self {
+        case .store(let entry): return entry
+        case .leave(let reason): throw Unstored(reason: reason)
+        }
     }
 
     static func judge(
@@ -30,17 +39,17 @@ enum StoragePlan: Sendable {
         _ cache: HTTPCache
     ) -> StoragePlan {
         guard case .fields(let presented) = response.presentation else {
-            return .leave(reason: "what was sent for it cannot be seen")
+            return .leave(.hiddenRequest)
         }
         guard let sent = RequestHead(exchange.request, fields: presented), sent.target == lookup.head.target
-        else { return .leave(reason: "another URL was sent than was looked up") }
+        else { return .leave(.otherTarget) }
         guard principal(of: response, lookup, context, cache) == lookup.principal else {
-            return .leave(reason: "the credentials that were sent are not those that were looked up")
+            return .leave(.otherPrincipal)
         }
-        if lookup.bypassReason == .content { return .leave(reason: "the request had content") }
+        if lookup.bypassReason == .content { return .leave(.content) }
         let length = response.contentDecoded ? nil : response.head.contentLength
         if let length, let bytes = response.body.bytesInMemory, bytes.count != length {
-            return .leave(reason: "incomplete (RFC 9111 §3.3)")
+            return .leave(.incomplete)
         }
         let scope: Storability.Scope
         switch Storability.judge(
@@ -51,14 +60,14 @@ enum StoragePlan: Sendable {
             isPersonal: !lookup.principal.isEmpty
         ) {
         case .store(let permitted): scope = permitted
-        case .doNotStore(let reason): return .leave(reason: reason.description)
+        case .doNotStore(let reason): return .leave(reason)
         }
         // The conditions of a revalidation are the cache's own and select nothing.
         var selecting = sent.fields
         for name: FieldName in [.ifNoneMatch, .ifModifiedSince] { selecting[name] = lookup.head.fields[name] }
         guard
             let nominated = NominatedFields(vary: response.fields, request: selecting, secret: cache.store.secret)
-        else { return .leave(reason: "Vary: *") }
+        else { return .leave(.varyStar) }
 
         let now = context.clock.timestamp
         let stored = StoredResponse(
@@ -83,6 +92,7 @@ enum StoragePlan: Sendable {
             Entry(
                 key: lookup.storeKey(for: scope),
                 variant: StoreKey(nominated.framed),
+                nominated: nominated,
                 description: description,
                 bodyLength: length ?? response.body.length
             )
@@ -99,4 +109,9 @@ enum StoragePlan: Sendable {
         guard case .fields(let presented) = response.presentation else { return nil }
         return cache.principal(of: presented, to: lookup.head.target, context)
     }
+}
+
+/// Why a response is not stored, on its way from where that was found out.
+struct Unstored: Error {
+    let reason: CacheReason
 }

@@ -41,6 +41,12 @@ final class StoringBody: ByteSource {
         self.delivered = delivered
     }
 
+    /// Whether the bytes still go to the store.
+    var isStoring: Bool { state.withLock { $0.isStoring } }
+
+    /// The entry as it is being written.
+    var written: any StoredBody { writer.follow() }
+
     func next() async throws -> ByteChunk? {
         let chunk: ByteChunk?
         do {

@@ -63,7 +63,10 @@ struct AttemptLoop: Exchanging {
                     event.delay = delay
                 }
                 if delay > .zero {
-                    try await context.clock.sleep(until: context.clock.now.advanced(by: delay))
+                    let end = context.clock.now.advanced(by: delay)
+                    context.flight?.rests(until: end)
+                    try await context.clock.sleep(until: end)
+                    context.flight?.rests(until: nil)
                 }
             }
         }

@@ -13,12 +13,26 @@ protocol Exchanging: Sendable {
     func exchange(_ request: URLRequest, _ context: inout CallContext) async throws -> Response
 }
 
+/// Lets a hook run what lies beneath it outside of its caller's task.
+protocol Forwarding: AnyObject, Sendable {
+    /// Runs the hooks beneath `hook`, what follows them, and the ending of `hook` itself.
+    ///
+    /// - Parameter hook: the hook's place in the whole pipeline.
+    func forward(_ request: URLRequest, beneath hook: Int, _ context: inout CallContext) async throws -> Response
+}
+
 /// Runs a call down through hooks, into the next stage, and up again; gives each hook exactly one ending.
-struct HookChain<Next: Exchanging>: Exchanging {
-    let hooks: [any ServiceHook]
-    /// The place of the first hook in the whole pipeline, which names its state in the context.
-    let firstIndex: Int
-    let next: Next
+final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
+    private let hooks: [any ServiceHook]
+    private let firstIndex: Int
+    private let next: Next
+
+    /// - Parameter firstIndex: the place of the first hook in the whole pipeline, which names its state in the context.
+    init(hooks: [any ServiceHook], firstIndex: Int, next: Next) {
+        self.hooks = hooks
+        self.firstIndex = firstIndex
+        self.next = next
+    }
 
     func exchange(_ request: URLRequest, _ context: inout CallContext) async throws -> Response {
         try await exchange(request, from: 0, &context)
@@ -30,18 +44,22 @@ struct HookChain<Next: Exchanging>: Exchanging {
         _ context: inout CallContext
     ) async throws -> Response {
         guard index < hooks.count else { return try await next.exchange(request, &context) }
-        let hook = hooks[index]
         var request = request
         context.currentHook = firstIndex + index
-        if let answer = try await hook.onSchedule(&request, &context) {
+        context.chain = self
+        if let answer = try await hooks[index].onSchedule(&request, &context) {
             return answer.answering(request)
         }
+        return try await forward(request, beneath: firstIndex + index, &context)
+    }
 
+    func forward(_ request: URLRequest, beneath place: Int, _ context: inout CallContext) async throws -> Response {
+        let hook = hooks[place - firstIndex]
         var response: Response
         do {
-            response = try await exchange(request, from: index + 1, &context)
+            response = try await exchange(request, from: place - firstIndex + 1, &context)
         } catch {
-            context.currentHook = firstIndex + index
+            context.currentHook = place
             let seen = context.exchange?.request ?? request
             // A failure that a cancelled caller will never look at is no failure either.
             if error.isCancellation || Task.isCancelled {
@@ -51,7 +69,7 @@ struct HookChain<Next: Exchanging>: Exchanging {
             guard let replacement = await hook.onFailure(error, seen, &context) else { throw error }
             return replacement.answering(request)
         }
-        context.currentHook = firstIndex + index
+        context.currentHook = place
         do {
             try await hook.onSuccess(&response, context.exchange?.request ?? request, &context)
         } catch {

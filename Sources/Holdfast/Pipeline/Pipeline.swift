@@ -26,6 +26,7 @@ public struct Pipeline: Transport {
 
     private typealias Stages = HookChain<AcceptanceStage<RedirectLoop<HookChain<AttemptLoop>>>>
     private let stages: Stages
+    private let background: BackgroundTasks
 
     private static let lastCallID = Atomic<UInt64>(0)
 
@@ -47,6 +48,7 @@ public struct Pipeline: Transport {
         self.transport = transport
         self.cache = cache
         self.configuration = configuration
+        background = BackgroundTasks(executor: configuration.executor)
         let callHooks = hooks.filter { $0.scope == .call }
         var messageHooks = hooks.filter { $0.scope == .message }
         if let cache { messageHooks.append(CachingHook(cache)) }
@@ -85,7 +87,8 @@ public struct Pipeline: Transport {
             options: options,
             body: body ?? .carried(by: request),
             transport: transport,
-            observers: configuration.observers
+            observers: configuration.observers,
+            background: background
         )
         if let timeout = options.timeout ?? configuration.callTimeout {
             context.deadline = configuration.clock.now.advanced(by: timeout)
@@ -108,7 +111,8 @@ public struct Pipeline: Transport {
             options: options,
             body: body,
             transport: transport,
-            observers: configuration.observers
+            observers: configuration.observers,
+            background: background
         )
         if let left = outer.attemptDeadline.map({ outer.clock.now.duration(to: $0) }) {
             context.deadline = configuration.clock.now.advanced(by: left)
@@ -121,6 +125,12 @@ public struct Pipeline: Transport {
         var response = try await run(request, &context)
         if case .unknown = response.presentation { response.presentation = .hidden }
         return response
+    }
+
+    /// Waits until all work that outlived its call has ended: exchanges whose callers left while the response was being stored,
+    /// and revalidations in the background. Before a cache is closed, or a process ends.
+    public func drain() async {
+        await background.drain()
     }
 
     public func implicitFields(for request: URLRequest) -> HeaderFields {

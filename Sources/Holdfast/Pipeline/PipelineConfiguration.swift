@@ -31,6 +31,9 @@ public struct PipelineConfiguration: Sendable {
     /// Steps that edit the request before each attempt, in order; none by default.
     public var prepare: [PrepareStep] = []
 
+    /// Where work runs that outlives its call, such as revalidations in the background; nil, the default: where any task does.
+    public var executor: (any TaskExecutor)?
+
     /// Who is told what happens; nobody by default.
     public var observers: [any EventObserver] = []
 

@@ -17,7 +17,12 @@ public struct CallContext: Sendable {
     /// The time all parts of the call go by.
     public let clock: any HoldfastClock
     /// The instant by which the response head must be there; nil: no limit.
-    public internal(set) var deadline: MonotonicInstant?
+    ///
+    /// Of an exchange that several calls wait for it is the latest of theirs, and moves on when another one joins.
+    public internal(set) var deadline: MonotonicInstant? {
+        get { if let flight { flight.deadline } else { ownDeadline } }
+        set { ownDeadline = newValue }
+    }
     /// The instant by which the attempt in hand must have its head: the deadline or the attempt's timeout, whichever is first.
     public internal(set) var attemptDeadline: MonotonicInstant?
     /// The number of the attempt in hand; 0 before the first.
@@ -37,6 +42,13 @@ public struct CallContext: Sendable {
     /// Whether redirects are handed up: always, when a pipeline is another one's transport.
     var handsRedirectsUp = false
     var currentHook = 0
+    /// The chain that the running hook stands in.
+    var chain: (any Forwarding)?
+    /// The exchange that this is the context of, where other calls may be waiting for it too.
+    var flight: Flight?
+    /// Runs what outlives the call.
+    let background: BackgroundTasks
+    private var ownDeadline: MonotonicInstant?
     private var hookStates: [HookStateKey: any Sendable] = [:]
     private let transport: any Transport
     private let observers: [any EventObserver]
@@ -47,7 +59,8 @@ public struct CallContext: Sendable {
         options: CallOptions,
         body: RequestBody,
         transport: any Transport,
-        observers: [any EventObserver]
+        observers: [any EventObserver],
+        background: BackgroundTasks = BackgroundTasks()
     ) {
         self.callID = callID
         self.clock = clock
@@ -55,6 +68,7 @@ public struct CallContext: Sendable {
         self.body = body
         self.transport = transport
         self.observers = observers
+        self.background = background
     }
 
     /// A context outside any pipeline, for calling a transport directly.

@@ -28,6 +28,9 @@ public struct Response: Sendable {
     /// Every attempt of the exchange that made it, in order; one entry for a call that succeeded at once.
     public var attempts: [AttemptRecord]
 
+    /// What the cache did for it, and why; nil where no cache was asked. Of several caches, the outermost one's.
+    public internal(set) var cacheDecision: CacheDecision?
+
     /// The request fields it answers, as far as this side knows them: what a cache judges by whose response it is.
     var presentation = Presentation.unknown
     /// Removes the stored entry it came from; nil where it came from none.

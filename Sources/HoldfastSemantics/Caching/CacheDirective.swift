@@ -26,6 +26,9 @@ public struct CacheDirective: Sendable, Hashable {
     /// Take anything stored that matches, whatever its age and whatever it says of revalidation.
     public var ignoresAge: Bool
 
+    /// How long to wait for the origin while something stale is at hand that may stand in; nil leaves it to the cache's options.
+    public var staleAfter: Duration?
+
     /// Creates a directive; by default it asks for nothing special.
     public init(
         reload: Bool = false,

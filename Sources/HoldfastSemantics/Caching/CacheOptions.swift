@@ -36,6 +36,32 @@ public struct CacheOptions: Sendable, Hashable {
         didSet { retention = max(retention, .zero) }
     }
 
+    /// How long past its freshness a response that says nothing of it may be used while it is revalidated; none by default
+    /// (RFC 5861 §3).
+    public var staleWhileRevalidate: Duration = .zero
+
+    /// How long past its freshness a response that says nothing of it may stand in for a 500, 502, 503 or 504; none by
+    /// default (RFC 5861 §4).
+    public var staleIfError: Duration = .zero
+
+    /// How long past its freshness a response may stand in where no response comes at all; 30 days by default, zero for
+    /// never (RFC 9111 §4.2.4).
+    public var staleWhenDisconnected: Duration = .seconds(30 * 86_400)
+
+    /// How long a call waits for the origin while something stale is at hand that may stand in; nil, the default: as long as it
+    /// takes. The exchange then goes on in the background.
+    public var staleAfter: Duration?
+
+    /// How many revalidations may run in the background at once; 16 by default. A stale response beyond that is served without
+    /// one.
+    public var maximumBackgroundRevalidations = 16
+
+    /// Whether equal calls that need the origin at the same time share one exchange; true by default (RFC 9111 §4).
+    public var collapsesRequests = true
+
+    /// How many bytes of a body of known length are still fetched for the store after the last reader left; 0 by default.
+    public var abandonedBodyAllowance = 0
+
     /// How many variants of one URI are offered for revalidation at once; 16 by default, at least 1. A store has a bound of its
     /// own on how many it keeps.
     public var maximumVariants: Int {

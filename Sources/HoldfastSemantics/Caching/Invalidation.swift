@@ -36,6 +36,20 @@ public enum Invalidation {
         return targets
     }
 
+    /// The URIs whose stored responses an unsafe request may have made invalid although no response came.
+    ///
+    /// A request that may have reached the origin may have been applied, so it counts as applied.
+    ///
+    /// - Parameters:
+    ///   - request: the request.
+    ///   - failure: how it failed.
+    ///   - wasSent: whether an attempt had begun.
+    /// - Returns: the target, or nothing where the method is safe or nothing can have reached the origin.
+    public static func targets(request: RequestHead, failure: AttemptFailure, wasSent: Bool) -> [TargetURI] {
+        guard wasSent, !request.method.isSafe, failure.progress > .notSent else { return [] }
+        return [request.target]
+    }
+
     /// A response has one Location and one Content-Location; more lines than that are an attack or a mistake.
     private static let maximumTargets = 8
 }

@@ -17,47 +17,7 @@ public enum Storability: Sendable, Hashable {
     }
 
     /// Why a response is not stored.
-    public struct Reason: Sendable, Hashable, CustomStringConvertible {
-        /// The stable code, fit for metric labels.
-        public let code: String
-
-        /// The clause the rule comes from.
-        public let section: String
-
-        /// Creates a reason.
-        public init(code: String, section: String) {
-            self.code = code
-            self.section = section
-        }
-
-        /// Code and clause.
-        public var description: String { "\(code) (\(section))" }
-
-        /// The method's responses are not stored here.
-        public static let method = Reason(code: "method", section: "RFC 9111 §3")
-        /// The status is interim or no status at all.
-        public static let status = Reason(code: "status", section: "RFC 9111 §3")
-        /// A part of a representation; these are stored by other rules.
-        public static let partialContent = Reason(code: "partial-content", section: "RFC 9111 §3.3")
-        /// A 304 freshens what is stored and is not stored itself.
-        public static let notModified = Reason(code: "not-modified", section: "RFC 9111 §4.3.4")
-        /// `must-understand` with a status that is not understood.
-        public static let notUnderstood = Reason(code: "must-understand", section: "RFC 9111 §5.2.2.3")
-        /// The call or the request says no-store.
-        public static let requestNoStore = Reason(code: "request-no-store", section: "RFC 9111 §5.2.1.5")
-        /// The response says no-store.
-        public static let responseNoStore = Reason(code: "response-no-store", section: "RFC 9111 §5.2.2.5")
-        /// `private` in a shared cache.
-        public static let privateResponse = Reason(code: "private", section: "RFC 9111 §5.2.2.7")
-        /// An authorized request in a shared cache, and the response does not release it.
-        public static let authorization = Reason(code: "authorization", section: "RFC 9111 §3.5")
-        /// Vary holds `*`, or cannot be read.
-        public static let varyStar = Reason(code: "vary-star", section: "RFC 9111 §4.1")
-        /// The request names another host than its URI, so the response is not the URI's.
-        public static let host = Reason(code: "host", section: "RFC 9110 §7.2")
-        /// Nothing says how long it is fresh, and its status allows no guess.
-        public static let noFreshness = Reason(code: "no-freshness", section: "RFC 9111 §3")
-    }
+    public typealias Reason = CacheReason
 
     /// Judges a response for storing.
     ///

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Synchronization
+
+/// Runs what outlives the call that began it: exchanges that several calls wait for, and revalidations that none waits for.
+///
+/// Holds no task longer than it runs; what bounds their number are the callers that wait, and the cache's own limits.
+final class BackgroundTasks: Sendable {
+    private struct State {
+        var running = 0
+        var drained: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let executor: (any TaskExecutor)?
+    private let state = Mutex(State())
+
+    /// - Parameter executor: where the tasks run; nil: on the default executor.
+    init(executor: (any TaskExecutor)? = nil) {
+        self.executor = executor
+    }
+
+    /// How many tasks run now.
+    var count: Int { state.withLock { $0.running } }
+
+    /// Runs an operation in a task of its own, which the caller may cancel.
+    func spawn(_ operation: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
+        state.withLock { $0.running += 1 }
+        return Task(executorPreference: executor) { [self] in
+            await operation()
+            ended()
+        }
+    }
+
+    /// Waits until no task runs; at once where none does. Tasks that begin meanwhile are waited for as well.
+    func drain() async {
+        await withCheckedContinuation { continuation in
+            let isIdle = state.withLock { state in
+                if state.running == 0 { return true }
+                state.drained.append(continuation)
+                return false
+            }
+            if isIdle { continuation.resume() }
+        }
+    }
+
+    private func ended() {
+        let drained: [CheckedContinuation<Void, Never>] = state.withLock { state in
+            state.running -= 1
+            guard state.running == 0 else { return [] }
+            defer { state.drained = [] }
+            return state.drained
+        }
+        for continuation in drained { continuation.resume() }
+    }
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// A decision on reuse together with what it was made from: which response was looked at, and when it may stand in stale.
+public struct ReuseJudgement: Sendable, Hashable {
+    /// How the request is to be answered.
+    public let decision: ReuseDecision
+
+    /// The candidate that matches the request, whether or not it can be used as it is; nil where none does.
+    public let selected: Int?
+
+    /// Why: for a reuse, why it may be; else why the store does not answer.
+    public let reason: CacheReason
+
+    /// When the selected candidate may be served stale.
+    public let staleAllowance: StaleAllowance
+
+    /// Judges a request against what is stored for its key; as ``ReuseDecision/decide(request:candidates:directive:now:options:secret:)``.
+    public init(
+        request: RequestHead,
+        candidates: [StoredResponse],
+        directive: CacheDirective,
+        now: Timestamp,
+        options: CacheOptions,
+        secret: [UInt8]
+    ) {
+        let cacheControl = CacheControl(request: request.fields)
+        let mayNotSend = directive.onlyIfCached || cacheControl.onlyIfCached
+        func unanswered(_ reason: CacheReason) -> ReuseDecision {
+            mayNotSend ? .unsatisfiable(reason) : .forward(reason)
+        }
+        if let reason = ReuseDecision.bypassReason(request, directive, cacheControl) {
+            self.init(unanswered(reason), reason)
+            return
+        }
+        guard let index = ReuseJudgement.select(request, candidates, secret: secret) else {
+            let reason: CacheReason = candidates.isEmpty ? .notStored : .noVariant
+            self.init(unanswered(reason), reason)
+            return
+        }
+        let selected = candidates[index]
+        let age = selected.currentAge(now: now)
+        let lifetime = selected.freshnessLifetime(options).seconds
+        let isStale = lifetime <= age
+        if directive.ignoresAge {
+            let reason: CacheReason = isStale ? .acceptedStale : .fresh
+            self.init(.reuse(candidate: index, age: age, isStale: isStale), reason, selected: index)
+            return
+        }
+        var demand = FreshnessDemand(cacheControl, directive, isImmutable: selected.cacheControl.immutable && !isStale)
+        let allowance = StaleAllowance(
+            selected,
+            request: cacheControl,
+            demand: demand,
+            age: age,
+            lifetime: lifetime,
+            options: options
+        )
+        if selected.cacheControl.noCache == .unqualified { demand.asksValidation = true }
+        if isStale, selected.forbidsStale(options) { demand.asksValidation = true }
+        if demand.accepts(age: age, lifetime: lifetime) {
+            let reason: CacheReason = isStale ? .acceptedStale : .fresh
+            self.init(.reuse(candidate: index, age: age, isStale: isStale), reason, selected: index)
+            return
+        }
+        let others = candidates.indices.filter { $0 != index && candidates[$0].entityTag != nil }
+        let offered = [index] + others.prefix(options.maximumVariants - 1)
+        if allowance.whileRevalidating {
+            let decision: ReuseDecision =
+                mayNotSend
+                ? .reuse(candidate: index, age: age, isStale: true)
+                : .reuseWhileRevalidating(candidates: offered, age: age)
+            self.init(decision, .staleWhileRevalidate, selected: index, allowance)
+            return
+        }
+        let reason: CacheReason = isStale ? .stale : .mustValidate
+        let decision =
+            mayNotSend || !selected.hasValidator ? unanswered(reason) : ReuseDecision.revalidate(candidates: offered)
+        self.init(decision, reason, selected: index, allowance)
+    }
+
+    private init(
+        _ decision: ReuseDecision,
+        _ reason: CacheReason,
+        selected: Int? = nil,
+        _ staleAllowance: StaleAllowance = .none
+    ) {
+        self.decision = decision
+        self.reason = reason
+        self.selected = selected
+        self.staleAllowance = staleAllowance
+    }
+
+    /// The matching response with the most recent Date (RFC 9111 §4).
+    static func select(_ request: RequestHead, _ candidates: [StoredResponse], secret: [UInt8]) -> Int? {
+        var best: Int?
+        for (index, candidate) in candidates.enumerated() {
+            guard candidate.method == .get || candidate.method == request.method,
+                candidate.nominated.matches(request.fields, secret: secret)
+            else { continue }
+            if let known = best {
+                let current = candidates[known]
+                guard (candidate.date, candidate.responseTime) > (current.date, current.responseTime) else { continue }
+            }
+            best = index
+        }
+        return best
+    }
+}
+
+/// What a request demands of a stored response's age (RFC 9111 §5.2.1), fields and call taken together.
+struct FreshnessDemand {
+    var asksValidation: Bool
+    private let maxAge: Int64?
+    private let minFresh: Int64
+    private let maxStale: Int64
+
+    /// Whether nothing is demanded beyond freshness.
+    var isPlain: Bool { !asksValidation && maxAge == nil && minFresh == 0 }
+
+    /// - Parameter isImmutable: whether the response is fresh and says that it will not change while it is (RFC 8246).
+    init(_ cacheControl: CacheControl, _ directive: CacheDirective, isImmutable: Bool) {
+        // max-age=0 is how a reload is spelled, so even a response of age 0 is confirmed first, unless it is immutable.
+        let isReload = cacheControl.maxAge == 0
+        asksValidation = directive.revalidate || cacheControl.noCache != .absent || isReload && !isImmutable
+        maxAge = isReload && isImmutable ? nil : cacheControl.maxAge
+        minFresh = max(cacheControl.minFresh ?? 0, directive.minFresh?.wholeSeconds ?? 0)
+        if let tolerated = directive.maxStale {
+            maxStale = max(0, tolerated.wholeSeconds)
+        } else {
+            maxStale =
+                switch cacheControl.maxStale {
+                case .absent: 0
+                case .any: .max
+                case .seconds(let seconds): seconds
+                }
+        }
+    }
+
+    func accepts(age: Int64, lifetime: Int64) -> Bool {
+        guard !asksValidation else { return false }
+        if minFresh > 0, lifetime - min(age, lifetime) < minFresh { return false }
+        let pastLifetime = age >= lifetime ? age - lifetime : nil
+        let pastMaxAge = maxAge.flatMap { age > $0 ? age - $0 : nil }
+        guard pastLifetime != nil || pastMaxAge != nil else { return true }
+        return maxStale > 0 && max(pastLifetime ?? 0, pastMaxAge ?? 0) <= maxStale
+    }
+}

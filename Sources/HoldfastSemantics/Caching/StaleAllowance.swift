@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// In which cases a stored response that is not fresh enough may stand in all the same (RFC 5861, RFC 9111 §4.2.4).
+///
+/// What forbids it wins over everything that allows it: `must-revalidate` and unqualified `no-cache` of the response, in a
+/// shared cache also `proxy-revalidate` and `s-maxage`, and a request or call that asks for validation.
+public struct StaleAllowance: Sendable, Hashable {
+    /// While a revalidation runs in the background (RFC 5861 §3).
+    public let whileRevalidating: Bool
+
+    /// When the origin answers 500, 502, 503 or 504 (RFC 5861 §4).
+    public let onError: Bool
+
+    /// When no response comes at all (RFC 9111 §4.2.4).
+    public let whenDisconnected: Bool
+
+    /// In no case.
+    public static let none = StaleAllowance(whileRevalidating: false, onError: false, whenDisconnected: false)
+
+    init(whileRevalidating: Bool, onError: Bool, whenDisconnected: Bool) {
+        self.whileRevalidating = whileRevalidating
+        self.onError = onError
+        self.whenDisconnected = whenDisconnected
+    }
+
+    /// Judges one stored response for one request.
+    init(
+        _ stored: StoredResponse,
+        request: CacheControl,
+        demand: FreshnessDemand,
+        age: Int64,
+        lifetime: Int64,
+        options: CacheOptions
+    ) {
+        guard !stored.forbidsStale(options), !demand.asksValidation else {
+            self = .none
+            return
+        }
+        let staleness = max(0, age - lifetime)
+        let revalidating = stored.cacheControl.staleWhileRevalidate ?? options.staleWhileRevalidate.wholeSeconds
+        let onError =
+            [stored.cacheControl.staleIfError, request.staleIfError].compactMap(\.self).max()
+            ?? options.staleIfError.wholeSeconds
+        // A caller that sets a limit to age or freshness of its own would not take what a refresh is still to replace.
+        whileRevalidating = age >= lifetime && staleness <= revalidating && revalidating > 0 && demand.isPlain
+        self.onError = onError > 0 && staleness <= onError
+        whenDisconnected = staleness <= max(options.staleWhenDisconnected.wholeSeconds, onError, revalidating)
+    }
+}
+
+extension StatusCode {
+    /// Whether the status is the kind of error that stale-if-error speaks of: 500, 502, 503 or 504 (RFC 5861 §4).
+    public var isOriginError: Bool {
+        switch rawValue {
+        case 500, 502, 503, 504: true
+        default: false
+        }
+    }
+}
+
+extension AttemptFailure {
+    /// Whether the failure means that the origin could not be reached, so that a cache counts as disconnected
+    /// (RFC 9111 §4.2.4); a refused certificate or a request that cannot be sent does not.
+    public var isDisconnection: Bool {
+        switch kind {
+        case .resolve, .connect, .timeout, .tls, .connectionLost, .protocolError, .offline, .other: true
+        default: false
+        }
+    }
+}
