@@ -219,8 +219,7 @@ extension CachingHook {
             landing = try await self.landing(of: flight, need, context)
         } catch {
             flight.leave(isFirst: isFirst)
-            if error.isCancellation { throw CancellationError() }
-            if let stale = await standIn(need, .disconnected, context) { return stale }
+            if !error.isCancellation, let stale = await standIn(need, .disconnected, context) { return stale }
             countMiss(need, context)
             throw error
         }

@@ -61,8 +61,9 @@ extension StatusCode {
 
 extension AttemptFailure {
     /// Whether the failure means that the origin could not be reached, so that a cache counts as disconnected
-    /// (RFC 9111 §4.2.4); a refused certificate or a request that cannot be sent does not.
+    /// (RFC 9111 §4.2.4); a refused certificate, a request that cannot be sent or an answer that makes no sense does not.
     public var isDisconnection: Bool {
+        guard progress < .headReceived else { return false }
         switch kind {
         case .resolve, .connect, .timeout, .tls, .connectionLost, .protocolError, .offline, .other: true
         default: false

@@ -60,10 +60,10 @@ import Testing
     @Test(
         "What the store does not answer",
         arguments: [
-            ("POST", [:], .method), ("get", [:], .method), ("GET", ["Range": "bytes=0-1"], .conditionalOrPartial),
-            ("GET", ["If-None-Match": "\"a\""], .conditionalOrPartial),
-            ("HEAD", ["If-Range": "\"a\""], .conditionalOrPartial),
-            ("GET", ["Cache-Control": "no-store"], .noStore),
+            ("POST", [:], .method), ("get", [:], .method), ("GET", ["Range": "bytes=0-1"], .originCondition),
+            ("GET", ["If-None-Match": "\"a\""], .originCondition),
+            ("HEAD", ["If-Range": "\"a\""], .originCondition),
+            ("GET", ["Cache-Control": "no-store"], .requestNoStore),
         ] as [(String, HeaderFields, ReuseDecision.Reason)]
     )
     func bypass(method: String, fields: HeaderFields, reason: ReuseDecision.Reason) throws {
@@ -105,7 +105,7 @@ import Testing
     func callDirectives() throws {
         let tagged = try stored("max-age=60", ["ETag": "\"a\""])
         #expect(try decide([tagged], directive: .reload) == .forward(.reload))
-        #expect(try decide([tagged], directive: .noStore) == .forward(.noStore))
+        #expect(try decide([tagged], directive: .noStore) == .forward(.requestNoStore))
         #expect(try decide([tagged], directive: .revalidate) == .revalidate(candidates: [0]))
         #expect(try decide([tagged], directive: .onlyIfCached) == .reuse(candidate: 0, age: 10, isStale: false))
         #expect(try decide([tagged], directive: .onlyIfCached, after: 70) == .unsatisfiable(.stale))
