@@ -22,9 +22,6 @@ enum KnownMisses {
         "stale-while-revalidate",
         "stale-while-revalidate-window",
         "stale-close-no-cache",
-        "method-POST",
-        "vary-normalise-lang-select",
-        "vary-normalise-space",
         "conditional-lm-fresh-earlier",
         "conditional-lm-fresh-rfc850",
         "conditional-etag-strong-respond",
@@ -42,8 +39,7 @@ enum KnownMisses {
 
     /// Missed in private mode only.
     private static let ofPrivateMode = [
-        "cc-resp-immutable-fresh",
-        "cc-resp-immutable-stale",
+        "cc-resp-immutable-fresh"
     ]
 
     /// Missed in shared mode only.

@@ -21,6 +21,8 @@ struct PublicCaseTests {
         for miss in run.misses where known[miss.test.id] == nil {
             Issue.record("\(mode.rawValue) \(miss.test.kind.rawValue) \(miss.test.id): \(miss.verdict.text)")
         }
+        // A case that is run without those it builds upon may pass by chance.
+        guard CaseFile.only == nil else { return }
         let missed = Set(run.misses.map(\.test.id))
         for outcome in run.outcomes where known[outcome.test.id] != nil && !missed.contains(outcome.test.id) {
             Issue.record("\(mode.rawValue) \(outcome.test.id) passes; take it from the list of known misses")

@@ -134,10 +134,10 @@ public struct CachingHook: ServiceHook {
         _ request: URLRequest,
         _ context: inout CallContext
     ) async throws {
-        guard let lookup = context[CacheLookup.self] else { return }
-        for target in Invalidation.targets(request: lookup.head, response: response.head) {
-            await invalidate(target, lookup, context)
-        }
+        guard var lookup = context[CacheLookup.self] else { return }
+        let invalid = Invalidation.targets(request: lookup.head, response: response.head)
+        for target in invalid { await invalidate(target, lookup, context) }
+        lookup.mark = cache.invalidations.mark(lookup.mark, of: lookup.head.target, after: invalid)
         if let offered = context[OfferedResponses.self] {
             if response.status == .notModified {
                 try await useOffered(offered.responses, for: &response, lookup, context)

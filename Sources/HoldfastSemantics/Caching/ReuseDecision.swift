@@ -70,7 +70,7 @@ public enum ReuseDecision: Sendable, Hashable {
             mayNotSend ? .unsatisfiable(reason) : .forward(reason)
         }
         if let reason = bypassReason(request, directive, cacheControl) { return unanswered(reason) }
-        guard let index = select(request, candidates, secret: secret) else {
+        guard let index = VariantSelection.select(request, among: candidates, secret: secret) else {
             return unanswered(candidates.isEmpty ? .notStored : .noVariant)
         }
         let selected = candidates[index]
@@ -114,22 +114,6 @@ public enum ReuseDecision: Sendable, Hashable {
         if directive.noStore || cacheControl.noStore { return .noStore }
         if directive.reload { return .reload }
         return nil
-    }
-
-    /// The matching response with the most recent Date (RFC 9111 §4).
-    private static func select(_ request: RequestHead, _ candidates: [StoredResponse], secret: [UInt8]) -> Int? {
-        var best: Int?
-        for (index, candidate) in candidates.enumerated() {
-            guard candidate.method == .get || candidate.method == request.method,
-                candidate.nominated.matches(request.fields, secret: secret)
-            else { continue }
-            if let known = best {
-                let current = candidates[known]
-                guard (candidate.date, candidate.responseTime) > (current.date, current.responseTime) else { continue }
-            }
-            best = index
-        }
-        return best
     }
 }
 

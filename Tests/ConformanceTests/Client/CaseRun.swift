@@ -90,7 +90,8 @@ struct CaseRun {
         }
         request.setValue(String(number), forHTTPHeaderField: CaseOrigin.numberField)
         request.httpBody = config.body.map { Data($0.utf8) }
-        if config.forcesRevalidation { request.cachePolicy = .reloadRevalidatingCacheData }
+        // What the Fetch standard has a client send in its cache mode no-cache (HTTP-network-or-cache fetch).
+        if config.forcesRevalidation { request.setValue("max-age=0", forHTTPHeaderField: "Cache-Control") }
         return request
     }
 
