@@ -60,7 +60,7 @@ extension CachingHook {
                 responseTime: response.responseTime ?? now,
                 mode: cache.options.mode
             )
-            if let entry = await replaceDescription(of: held, context) { held.entry = entry }
+            if let entry = await replaceDescription(of: held.entry, as: held.stored, context) { held.entry = entry }
         }
         cache.count { $0.revalidated += 1 }
         response.body.discard()

@@ -145,6 +145,7 @@ public struct CachingHook: ServiceHook {
             }
             cache.count { $0.misses += 1 }
         }
+        if lookup.head.method == .head { await updateStored(byHead: response, lookup, context) }
         await store(&response, lookup, context)
     }
 
