@@ -64,6 +64,11 @@ let package = Package(
             name: "QuickstartTests",
             dependencies: ["Quickstart", "LoopbackServer"]
         ),
+        .testTarget(
+            name: "ConformanceTests",
+            dependencies: ["Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastTesting"],
+            resources: [.copy("Fixtures")]
+        ),
         .testTarget(name: "ArchitectureTests"),
     ],
     swiftLanguageModes: [.v6]

@@ -23,7 +23,7 @@ struct CacheLookup: Sendable {
     /// Why the store is not asked; nil where it is.
     let bypassReason: CacheReason?
     /// How often the target had been invalidated by then: a response that was under way since may be older than the reason.
-    let mark: InvalidationLog.Mark
+    var mark: InvalidationLog.Mark
 
     init?(_ request: URLRequest, _ context: CallContext, _ cache: HTTPCache) {
         guard let head = RequestHead(request, fields: context.presentedFields(of: request)) else { return nil }
@@ -33,10 +33,12 @@ struct CacheLookup: Sendable {
         bypassReason =
             ReuseDecision.bypassReason(request: head, directive: directive) ?? (context.body.isNone ? nil : .content)
         mark = cache.invalidations.mark(of: head.target)
-        key = CacheKey(partition: principal, method: head.method, target: head.target)
+        // What a POST leaves behind answers a later GET, if anything (RFC 9110 §9.3.3).
+        let method = head.method == .post ? .get : head.method
+        key = CacheKey(partition: principal, method: method, target: head.target)
         sharedKey =
             cache.options.mode == .shared && !principal.isEmpty
-            ? CacheKey(partition: "", method: head.method, target: head.target) : nil
+            ? CacheKey(partition: "", method: method, target: head.target) : nil
     }
 
     /// Whether other calls may have the same exchange: a plain GET is all they could mean by an equal key.

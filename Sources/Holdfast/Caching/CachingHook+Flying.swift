@@ -232,7 +232,9 @@ extension CachingHook {
             if !isFirst, needsMoreTime(after: error, flight, context) { return nil }
             if error.isCancellation { throw error }
             let failure = ServiceError.attemptFailure(of: error)
-            if wasSent, failure.isDisconnection, let stale = await standIn(need, .disconnected, context) { return stale }
+            if wasSent, failure.isDisconnection, let stale = await standIn(need, .disconnected, context) {
+                return stale
+            }
             countMiss(need, context)
             throw error
         case .ended(.answered(let answer)):

@@ -45,13 +45,17 @@ extension CachingHook {
         }
     }
 
-    func replaceDescription(of held: HeldResponse, _ context: CallContext) async -> StoredEntry? {
-        var description = held.entry.description
-        description.metadata = held.stored.encoded
-        description.uselessAfter = StoreInstant(held.stored.uselessAfter(cache.options))
+    func replaceDescription(
+        of entry: StoredEntry,
+        as stored: StoredResponse,
+        _ context: CallContext
+    ) async -> StoredEntry? {
+        var description = entry.description
+        description.metadata = stored.encoded
+        description.uselessAfter = StoreInstant(stored.uselessAfter(cache.options))
         do throws(StoreError) {
             return try await cache.store.replaceDescription(
-                of: held.entry,
+                of: entry,
                 with: description,
                 now: StoreInstant(context.clock.timestamp)
             )

@@ -59,7 +59,7 @@ extension CachingHook {
                 responseTime: response.responseTime ?? now,
                 mode: cache.options.mode
             )
-            if let entry = await replaceDescription(of: held, context) { held.entry = entry }
+            if let entry = await replaceDescription(of: held.entry, as: held.stored, context) { held.entry = entry }
         }
         response.body.discard()
         var answer = answer(held, to: lookup, source: .revalidated, context) { [cache] bytes in

@@ -146,14 +146,15 @@ public struct CachingHook: ServiceHook {
         _ request: URLRequest,
         _ context: inout CallContext
     ) async throws {
-        guard let lookup = context[CacheLookup.self] else { return }
-        for target in Invalidation.targets(request: lookup.head, response: response.head) {
-            await invalidate(target, lookup, context)
-        }
+        guard var lookup = context[CacheLookup.self] else { return }
+        let invalid = Invalidation.targets(request: lookup.head, response: response.head)
+        for target in invalid { await invalidate(target, lookup, context) }
+        lookup.mark = cache.invalidations.mark(lookup.mark, of: lookup.head.target, after: invalid)
         let outcome: HopOutcome
         if let offered = context[OfferedResponses.self], response.status == .notModified {
             outcome = try await useOffered(offered.responses, for: &response, lookup, context)
         } else {
+            if lookup.head.method == .head { await updateStored(byHead: response, lookup, context) }
             outcome = await store(&response, lookup, context)
         }
         if context.flight != nil {
@@ -210,7 +211,12 @@ public struct CachingHook: ServiceHook {
     ) -> CacheDecision {
         let age = held.stored.currentAge(now: context.clock.timestamp)
         let lifetime = held.stored.freshnessLifetime(cache.options).seconds
-        return CacheDecision(outcome, reason, age: age, freshnessLeft: lifetime.subtractingReportingOverflow(age).partialValue)
+        return CacheDecision(
+            outcome,
+            reason,
+            age: age,
+            freshnessLeft: lifetime.subtractingReportingOverflow(age).partialValue
+        )
     }
 
     func explain(_ decision: CacheDecision, _ context: CallContext) {

@@ -142,6 +142,14 @@ final class InvalidationLog: Sendable {
         return counts.withLock { Mark(ofTarget: $0.ofTargets[place], ofAll: $0.ofAll) }
     }
 
+    /// A mark of `target` as it must be found if nothing but `own` was invalidated since: what a request makes invalid was
+    /// stored before its response.
+    func mark(_ mark: Mark, of target: TargetURI, after own: [TargetURI]) -> Mark {
+        let place = InvalidationLog.place(of: target)
+        let count = own.count { InvalidationLog.place(of: $0) == place }
+        return Mark(ofTarget: mark.ofTarget &+ UInt64(count), ofAll: mark.ofAll)
+    }
+
     /// A target is being invalidated.
     func note(_ target: TargetURI) {
         let place = InvalidationLog.place(of: target)

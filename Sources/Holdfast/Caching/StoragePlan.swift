@@ -72,7 +72,7 @@ enum StoragePlan: Sendable {
         let now = context.clock.timestamp
         let stored = StoredResponse(
             target: lookup.head.target,
-            method: lookup.head.method,
+            method: lookup.key.methodGroup,
             nominated: nominated,
             head: FieldUpdate.storable(
                 response.head,

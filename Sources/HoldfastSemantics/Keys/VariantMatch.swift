@@ -99,6 +99,31 @@ public struct NominatedFields: Sendable, Hashable {
         }
     }
 
+    /// Whether a request whose values differ would be given the same representation all the same.
+    ///
+    /// It differs in the white space around the commas of a list (RFC 9111 §4.1), or in Accept-Language while the response
+    /// is in the language that it prefers before all others (RFC 9110 §12.5.4). Never in a credential or in User-Agent.
+    ///
+    /// - Parameters:
+    ///   - request: the fields of the presented request.
+    ///   - contentLanguage: the combined Content-Language of the stored response.
+    ///   - secret: the key the digests were made with.
+    package func matchesInEffect(_ request: HeaderFields, contentLanguage: String?, secret: [UInt8]) -> Bool {
+        guard normalizes else { return false }
+        return entries.allSatisfy { entry in
+            let value = NominatedFields.value(of: entry.name, in: request, secret: secret, normalizes: true)
+            if value == entry.value { return true }
+            guard let value else { return false }
+            if entry.name == FieldName.acceptLanguage.canonicalName {
+                return contentLanguage.map { LanguagePreference.isFirst($0, in: value) } ?? false
+            }
+            guard let known = entry.value, !NominatedFields.isCredential(entry.name),
+                entry.name != FieldName.userAgent.canonicalName
+            else { return false }
+            return VariantNormalizer.withoutListSpace(known) == VariantNormalizer.withoutListSpace(value)
+        }
+    }
+
     private enum Format {
         static let semantic = "hnf1"
         static let literal = "hnf1-literal"

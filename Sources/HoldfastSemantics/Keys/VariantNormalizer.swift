@@ -73,6 +73,31 @@ enum VariantNormalizer {
             .joined(separator: ",")
     }
 
+    /// White space around commas, which no list has a use for (RFC 9110 §5.6.1); quoted strings stay as they are.
+    static func withoutListSpace(_ value: String) -> String {
+        guard value.utf8.contains(UInt8(ascii: ",")) else { return value }
+        var result: [UInt8] = []
+        result.reserveCapacity(value.utf8.count)
+        var isQuoted = false
+        var isEscaped = false
+        var isAfterComma = false
+        for byte in value.utf8 {
+            if isQuoted {
+                if !isEscaped, byte == UInt8(ascii: "\"") { isQuoted = false }
+                isEscaped = !isEscaped && byte == UInt8(ascii: "\\")
+                result.append(byte)
+                continue
+            }
+            if isAfterComma, byte.isOptionalWhitespace { continue }
+            isAfterComma = byte == UInt8(ascii: ",")
+            if isAfterComma { while let last = result.last, last.isOptionalWhitespace { result.removeLast() } }
+            isQuoted = byte == UInt8(ascii: "\"")
+            result.append(byte)
+        }
+        // A quotation that never ends shows that this is no list.
+        return isQuoted ? value : String(decoding: result, as: UTF8.self)
+    }
+
     /// The scheme is case-insensitive, what follows it is not (RFC 9110 §11.1).
     private static func credentials(_ value: String) -> String {
         guard let space = value.firstIndex(of: " ") else { return value }
@@ -80,7 +105,7 @@ enum VariantNormalizer {
     }
 
     /// qvalue of RFC 9110 §12.4.2: 0 or 1 with up to three decimals.
-    private static func thousandths(_ text: Substring.UTF8View) -> Int? {
+    static func thousandths(_ text: Substring.UTF8View) -> Int? {
         let bytes = Array(text)
         guard let whole = bytes.first, whole == UInt8(ascii: "0") || whole == UInt8(ascii: "1") else { return nil }
         var value = Int(whole - UInt8(ascii: "0")) * 1000

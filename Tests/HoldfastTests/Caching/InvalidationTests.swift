@@ -35,6 +35,22 @@ struct InvalidationTests {
         #expect(bench.cache.store.statistics.entryCount == (invalidates ? 0 : 2))
     }
 
+    @Test("What a POST leaves at its own URI replaces what it invalidates, and answers a later GET (RFC 9110 §9.3.3)")
+    func postForLaterGet() async throws {
+        let transport = ScriptedTransport([
+            .respond(200, Self.fields, body: "before"),
+            .respond(200, ["Cache-Control": "max-age=60", "Content-Location": "/a"], body: "after"),
+            .respond(200, ["Cache-Control": "max-age=60", "Content-Location": "/a"], body: "again"),
+        ])
+        let bench = CacheBench(transport)
+        #expect(try await bench.load(.get("http://h.example/a")) == .network("before"))
+        #expect(try await bench.load(.request("POST", "http://h.example/a")) == .network("after"))
+        #expect(try await bench.load(.get("http://h.example/a")) == .fresh("after"))
+        #expect(try await bench.load(.request("POST", "http://h.example/a")) == .network("again"))
+        #expect(try await bench.load(.get("http://h.example/a")) == .fresh("again"))
+        #expect(bench.cache.store.statistics.entryCount == 1)
+    }
+
     @Test("Location and Content-Location of the same origin are invalidated too, those of another are not")
     func locations() async throws {
         let transport = ScriptedTransport { request in

@@ -179,6 +179,28 @@ struct ValidationTests {
         #expect(response.fields["Content-Length"] == nil)
         #expect(try await response.body.collect() == ByteChunk(copying: "decoded".utf8))
     }
+
+    @Test("A HEAD's 200 freshens what it describes, and removes what it does not (RFC 9111 §4.3.5)")
+    func headUpdates() async throws {
+        let tagged: HeaderFields = ["Cache-Control": "max-age=10", "ETag": "\"a\""]
+        let bench = CacheBench([
+            .respond(200, tagged, body: "one"),
+            .respond(200, ["Cache-Control": "max-age=100", "ETag": "\"a\"", "X-New": "1"]),
+            .respond(200, ["Cache-Control": "max-age=100", "ETag": "\"b\""]),
+            .respond(200, tagged, body: "two"),
+        ])
+        try await bench.load()
+        bench.clock.advance(by: .seconds(20))
+        let head = URLRequest.request("HEAD", "http://origin.example/a")
+        try await bench.load(head)
+        let freshened = try await bench.pipeline.send(.get())
+        #expect(freshened.source == .fresh)
+        #expect(freshened.fields["X-New"] == "1")
+        var reload = CallOptions()
+        reload.cache = .reload
+        try await bench.load(head, reload)
+        #expect(try await bench.load() == .network("two"))
+    }
 }
 
 /// Says of every response that its content coding was undone.

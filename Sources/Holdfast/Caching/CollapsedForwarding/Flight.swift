@@ -93,7 +93,9 @@ final class Flight: Sendable {
         let (joined, waiters): (Bool, [CheckedContinuation<Turn, Never>]) = state.withLock { state in
             if state.isGivenUp { return (false, []) }
             if let ending = state.ending {
-                guard state.isShared, case .answered(let answer) = ending, let body = answer.body else { return (false, []) }
+                guard state.isShared, case .answered(let answer) = ending, let body = answer.body else {
+                    return (false, [])
+                }
                 guard body.reserveSeat() else { return (false, []) }
                 state.readers += 1
                 return (true, [])

@@ -46,7 +46,9 @@ final class FlightTable: Sendable {
     func background(for key: CacheKey, _ terms: FlightTerms, limit: Int) -> Flight? {
         state.withLock { state in
             let known = state.flights[key] ?? []
-            guard state.background < limit, !known.contains(where: { $0.terms == terms && !$0.isGivenUp }) else { return nil }
+            guard state.background < limit, !known.contains(where: { $0.terms == terms && !$0.isGivenUp }) else {
+                return nil
+            }
             state.background += 1
             let flight = Flight(terms, deadline: nil, isBackground: true)
             state.flights[key, default: []].append(flight)

@@ -34,6 +34,29 @@ import Testing
         #expect(verdict == (reason.map { .doNotStore($0) } ?? .store(scope: .principal)))
     }
 
+    @Test(
+        "RFC 9110 §9.3.3: a POST's 200 with explicit freshness that is the target's representation",
+        arguments: [
+            (200, ["Cache-Control": "max-age=9", "Content-Location": "https://example.com/a"], true),
+            (200, ["Cache-Control": "max-age=9", "Content-Location": "/a"], true),
+            (200, ["Expires": "x", "Content-Location": "a"], true),
+            (200, ["Cache-Control": "max-age=9", "Content-Location": "/b"], false),
+            (200, ["Cache-Control": "max-age=9", "Content-Location": "https://other.example/a"], false),
+            (200, ["Cache-Control": "max-age=9", "Content-Location": ""], false),
+            (200, ["Cache-Control": "max-age=9", "Content-Location": "/a", "content-location": "/a"], false),
+            (200, ["Cache-Control": "max-age=9"], false), (200, ["Content-Location": "/a"], false),
+            (200, ["Last-Modified": date(-99), "Content-Location": "/a"], false),
+            (200, ["Cache-Control": "public", "Content-Location": "/a"], false),
+            (201, ["Cache-Control": "max-age=9", "Content-Location": "/a"], false),
+            (404, ["Cache-Control": "max-age=9", "Content-Location": "/a"], false),
+        ] as [(Int, HeaderFields, Bool)]
+    )
+    func post(status: Int, fields: HeaderFields, isStored: Bool) throws {
+        let verdict = try judge(fields, status: StatusCode(status), method: .post)
+        #expect(verdict == (isStored ? .store(scope: .principal) : .doNotStore(.method)))
+        #expect(try judge(fields, status: StatusCode(status), method: .put) == .doNotStore(.method))
+    }
+
     @Test("RFC 9111 §5.2.1.5, §5.2.2.5: no-store on either side")
     func noStore() throws {
         #expect(try judge(request: ["Cache-Control": "no-store"]) == .doNotStore(.requestNoStore))

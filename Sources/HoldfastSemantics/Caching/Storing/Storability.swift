@@ -62,12 +62,27 @@ public enum Storability: Sendable, Hashable {
         _ response: ResponseHead,
         _ cacheControl: CacheControl
     ) -> Reason? {
-        guard request.method == .get else { return .method }
+        guard request.method == .get || answersLaterGet(request, response, cacheControl) else { return .method }
         guard response.status.isFinal else { return .status }
         if response.status == .partialContent { return .partialContent }
         if response.status == .notModified { return .notModified }
         if cacheControl.mustUnderstand, !response.status.isRegistered { return .notUnderstood }
         return nil
+    }
+
+    /// Whether the response to a POST is the target's representation as a GET would have got it, and says how long it is fresh
+    /// (RFC 9110 §9.3.3).
+    private static func answersLaterGet(
+        _ request: RequestHead,
+        _ response: ResponseHead,
+        _ cacheControl: CacheControl
+    ) -> Bool {
+        guard request.method == .post, response.status == .ok,
+            cacheControl.maxAge != nil || cacheControl.sMaxAge != nil || response.fields.contains(.expires)
+        else { return false }
+        let locations = response.fields.values(of: .contentLocation)
+        guard let location = locations.first, locations.count == 1, !location.isEmpty else { return false }
+        return request.target.resolving(location) == request.target
     }
 
     private static func releasesAuthorized(_ cacheControl: CacheControl) -> Bool {

@@ -64,7 +64,7 @@ extension AttemptFailure {
     /// (RFC 9111 §4.2.4); a refused certificate, a request that cannot be sent or an answer that makes no sense does not.
     public var isDisconnection: Bool {
         guard progress < .headReceived else { return false }
-        switch kind {
+        return switch kind {
         case .resolve, .connect, .timeout, .tls, .connectionLost, .protocolError, .offline, .other: true
         default: false
         }

@@ -33,7 +33,7 @@ public struct ReuseJudgement: Sendable, Hashable {
             self.init(unanswered(reason), reason)
             return
         }
-        guard let index = ReuseJudgement.select(request, candidates, secret: secret) else {
+        guard let index = VariantSelection.select(request, among: candidates, secret: secret) else {
             let reason: CacheReason = candidates.isEmpty ? .notStored : .noVariant
             self.init(unanswered(reason), reason)
             return
@@ -89,22 +89,6 @@ public struct ReuseJudgement: Sendable, Hashable {
         self.reason = reason
         self.selected = selected
         self.staleAllowance = staleAllowance
-    }
-
-    /// The matching response with the most recent Date (RFC 9111 §4).
-    static func select(_ request: RequestHead, _ candidates: [StoredResponse], secret: [UInt8]) -> Int? {
-        var best: Int?
-        for (index, candidate) in candidates.enumerated() {
-            guard candidate.method == .get || candidate.method == request.method,
-                candidate.nominated.matches(request.fields, secret: secret)
-            else { continue }
-            if let known = best {
-                let current = candidates[known]
-                guard (candidate.date, candidate.responseTime) > (current.date, current.responseTime) else { continue }
-            }
-            best = index
-        }
-        return best
     }
 }
 

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// Which of the responses stored for a URI answers a request (RFC 9111 §4, §4.1).
+package enum VariantSelection {
+    /// The matching response with the most recent Date.
+    ///
+    /// A response whose nominated fields have the request's values goes before one that the request would merely be given
+    /// all the same.
+    ///
+    /// - Returns: an index into `candidates`; nil where none matches.
+    package static func select(
+        _ request: RequestHead,
+        among candidates: [StoredResponse],
+        secret: [UInt8]
+    ) -> Int? {
+        mostRecent(candidates, for: request) { $0.nominated.matches(request.fields, secret: secret) }
+            ?? mostRecent(candidates, for: request) {
+                $0.nominated.matchesInEffect(
+                    request.fields,
+                    contentLanguage: $0.head.fields[.contentLanguage],
+                    secret: secret
+                )
+            }
+    }
+
+    private static func mostRecent(
+        _ candidates: [StoredResponse],
+        for request: RequestHead,
+        where matches: (StoredResponse) -> Bool
+    ) -> Int? {
+        var best: Int?
+        for (index, candidate) in candidates.enumerated() {
+            guard candidate.method == .get || candidate.method == request.method, matches(candidate) else { continue }
+            if let known = best {
+                let current = candidates[known]
+                guard (candidate.date, candidate.responseTime) > (current.date, current.responseTime) else { continue }
+            }
+            best = index
+        }
+        return best
+    }
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import Testing
+
+/// The cases of this project, in the same form; every clone runs them.
+@Suite("Cases of our own", .timeLimit(.minutes(1)))
+struct OwnCaseTests {
+    @Test("Each passes", arguments: ConformanceMode.allCases)
+    func conformance(_ mode: ConformanceMode) async throws {
+        let run = await ConformanceRun(try CaseFile(contentsOf: CaseFile.ownURL), mode: mode)
+        print("own \(run.summary)")
+        #expect(run.outcomes.count > 10)
+        for outcome in run.outcomes where !outcome.verdict.isPass {
+            Issue.record("\(mode.rawValue) \(outcome.test.id): \(outcome.verdict.text)")
+        }
+    }
+
+    @Test("None passes without a cache", arguments: ConformanceMode.allCases)
+    func floor(_ mode: ConformanceMode) async throws {
+        let run = await ConformanceRun(try CaseFile(contentsOf: CaseFile.ownURL), mode: mode, hasCache: false)
+        #expect(run.outcomes.allSatisfy { !$0.verdict.isPass })
+    }
+}

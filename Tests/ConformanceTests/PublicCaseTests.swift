@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import Testing
+
+/// The public cases, run natively; skipped where the file is not to be had.
+@Suite("Public HTTP cache cases", .timeLimit(.minutes(1)))
+struct PublicCaseTests {
+    @Test(
+        "Every required and optimal case passes, but for the known misses",
+        .enabled(if: CaseFile.publicURL != nil, "skipped: there is no file of public cases"),
+        arguments: ConformanceMode.allCases
+    )
+    func conformance(_ mode: ConformanceMode) async throws {
+        let file = try CaseFile(contentsOf: try #require(CaseFile.publicURL))
+        let run = await ConformanceRun(file, mode: mode, only: CaseFile.only)
+        announce(run)
+        #expect(!run.outcomes.isEmpty || CaseFile.only != nil)
+        let known = KnownMisses.reasons(mode)
+        for miss in run.misses where known[miss.test.id] == nil {
+            Issue.record("\(mode.rawValue) \(miss.test.kind.rawValue) \(miss.test.id): \(miss.verdict.text)")
+        }
+        // A case that is run without those it builds upon may pass by chance.
+        guard CaseFile.only == nil else { return }
+        let missed = Set(run.misses.map(\.test.id))
+        for outcome in run.outcomes where known[outcome.test.id] != nil && !missed.contains(outcome.test.id) {
+            Issue.record("\(mode.rawValue) \(outcome.test.id) passes; take it from the list of known misses")
+        }
+    }
+
+    @Test(
+        "Without a cache next to nothing passes, and most cases fail by what they build upon",
+        .enabled(if: CaseFile.publicURL != nil, "skipped: there is no file of public cases"),
+        .enabled(if: CaseFile.only == nil, "skipped: only some cases were asked for"),
+        arguments: ConformanceMode.allCases
+    )
+    func floor(_ mode: ConformanceMode) async throws {
+        let file = try CaseFile(contentsOf: try #require(CaseFile.publicURL))
+        let run = await ConformanceRun(file, mode: mode, hasCache: false)
+        announce(run)
+        #expect(run.tally(.optimal).passed == 0)
+        #expect(run.tally(.required).passed * 5 < run.tally(.required).all)
+        #expect(run.dependencyFailures * 2 > run.outcomes.count)
+    }
+
+    private func announce(_ run: ConformanceRun) {
+        print(run.summary)
+        if CaseFile.isVerbose { print(run.report) }
+    }
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import HoldfastSemantics
+import Testing
+
+@Suite struct HeadUpdateTests {
+    private func stored(
+        _ fields: HeaderFields,
+        status: StatusCode = .ok,
+        contentDecoded: Bool = false
+    ) throws -> StoredResponse {
+        StoredResponse(
+            target: try target(),
+            head: ResponseHead(status: status, fields: fields),
+            requestTime: .noon,
+            responseTime: .noon,
+            contentDecoded: contentDecoded
+        )
+    }
+
+    private func judge(
+        _ stored: StoredResponse,
+        _ fields: HeaderFields,
+        status: StatusCode = .ok,
+        method: RequestMethod = .head,
+        request: HeaderFields = [:],
+        directive: CacheDirective = .default,
+        options: CacheOptions = .private
+    ) throws -> HeadUpdate {
+        HeadUpdate.judge(
+            stored,
+            bodyLength: 5,
+            request: RequestHead(method: method, target: try target(), fields: request),
+            response: ResponseHead(status: status, fields: fields),
+            requestTime: .noon.plus(20),
+            responseTime: .noon.plus(20),
+            directive: directive,
+            options: options
+        )
+    }
+
+    @Test("RFC 9111 §4.3.5, §3.2: the fields of a 200 to HEAD replace the stored ones, and it is fresh anew")
+    func update() throws {
+        let old = try stored(["Cache-Control": "max-age=9", "Date": date(0), "A": "1", "B": "1", "Content-Type": "x/y"])
+        guard
+            case .update(let new) = try judge(
+                old,
+                ["Cache-Control": "max-age=90", "Date": date(20), "A": "2", "Content-Type": "z/z", "Connection": "A2"]
+            )
+        else {
+            Issue.record("not updated")
+            return
+        }
+        #expect(
+            new.head.fields == [
+                "B": "1", "Content-Type": "x/y", "Cache-Control": "max-age=90", "Date": date(20), "A": "2",
+            ]
+        )
+        #expect(new.isFresh(now: .noon.plus(100), options: .private))
+        #expect(!old.isFresh(now: .noon.plus(20), options: .private))
+    }
+
+    @Test(
+        "RFC 9111 §4.3.5: every validator and the length it bears must be the stored ones",
+        arguments: [
+            (["ETag": "\"a\""], ["ETag": "\"a\""], true), (["ETag": "\"a\""], ["ETag": "W/\"a\""], true),
+            (["ETag": "\"a\""], ["ETag": "\"b\""], false), (["ETag": "\"a\""], [:], true),
+            ([:], ["ETag": "\"a\""], false), (["ETag": "\"a\""], ["ETag": "a"], false),
+            (["Last-Modified": date(-9)], ["Last-Modified": date(-9)], true),
+            (["Last-Modified": date(-9)], ["Last-Modified": date(-8)], false),
+            ([:], ["Last-Modified": date(-9)], false), ([:], ["Last-Modified": "x"], false),
+            (["ETag": "\"a\"", "Last-Modified": date(-9)], ["ETag": "\"a\"", "Last-Modified": date(-8)], false),
+            ([:], ["Content-Length": "5"], true), ([:], ["Content-Length": "6"], false),
+            ([:], ["Content-Length": "x"], false), ([:], [:], true),
+        ] as [(HeaderFields, HeaderFields, Bool)]
+    )
+    func validators(known: HeaderFields, received: HeaderFields, isUpdate: Bool) throws {
+        let verdict = try judge(try stored(known), received)
+        if isUpdate {
+            guard case .update = verdict else {
+                Issue.record("\(verdict)")
+                return
+            }
+        } else {
+            #expect(verdict == .invalidate)
+        }
+    }
+
+    @Test("RFC 9111 §4.3.5: the length of decoded content tells nothing, another status than the stored one does")
+    func lengthAndStatus() throws {
+        guard case .update = try judge(try stored([:], contentDecoded: true), ["Content-Length": "99"]) else {
+            Issue.record("not updated")
+            return
+        }
+        #expect(try judge(try stored([:], status: .notFound), [:]) == .invalidate)
+    }
+
+    @Test("RFC 9111 §3, §4.3.5: other statuses, other methods and what may not be stored say nothing")
+    func keep() throws {
+        let old = try stored(["ETag": "\"a\""])
+        let changed: HeaderFields = ["ETag": "\"b\""]
+        for status in [204, 206, 302, 304, 404, 410, 500] {
+            #expect(try judge(old, changed, status: StatusCode(status)) == .keep)
+        }
+        #expect(try judge(old, changed, method: .get) == .keep)
+        #expect(try judge(old, changed.merging(["Cache-Control": "no-store"])) == .keep)
+        #expect(try judge(old, changed, request: ["Cache-Control": "no-store"]) == .keep)
+        #expect(try judge(old, changed, directive: .noStore) == .keep)
+        #expect(try judge(old, changed.merging(["Cache-Control": "private"]), options: .shared) == .keep)
+        #expect(try judge(old, changed, request: ["Authorization": "x"], options: .shared) == .keep)
+        #expect(try judge(old, changed) == .invalidate)
+    }
+}
