@@ -101,8 +101,12 @@ extension CachingHook {
             }
             context[OfferedResponses.self] = OfferedResponses(responses: need.offered)
         }
+        if let status = need.standIn?.stored.head.status, status.rawValue < 400 {
+            context[HoldsUsable.self] = HoldsUsable()
+        }
         if endsInBackground {
             context.verdict = nil
+            context.options.storing = nil
             context.options.acceptance = nil
             context.options.onInterimResponse = nil
         }

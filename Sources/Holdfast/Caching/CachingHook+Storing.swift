@@ -57,7 +57,8 @@ extension CachingHook {
                 by: response.head,
                 requestTime: response.requestTime ?? now,
                 responseTime: response.responseTime ?? now,
-                mode: cache.options.mode
+                mode: cache.options.mode,
+                givenLifetime: lookup.directive.lifetime?.wholeSeconds
             )
             if let entry = await replaceDescription(of: held.entry, as: held.stored, context) { held.entry = entry }
         }
@@ -110,7 +111,10 @@ extension CachingHook {
             expectedLength: entry.bodyLength,
             writer: writer,
             finish: finish,
-            fail: { [self] error in storeFailed(error, context) },
+            fail: { [self] error in
+                storeFailed(error, context)
+                context.options.storing?.note(.storeFailure)
+            },
             delivered: delivered
         )
         response.body = ResponseBody(storing, length: response.body.length)
@@ -165,8 +169,10 @@ extension CachingHook {
             try await writer.commit(nil, now: StoreInstant(context.clock.timestamp))
             cache.count { $0.stored += 1 }
             context.emit(.responseStored)
+            context.options.storing?.note(nil)
         } catch {
             // Invalidated meanwhile: not a fault of the store, the response was merely overtaken.
+            context.options.storing?.note(error.code == .superseded ? .overtaken : .storeFailure)
             if error.code == .superseded {
                 context.emit(.responseNotStored) { $0.detail = CacheReason.overtaken.description }
             } else {

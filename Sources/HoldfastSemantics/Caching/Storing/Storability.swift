@@ -64,6 +64,7 @@ public enum Storability: Sendable, Hashable {
     ) -> Reason? {
         guard request.method == .get || answersLaterGet(request, response, cacheControl) else { return .method }
         guard response.status.isFinal else { return .status }
+        if response.status.forbidsStoring { return .statusForbidsStoring }
         if response.status == .partialContent { return .partialContent }
         if response.status == .notModified { return .notModified }
         if cacheControl.mustUnderstand, !response.status.isRegistered { return .notUnderstood }
@@ -96,6 +97,7 @@ public enum Storability: Sendable, Hashable {
     ) -> Bool {
         if cacheControl.maxAge != nil || cacheControl.public || response.fields.contains(.expires) { return true }
         if options.mode == .shared ? cacheControl.sMaxAge != nil : cacheControl.private != .absent { return true }
+        if options.negativeLifetime != nil, response.allowsNegativeCaching { return true }
         return response.status.isHeuristicallyCacheable
     }
 

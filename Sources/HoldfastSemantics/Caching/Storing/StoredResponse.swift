@@ -26,6 +26,12 @@ public struct StoredResponse: Sendable, Hashable {
     /// Whether the transport had undone a content coding, so that the bytes are not those the origin tagged.
     public let contentDecoded: Bool
 
+    /// The lifetime in seconds that the call which got it gave it, for want of the server's; nil where none did.
+    public let givenLifetime: Int64?
+
+    /// Whether the origin must confirm it before it is used again, whatever its freshness: it was marked by a person.
+    public let needsConfirmation: Bool
+
     /// Its Cache-Control.
     public let cacheControl: CacheControl
 
@@ -57,6 +63,8 @@ public struct StoredResponse: Sendable, Hashable {
     ///   - requestTime: when the request was sent.
     ///   - responseTime: when the head came.
     ///   - contentDecoded: whether a content coding was undone; false by default.
+    ///   - givenLifetime: the call's ``CacheDirective/lifetime`` in seconds; negative counts as 0, nil by default.
+    ///   - needsConfirmation: whether the origin must confirm it before it is used again; false by default.
     public init(
         target: TargetURI,
         method: RequestMethod = .get,
@@ -64,7 +72,9 @@ public struct StoredResponse: Sendable, Hashable {
         head: ResponseHead,
         requestTime: Timestamp,
         responseTime: Timestamp,
-        contentDecoded: Bool = false
+        contentDecoded: Bool = false,
+        givenLifetime: Int64? = nil,
+        needsConfirmation: Bool = false
     ) {
         self.target = target
         self.method = method
@@ -73,6 +83,8 @@ public struct StoredResponse: Sendable, Hashable {
         self.requestTime = requestTime
         self.responseTime = responseTime
         self.contentDecoded = contentDecoded
+        self.givenLifetime = givenLifetime.map { max($0, 0) }
+        self.needsConfirmation = needsConfirmation
         cacheControl = CacheControl(head.fields)
         let tag = head.entityTag
         entityTag = contentDecoded ? tag?.weakened : tag
@@ -86,6 +98,21 @@ public struct StoredResponse: Sendable, Hashable {
             let parsed = ResponseHead.date(of: .expires, in: head.fields, receivedAt: responseTime)
             expires = parsed.map { .at($0) } ?? .invalid
         }
+    }
+
+    /// This response marked so that the origin must confirm it before it is used again (RFC 9111 §4.4: "invalidate").
+    public var needingConfirmation: StoredResponse {
+        StoredResponse(
+            target: target,
+            method: method,
+            nominated: nominated,
+            head: head,
+            requestTime: requestTime,
+            responseTime: responseTime,
+            contentDecoded: contentDecoded,
+            givenLifetime: givenLifetime,
+            needsConfirmation: true
+        )
     }
 
     /// Whether the origin can be asked if it still holds (RFC 9111 §4.3.1).

@@ -62,6 +62,9 @@ enum StoragePlan: Sendable {
         case .store(let permitted): scope = permitted
         case .doNotStore(let reason): return .leave(reason)
         }
+        if isNegative(response), context[HoldsUsable.self] != nil, cache.options.negativeLifetime != nil {
+            return .leave(.negativeOverStored)
+        }
         // The conditions of a revalidation are the cache's own and select nothing.
         var selecting = sent.fields
         for name: FieldName in [.ifNoneMatch, .ifModifiedSince] { selecting[name] = lookup.head.fields[name] }
@@ -81,7 +84,8 @@ enum StoragePlan: Sendable {
             ),
             requestTime: response.requestTime ?? now,
             responseTime: response.responseTime ?? now,
-            contentDecoded: response.contentDecoded
+            contentDecoded: response.contentDecoded,
+            givenLifetime: lookup.directive.lifetime?.wholeSeconds
         )
         let description = EntryDescription(
             metadata: stored.encoded,
@@ -99,6 +103,11 @@ enum StoragePlan: Sendable {
         )
     }
 
+    /// Whether only the cache's own choice makes a failure of the server worth storing.
+    private static func isNegative(_ response: Response) -> Bool {
+        response.status.rawValue >= 500 && response.head.allowsNegativeCaching
+    }
+
     /// Whose response it is, by what was sent for it; nil where that cannot be seen.
     static func principal(
         of response: Response,
@@ -110,6 +119,9 @@ enum StoragePlan: Sendable {
         return cache.principal(of: presented, to: lookup.head.target, context)
     }
 }
+
+/// Notes that what is stored for a request is no error, so that a failure does not take its place by the cache's own choice.
+struct HoldsUsable: Sendable {}
 
 /// Why a response is not stored, on its way from where that was found out.
 struct Unstored: Error {
