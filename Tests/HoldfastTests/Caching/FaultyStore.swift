@@ -8,7 +8,10 @@ import Synchronization
 /// A memory store that fails where it is told to, and whose look-ups can be held up.
 final class FaultyStore: CacheStore {
     enum Fault: String, CaseIterable, Sendable {
-        case lookUp, body, write, append, commit, replace
+        case lookUp, body, write, append, commit, replace, purge, pin
+
+        /// Those of steps that requests take.
+        static let ofRequests = allCases.filter { $0 != .purge && $0 != .pin }
     }
 
     let fault = Mutex<Fault?>(nil)
@@ -71,11 +74,13 @@ final class FaultyStore: CacheStore {
     func invalidate(_ key: StoreKey) async throws(StoreError) { try await inner.invalidate(key) }
 
     func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int {
-        try await inner.purge(selection, now: now)
+        try check(.purge)
+        return try await inner.purge(selection, now: now)
     }
 
     func setPinned(_ pinned: Bool, _ entry: StoredEntry) async throws(StoreError) -> Bool {
-        try await inner.setPinned(pinned, entry)
+        try check(.pin)
+        return try await inner.setPinned(pinned, entry)
     }
 
     func close() async { await inner.close() }

@@ -25,7 +25,7 @@ extension HTTPCache {
         _ selection: CacheSelection,
         now: Timestamp = SystemClock().timestamp
     ) async throws(StoreError) -> PinReport {
-        var report = PinReport(pinned: 0, refused: 0)
+        var report = PinReport()
         for entry in try await entries(of: selection, now: now) {
             switch try await setPinned(true, entry, now: now) {
             case .done: report.pinned += 1
@@ -84,4 +84,10 @@ public struct PinReport: Sendable, Hashable {
     public internal(set) var pinned: Int
     /// How many found no room among the pins, so that they may be evicted.
     public internal(set) var refused: Int
+
+    /// A report of these numbers.
+    public init(pinned: Int = 0, refused: Int = 0) {
+        self.pinned = pinned
+        self.refused = refused
+    }
 }
