@@ -185,7 +185,7 @@ import Testing
             ("http://h.example/img", "http://h.example/img", true),
             ("http://h.example/img", "http://h.example/img/1", true),
             ("http://h.example/img", "http://h.example/img?w=2", true),
-            ("http://h.example/img", "http://h.example/images", false),
+            ("http://h.example/img", "http://h.example/imgs", false),
             ("http://h.example/img/", "http://h.example/img", false),
             ("http://h.example/img/", "http://h.example/img/1", true), ("http://h.example", "http://h.example/a", true),
             ("http://h.example", "http://h.example/?q", true), ("http://h.example", "http://h.example.org/", false),

@@ -40,7 +40,7 @@ public struct CacheSelection: Sendable {
     /// The stored responses of a URL and of everything beneath it, compared in canonical form.
     ///
     /// The prefix ends where a part of a URI ends: `https://a.example/img` takes `/img`, `/img/1` and `/img?w=2`, and not
-    /// `/images`; `https://a.example/img/` takes what is beneath alone; `https://a.example` takes the origin. With a query,
+    /// `/imgs`; `https://a.example/img/` takes what is beneath alone; `https://a.example` takes the origin. With a query,
     /// `/img?w=2` takes `/img?w=2` and `/img?w=2&h=3`, and not `/img?w=20`.
     ///
     /// - Parameter url: as in ``url(_:)``.
