@@ -35,8 +35,17 @@ struct FuzzedParser: Sendable, CustomTestStringConvertible {
 @Suite struct ParserFuzzTests {
     static let parsers: [FuzzedParser] = structured + caching + messages
 
+    /// Overflows 64 bits.
+    private static let longNumber = String(repeating: "9", count: 24)
+
     private static let structured: [FuzzedParser] = [
-        FuzzedParser("Structured Item", [#"a;b="c\"";d=1.5"#, ":aGk=:;x", "@-17", #"%"f%c3%bc""#, "-999.5;a=?0"]) {
+        FuzzedParser(
+            "Structured Item",
+            [
+                #"a;b="c\"";d=1.5"#, ":aGk=:;x", "@-17", #"%"f%c3%bc""#, "-999.5;a=?0", longNumber, "@-" + longNumber,
+                "0." + longNumber,
+            ]
+        ) {
             input in
             guard let item = try? StructuredItem(parsing: input) else { return }
             let written = try? item.serialized()
@@ -71,7 +80,10 @@ struct FuzzedParser: Sendable, CustomTestStringConvertible {
         },
         FuzzedParser(
             "Cache-Control",
-            [#"max-age=60, no-cache="a, b", private, s-maxage="9", x="a\"b""#, "max-stale, min-fresh=3, no-store x"]
+            [
+                #"max-age=60, no-cache="a, b", private, s-maxage="9", x="a\"b""#, "max-stale, min-fresh=3, no-store x",
+                "max-age=" + longNumber,
+            ]
         ) { input in
             let field = CacheControl(parsing: input)
             #expect(CacheControl(parsing: field.description) == field, "\(input.debugDescription)")
@@ -127,7 +139,10 @@ struct FuzzedParser: Sendable, CustomTestStringConvertible {
         },
         FuzzedParser(
             "Target URI",
-            ["http://u@EXAMPLE.com:80/a/../b%2e%41?x=%zz#f", "https://[::1]:8443/?", "//h/é", "../a;b?c", "http://h"]
+            [
+                "http://u@EXAMPLE.com:80/a/../b%2e%41?x=%zz#f", "https://[::1]:8443/?", "//h/é", "../a;b?c", "http://h",
+                "http://h:" + longNumber,
+            ]
         ) { input in
             if let target = try? TargetURI(input) {
                 #expect((try? TargetURI(target.canonical)) == target, "\(input.debugDescription)")
@@ -138,7 +153,10 @@ struct FuzzedParser: Sendable, CustomTestStringConvertible {
             guard let resolved = base?.resolving(input) else { return }
             #expect((try? TargetURI(resolved.canonical)) == resolved, "\(input.debugDescription)")
         },
-        FuzzedParser("Numbers and delays", ["120", "0", "Sun, 06 Nov 1994 08:49:37 GMT", "5, 7"]) { input in
+        FuzzedParser(
+            "Numbers and delays",
+            ["120", "0", "Sun, 06 Nov 1994 08:49:37 GMT", "5, 7", longNumber, "-" + longNumber]
+        ) { input in
             let fields: HeaderFields = [
                 "Age": input, "Content-Length": input, "Retry-After": input, "Date": input, "Expires": input,
                 "Last-Modified": input, "ETag": input, "Cache-Control": input,
