@@ -63,6 +63,21 @@ import Testing
         #expect(try select(["Accept-Language": "de"], [silent]) == nil)
     }
 
+    @Test(
+        "RFC 9110 §12.5.4: the order of languages means nothing, their weights do",
+        arguments: [
+            ("en, de", "de, en", true), ("en;q=0.5, de", "DE,en;q=0.50", true), ("en, de", "en", false),
+            ("en;q=0.5, de", "en, de;q=0.5", false), ("en;x=1, de", "de, en;x=1", false),
+            ("en, de", "de, en, fr", false),
+        ] as [(String, String, Bool)]
+    )
+    func languageOrder(known: String, presented: String, isSelected: Bool) throws {
+        let response = try stored(["Accept-Language": known], vary: "Accept-Language")
+        #expect(try select(["Accept-Language": presented], [response]) == (isSelected ? 0 : nil))
+        let own = try stored(["Accept-Language": presented], vary: "Accept-Language", at: -50)
+        #expect(try select(["Accept-Language": presented], [response, own]) == 1)
+    }
+
     @Test("RFC 9111 §4.1: the request's own values go before the same effect, and the most recent before older ones")
     func order() throws {
         let own = try stored(["Foo": "1, 2"], vary: "Foo", at: 0)
