@@ -120,9 +120,8 @@ public struct NominatedFields: Sendable, Hashable {
                 let known = entry.value.flatMap { VariantNormalizer.unorderedLanguages($0) }
                 return known != nil && known == VariantNormalizer.unorderedLanguages(value)
             }
-            guard let known = entry.value, !NominatedFields.isCredential(entry.name),
-                entry.name != FieldName.userAgent.canonicalName
-            else { return false }
+            // Of a credential only a digest is known, so it never matches here.
+            guard let known = entry.value, entry.name != FieldName.userAgent.canonicalName else { return false }
             return VariantNormalizer.withoutListSpace(known) == VariantNormalizer.withoutListSpace(value)
         }
     }

@@ -101,8 +101,7 @@ enum VariantNormalizer {
             isQuoted = byte == UInt8(ascii: "\"")
             result.append(byte)
         }
-        // A quotation that never ends shows that this is no list.
-        return isQuoted ? value : String(decoding: result, as: UTF8.self)
+        return String(decoding: result, as: UTF8.self)
     }
 
     /// The scheme is case-insensitive, what follows it is not (RFC 9110 §11.1).

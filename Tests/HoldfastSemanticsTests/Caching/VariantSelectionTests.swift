@@ -34,7 +34,8 @@ import Testing
         "RFC 9110 §12.5.4: the response in the one language that a request prefers before all others",
         arguments: [
             ("de", "fr;q=0.5, de;q=1.0", true), ("de", "DE", true), ("dE", "fr;q=0.5,de", true),
-            ("de", "de;q=0.4, *;q=0.1", true), ("de", "en, de", false), ("de", "de;q=0", false), ("de", "*", false),
+            ("de", "de;q=0.4, *;q=0.1", true), ("de", "en, de", false), ("de", "de, en", false),
+            ("de", "de;q=0", false), ("de", "*", false),
             ("de", "fr, de;q=0.9", false), ("de", "de-CH", false), ("de-CH", "de", false), ("de, en", "de", false),
             ("", "de", false), ("de", "", false), ("de", "de;q=2", false), ("de", "de;level=1", false),
             ("de", "de;q=1;q=0", false), ("de", "fr;q=x, de", false),
