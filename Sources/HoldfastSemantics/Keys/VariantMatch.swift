@@ -101,8 +101,9 @@ public struct NominatedFields: Sendable, Hashable {
 
     /// Whether a request whose values differ would be given the same representation all the same.
     ///
-    /// It differs in the white space around the commas of a list (RFC 9111 §4.1), or in Accept-Language while the response
-    /// is in the language that it prefers before all others (RFC 9110 §12.5.4). Never in a credential or in User-Agent.
+    /// It differs in the white space around the commas of a list (RFC 9111 §4.1), or in the order of Accept-Language, or in
+    /// all of that field while the response is in the language that it prefers before all others (RFC 9110 §12.5.4). Never
+    /// in a credential or in User-Agent.
     ///
     /// - Parameters:
     ///   - request: the fields of the presented request.
@@ -115,11 +116,12 @@ public struct NominatedFields: Sendable, Hashable {
             if value == entry.value { return true }
             guard let value else { return false }
             if entry.name == FieldName.acceptLanguage.canonicalName {
-                return contentLanguage.map { LanguagePreference.isFirst($0, in: value) } ?? false
+                if contentLanguage.map({ LanguagePreference.isFirst($0, in: value) }) ?? false { return true }
+                let known = entry.value.flatMap { VariantNormalizer.unorderedLanguages($0) }
+                return known != nil && known == VariantNormalizer.unorderedLanguages(value)
             }
-            guard let known = entry.value, !NominatedFields.isCredential(entry.name),
-                entry.name != FieldName.userAgent.canonicalName
-            else { return false }
+            // Of a credential only a digest is known, so it never matches here.
+            guard let known = entry.value, entry.name != FieldName.userAgent.canonicalName else { return false }
             return VariantNormalizer.withoutListSpace(known) == VariantNormalizer.withoutListSpace(value)
         }
     }

@@ -73,7 +73,14 @@ enum VariantNormalizer {
             .joined(separator: ",")
     }
 
-    /// White space around commas, which no list has a use for (RFC 9110 §5.6.1); quoted strings stay as they are.
+    /// The languages with their weights, whose order the RFC gives no meaning (RFC 9110 §12.5.4); nil for anything else.
+    ///
+    /// Not part of the normal form, as some servers do read an order of preference from it.
+    static func unorderedLanguages(_ value: String) -> String? {
+        weightedList(value) { $0.count == 1 ? $0[0].loweringASCII() : nil }
+    }
+
+    /// The value without white space around commas, which no list has a use for (RFC 9110 §5.6.1); quoted strings stay as they are.
     static func withoutListSpace(_ value: String) -> String {
         guard value.utf8.contains(UInt8(ascii: ",")) else { return value }
         var result: [UInt8] = []
@@ -94,8 +101,7 @@ enum VariantNormalizer {
             isQuoted = byte == UInt8(ascii: "\"")
             result.append(byte)
         }
-        // A quotation that never ends shows that this is no list.
-        return isQuoted ? value : String(decoding: result, as: UTF8.self)
+        return String(decoding: result, as: UTF8.self)
     }
 
     /// The scheme is case-insensitive, what follows it is not (RFC 9110 §11.1).

@@ -84,8 +84,15 @@ public struct StoredResponse: Sendable, Hashable {
         } else {
             // A repeated Expires counts as invalid, an invalid one as past (RFC 9111 §4.2.1, §5.3).
             let parsed = ResponseHead.date(of: .expires, in: head.fields, receivedAt: responseTime)
-            expires = parsed.map { .at($0) } ?? .invalid
+            expires =
+                StoredResponse.namesOtherZone(head.fields[.expires]) ? .invalid : parsed.map { .at($0) } ?? .invalid
         }
+    }
+
+    /// Whether an expiration date is given in another zone than GMT, UTC by name included: such a date is readable, but
+    /// nothing may be taken for fresh by it (RFC 9111 §4.2).
+    private static func namesOtherZone(_ expires: String?) -> Bool {
+        expires?.loweringASCII().hasSuffix("utc") ?? false
     }
 
     /// Whether the origin can be asked if it still holds (RFC 9111 §4.3.1).
