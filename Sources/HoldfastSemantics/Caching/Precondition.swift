@@ -27,10 +27,10 @@ public enum Precondition {
 
     /// Judges the caller's preconditions against a stored response that is fresh or was validated just now.
     ///
-    /// If-None-Match goes before If-Modified-Since (RFC 9110 §13.2.2) and compares weakly; one that cannot be read matches
-    /// nothing. If-Modified-Since counts once only and is held against Last-Modified, else Date, else the time of receipt.
-    /// If-Match and If-Unmodified-Since are not a cache's to judge. Statuses other than 200 and 206 know no preconditions
-    /// (RFC 9110 §13.2.1).
+    /// If-None-Match goes before If-Modified-Since (RFC 9110 §13.2.2) and compares weakly; one that cannot be read
+    /// matches nothing. If-Modified-Since counts once only and is held against Last-Modified, else Date, else the time
+    /// of receipt. If-Match and If-Unmodified-Since are not a cache's to judge. Statuses other than 200 and 206 know no
+    /// preconditions (RFC 9110 §13.2.1).
     ///
     /// - Parameters:
     ///   - request: the caller's request.
@@ -61,8 +61,8 @@ public enum Precondition {
     /// - Parameters:
     ///   - stored: the response the caller holds too.
     ///   - now: the time of the answer.
-    /// - Returns: the fields a 200 would have had among Cache-Control, Content-Location, Date, ETag, Expires and Vary, with
-    ///   the current Age; Last-Modified only where there is no ETag, since it then guides the caller's update.
+    /// - Returns: the fields a 200 would have had among Cache-Control, Content-Location, Date, ETag, Expires and Vary,
+    ///   with the current Age; Last-Modified only where there is no ETag, since it then guides the caller's update.
     public static func notModifiedHead(for stored: StoredResponse, now: Timestamp) -> ResponseHead {
         let answer = stored.responseHead(now: now)
         var kept = kept
@@ -78,11 +78,11 @@ public enum Precondition {
     ///
     /// - Parameters:
     ///   - caller: the caller's fields.
-    ///   - candidates: the selected response first, then further variants. One that holds only a part belongs here only if
-    ///     the request is for a range within that part (RFC 9111 §4.3.2).
-    /// - Returns: If-None-Match and If-Modified-Since in place of the caller's, in one list: the union of all entity tags
-    ///   where the caller sent tags, the caller's own fields where it sent `*` or nothing stored has what it compares
-    ///   by, else what ``Validation/conditionalFields(for:)`` gives. The caller's date gives way to the stored
+    ///   - candidates: the selected response first, then further variants. One that holds only a part belongs here only
+    ///     if the request is for a range within that part (RFC 9111 §4.3.2).
+    /// - Returns: If-None-Match and If-Modified-Since in place of the caller's, in one list: the union of all entity
+    ///   tags where the caller sent tags, the caller's own fields where it sent `*` or nothing stored has what it
+    ///   compares by, else what ``Validation/conditionalFields(for:)`` gives. The caller's date gives way to the stored
     ///   validators; it is judged when the answer came.
     public static func mergedConditionalFields(
         caller: HeaderFields,
@@ -98,8 +98,9 @@ public enum Precondition {
         case .tags(let tags):
             let stored = storedTags(candidates)
             if stored.isEmpty { return asSent }
-            var known = Set(stored)
-            let added = tags.filter { known.insert($0).inserted }
+            // If-None-Match compares weakly, so a tag's weak form says nothing new.
+            var known = Set(stored.map(\.opaqueTag))
+            let added = tags.filter { known.insert($0.opaqueTag).inserted }
             // A date beside foreign tags would leave open which of the two a 304 went by.
             if added.isEmpty { return own }
             return [.ifNoneMatch: (stored + added).map(\.description).joined(separator: ", ")]
@@ -114,7 +115,8 @@ public enum Precondition {
     /// - Parameters:
     ///   - notModified: the 304's head.
     ///   - request: the caller's request, as it came.
-    ///   - candidates: the responses that were offered to ``mergedConditionalFields(caller:candidates:)``, in that order.
+    ///   - candidates: the responses that were offered to ``mergedConditionalFields(caller:candidates:)``, in that
+    ///     order.
     ///   - now: when the 304 came.
     /// - Returns: the answer; indexes are into `candidates`.
     public static func answer(
@@ -149,8 +151,8 @@ public enum Precondition {
     ) -> ValidationAnswer? {
         guard notModified.entityTag == nil, let callerTags else { return nil }
         guard case .tags(let tags) = callerTags else { return .relay }
-        let stored = Set(storedTags(candidates))
-        let caller = Set(tags)
+        let stored = Set(storedTags(candidates).map(\.opaqueTag))
+        let caller = Set(tags.map(\.opaqueTag))
         if caller == stored, candidates.count == 1 { return nil }
         return stored.isSubset(of: caller) ? .relay : .resend
     }
@@ -176,7 +178,8 @@ public enum Precondition {
         fields[.ifNoneMatch].flatMap { EntityTag.list($0) }
     }
 
-    /// The tags as the origin spelled them, each once; decoding weakens what a tag says of our bytes, not of the origin's.
+    /// The tags as the origin spelled them, each once; decoding weakens what a tag says of our bytes, not of the
+    /// origin's.
     private static func storedTags(_ candidates: [StoredResponse]) -> [EntityTag] {
         var known: Set<EntityTag> = []
         return candidates.compactMap(\.head.entityTag).filter { known.insert($0).inserted }

@@ -25,8 +25,8 @@ public struct MultipartByteRanges: Sendable, Hashable {
     /// Frames parts of one content.
     ///
     /// - Parameters:
-    ///   - intervals: the parts, in the order they are sent; empty or negative ones, and those beyond the whole, are left
-    ///     out.
+    ///   - intervals: the parts, in the order they are sent; empty or negative ones, and those beyond the whole, are
+    ///     left out.
     ///   - completeLength: the length of the whole; nil when it is not known.
     ///   - contentType: the stored Content-Type, which each part repeats; nil when there is none.
     ///   - seed: what the boundary is made of; a random number, so that no content can hold it on purpose.

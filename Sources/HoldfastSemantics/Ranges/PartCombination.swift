@@ -15,21 +15,21 @@ public struct PartCombination: Sendable, Hashable {
     /// Joins a part to what is stored.
     ///
     /// Both must have the same strong validator (RFC 9110 §15.3.7.3), no two content codings, and lengths that agree.
-    /// The part's fields replace the stored ones as a 304's do, those of its own bytes excepted; Content-Length becomes that
-    /// of the whole, and the age is counted from the new part.
+    /// The part's fields replace the stored ones as a 304's do, those of its own bytes excepted; Content-Length becomes
+    /// that of the whole, and the age is counted from the new part.
     ///
     /// - Parameters:
     ///   - part: the part; before its content came, to know whether to take it, and once more as it ended.
     ///   - head: the head of the 206 it came in.
     ///   - stored: the stored response.
     ///   - storedRanges: what is stored of its content.
-    ///   - asked: the interval that the cache itself asked for with Range, where it did: the part must begin there and not
-    ///     reach beyond it. Nil for a caller's own request.
+    ///   - asked: the interval that the cache itself asked for with Range, where it did: the part must begin there and
+    ///     not reach beyond it. Nil for a caller's own request.
     ///   - requestTime: when the request was sent.
     ///   - responseTime: when the 206 came.
     ///   - mode: for whom the cache stores.
-    /// - Returns: nil when they do not belong together: then the part may replace what is stored but not join it, and a request
-    ///   that was made into a partial one must be sent again as it came.
+    /// - Returns: nil when they do not belong together: then the part may replace what is stored but not join it, and a
+    ///   request that was made into a partial one must be sent again as it came.
     public init?(
         of part: ReceivedPart,
         head: ResponseHead,

@@ -7,8 +7,8 @@
 public enum PartialContent {
     /// The ranges that count for a request and a stored response; nil where the whole is to be answered.
     ///
-    /// Range counts only for GET, only where the whole answer would be a 200, and only if If-Range holds. Content whose coding was
-    /// undone is answered whole: positions count in bytes that are no longer there.
+    /// Range counts only for GET, only where the whole answer would be a 200, and only if If-Range holds. Content whose
+    /// coding was undone is answered whole: positions count in bytes that are no longer there.
     ///
     /// - Parameters:
     ///   - request: the caller's request.
@@ -42,7 +42,8 @@ public enum PartialContent {
     ///   - stored: the response the part is taken from.
     ///   - range: where the part stands.
     ///   - now: the time of the answer.
-    /// - Returns: all stored fields but those that speak of the whole content, with Content-Range, Content-Length and Age.
+    /// - Returns: all stored fields but those that speak of the whole content, with Content-Range, Content-Length and
+    ///   Age.
     public static func head(of stored: StoredResponse, range: ContentRange, now: Timestamp) -> ResponseHead {
         var fields = partFields(stored, now: now)
         let length = range.interval.map { $0.upperBound - $0.lowerBound } ?? 0

@@ -10,8 +10,8 @@ public enum PartialReuse: Sendable, Hashable {
     case answer(RangeAnswer)
     /// Send the request with these fields in place of the caller's Range and conditions, and join what comes.
     ///
-    /// A 206 is judged by ``PartCombination``; after it, decide anew. Any other final status is the caller's answer, a 200
-    /// that replaces what is stored included; where the caller had asked for a range, it is answered from that 200.
+    /// A 206 is judged by ``PartCombination``; after it, decide anew. Any other final status is the caller's answer, a
+    /// 200 that replaces what is stored included; where the caller had asked for a range, it is answered from that 200.
     case complete(missing: Range<Int64>, fields: HeaderFields)
     /// Send the request as it came.
     case forward
@@ -22,8 +22,9 @@ public enum PartialReuse: Sendable, Hashable {
     ///   - request: the caller's request; its conditions are judged by ``Precondition`` first.
     ///   - stored: the response selected for it, with status 200 as ``ReceivedPart/storedHead`` has it.
     ///   - ranges: what is stored of its content.
-    /// - Returns: an answer only from bytes that are stored. One interval is asked for, and never more bytes than the
-    ///   caller wants; without a strong validator nothing is (RFC 9110 §15.3.7.3).
+    /// - Returns: an answer only from bytes that are stored; ranges that would be answered as one stay apart where only
+    ///   the bytes between them are missing. One interval is asked for, and never more bytes than the caller wants;
+    ///   without a strong validator nothing is (RFC 9110 §15.3.7.3).
     public static func decide(request: RequestHead, stored: StoredResponse, ranges: StoredRanges) -> PartialReuse {
         let wanted = PartialContent.ranges(of: request, for: stored)
         guard let length = ranges.completeLength else {
@@ -41,6 +42,11 @@ public enum PartialReuse: Sendable, Hashable {
         guard let first = missing.min(by: { $0.lowerBound < $1.lowerBound }),
             let end = missing.map(\.upperBound).max()
         else { return .answer(answer) }
+        let exact = RangeRequest.coalesced(
+            wanted?.ranges.compactMap { $0.resolved(completeLength: length) } ?? [],
+            gap: 0
+        )
+        if exact.allSatisfy(ranges.covers), let separate = RangeAnswer(intervals: exact) { return .answer(separate) }
         let gap = first.lowerBound..<end
         let budget = intervals.reduce(0) { $0 + ($1.upperBound - $1.lowerBound) }
         guard end - gap.lowerBound <= budget else { return .forward }
@@ -62,7 +68,8 @@ public enum PartialReuse: Sendable, Hashable {
         let bounds = wanted.ranges.compactMap(\.bounds)
         guard bounds.count == wanted.ranges.count else { return .forward }
         let intervals = RangeRequest.coalesced(bounds)
-        if intervals.allSatisfy(ranges.covers), let answer = RangeAnswer(intervals: intervals) {
+        for candidate in [intervals, RangeRequest.coalesced(bounds, gap: 0)] {
+            guard candidate.allSatisfy(ranges.covers), let answer = RangeAnswer(intervals: candidate) else { continue }
             return .answer(answer)
         }
         guard intervals.count == 1, let only = intervals.first, let gap = ranges.missingInterval(within: only) else {

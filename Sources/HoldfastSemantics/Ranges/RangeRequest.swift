@@ -42,8 +42,8 @@ public struct RangeRequest: Sendable, Hashable, CustomStringConvertible {
 
     /// Asks for one interval.
     ///
-    /// - Parameter interval: the positions wanted; an upper bound beyond ``ByteRange/limit`` asks for all that follows. Nil
-    ///   when it is empty or negative.
+    /// - Parameter interval: the positions wanted; an upper bound beyond ``ByteRange/limit`` asks for all that follows.
+    ///   Nil when it is empty or negative.
     public init?(_ interval: Range<Int64>) {
         guard !interval.isEmpty, interval.lowerBound >= 0 else { return nil }
         ranges =
@@ -73,13 +73,14 @@ public struct RangeRequest: Sendable, Hashable, CustomStringConvertible {
         return completeLength <= 0 && asksSuffix ? .whole : .unsatisfiable
     }
 
-    package static func coalesced(_ intervals: [Range<Int64>]) -> [Range<Int64>] {
+    /// Makes one of intervals that overlap, touch, or lie less than `gap` apart, in the order of the first of each.
+    package static func coalesced(_ intervals: [Range<Int64>], gap: Int64 = partOverhead) -> [Range<Int64>] {
         var merged: [(order: Int, interval: Range<Int64>)] = []
         let sorted = intervals.enumerated().sorted { $0.element.lowerBound < $1.element.lowerBound }
         for (order, interval) in sorted {
             guard let last = merged.last,
-                interval.lowerBound < last.interval.upperBound
-                    || interval.lowerBound - last.interval.upperBound < partOverhead
+                interval.lowerBound <= last.interval.upperBound
+                    || interval.lowerBound - last.interval.upperBound < gap
             else {
                 merged.append((order, interval))
                 continue

@@ -3,8 +3,8 @@
 
 /// A part of a representation as it was received, fit to be stored (RFC 9111 §3.3).
 ///
-/// A 206 that may not be stored makes no such value. Whether the response may be stored at all is judged as for a 200: give
-/// ``storedHead`` to ``Storability/judge(request:response:directive:options:isPersonal:)``.
+/// A 206 that may not be stored makes no such value. Whether the response may be stored at all is judged as for a 200:
+/// give ``storedHead`` to ``Storability/judge(request:response:directive:options:isPersonal:)``.
 public struct ReceivedPart: Sendable, Hashable {
     /// The positions received.
     public let interval: Range<Int64>
@@ -16,6 +16,9 @@ public struct ReceivedPart: Sendable, Hashable {
     public let validator: StrongValidator?
 
     /// The head to store the part under: that of an incomplete 200 (RFC 9111 §3.3).
+    ///
+    /// Content-Length is that of the whole, or absent. ``FieldUpdate/storable(_:contentDecoded:mode:)`` has yet to
+    /// strip it.
     public let storedHead: ResponseHead
 
     /// Reads the head of a 206.
@@ -51,7 +54,7 @@ public struct ReceivedPart: Sendable, Hashable {
     ///   - receivedAt: when it came.
     ///   - contentDecoded: whether a content coding was undone.
     ///   - count: the bytes that came.
-    /// - Returns: nil unless the rest could be asked for: for that it takes a GET without Range, a strong validator, bytes as
+    /// - Returns: nil unless the rest could be asked for: for that it takes a GET, a strong validator, bytes as
     ///   the origin sent them, and a Content-Length, if there is one, of more than what came.
     public init?(
         incomplete response: ResponseHead,
@@ -74,9 +77,10 @@ public struct ReceivedPart: Sendable, Hashable {
     /// - Parameters:
     ///   - count: the bytes that came.
     ///   - isWhole: whether the message was framed to its end, rather than broken off.
-    /// - Returns: the part as far as it came; nil when nothing came or more than was announced. Content that is framed whole and
-    ///   yet shorter than its Content-Range says comes from a server that miscounts: its first position is believed, the
-    ///   whole ends where the content ended, and it loses its validators, so that it is never combined with anything (RFC 9110 §14.4).
+    /// - Returns: the part as far as it came; nil when nothing came or more than was announced. Content that is framed
+    ///   whole and yet shorter than its Content-Range says comes from a server that miscounts: its first position is
+    ///   believed, the whole ends where the content ended, and it loses its validators, so that it is never combined
+    ///   with anything (RFC 9110 §14.4).
     public func ended(after count: Int64, isWhole: Bool) -> ReceivedPart? {
         let announced = interval.upperBound - interval.lowerBound
         guard count > 0, count <= announced else { return nil }

@@ -11,8 +11,8 @@ public enum StrongValidator: Sendable, Hashable {
 
     /// The strong validator of a response, if it has one.
     ///
-    /// A response with an ETag is known by that alone: where it is weak or cannot be read there is none. Content whose coding was
-    /// undone has none either, for its bytes are not those the origin speaks of.
+    /// A response with an ETag is known by that alone: where it is weak or cannot be read there is none. Content whose
+    /// coding was undone has none either, for its bytes are not those the origin speaks of.
     ///
     /// - Parameters:
     ///   - head: status and fields as they came or as they are stored.
@@ -44,8 +44,8 @@ public enum StrongValidator: Sendable, Hashable {
 
     /// Whether the If-Range of a request holds for a stored response, so that its Range counts (RFC 9110 §13.1.5).
     ///
-    /// An entity tag is compared strongly; a date must be the stored Last-Modified to the second, and that one strong. True
-    /// without the field; false when it stands twice or cannot be read.
+    /// An entity tag is compared strongly; a date must be the stored Last-Modified to the second, and that one strong.
+    /// True without the field; false when it stands twice or cannot be read.
     ///
     /// - Parameters:
     ///   - fields: the request's fields.

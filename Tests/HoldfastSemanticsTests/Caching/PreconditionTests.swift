@@ -129,6 +129,7 @@ import Testing
                 ["If-None-Match": "*", "If-Modified-Since": date(-1)]
             ),
             (["If-Modified-Since": date(-1)], ["If-None-Match": "\"a\"", "If-Modified-Since": date(-9)]),
+            (["If-None-Match": "W/\"a\""], ["If-None-Match": "\"a\"", "If-Modified-Since": date(-9)]),
             (["If-None-Match": "?", "Accept": "x"], ["If-None-Match": "\"a\"", "If-Modified-Since": date(-9)]),
         ] as [(HeaderFields, HeaderFields)]
     )
@@ -176,6 +177,7 @@ import Testing
         "RFC 9111 §4.3.2: a 304 for one stored response",
         arguments: [
             (["If-None-Match": "\"a\""], ["ETag": "\"a\""], [:], .notModified(candidate: 0)),
+            (["If-None-Match": "W/\"a\""], ["ETag": "\"a\""], [:], .notModified(candidate: 0)),
             (["If-None-Match": "\"x\""], ["Last-Modified": date(-9)], [:], .relay),
             (["If-Modified-Since": date(-9)], ["Last-Modified": date(-9)], [:], .notModified(candidate: 0)),
             (["If-Modified-Since": date(-10)], ["Last-Modified": date(-9)], [:], .full(candidate: 0)),
@@ -198,5 +200,41 @@ import Testing
             now: .noon.plus(9)
         )
         #expect(answer == expected)
+    }
+
+    @Test("Arbitrary conditions trap nothing, and no tag of either side is lost", arguments: propertySeeds)
+    func arbitrary(seed: UInt64) throws {
+        var source = SeededGenerator(seed: seed)
+        let own = ["\"a\"", "W/\"b\""]
+        let candidates = try own.map { try stored(["ETag": $0, "Last-Modified": date(-9)]) }
+        for _ in 0..<1000 {
+            let value = source.text(from: ["\"a\"", "W/\"b\"", "\"c\"", ", ", ", ", "*", " "], upTo: 6)
+            let caller: HeaderFields = [
+                "If-None-Match": value, "If-Modified-Since": source.text(from: [date(-9), "Sun"], upTo: 2),
+            ]
+            let merged = Precondition.mergedConditionalFields(caller: caller, candidates: candidates)
+            let sent = try #require(merged[.ifNoneMatch].flatMap { EntityTag.list($0) })
+            switch EntityTag.list(value) {
+            case .any: #expect(sent == .any)
+            case .tags(let tags):
+                #expect(
+                    sent
+                        == .tags(
+                            tags.reduce(into: own.compactMap { EntityTag($0) }) { known, tag in
+                                if !known.contains(where: { $0.weakMatches(tag) }) { known.append(tag) }
+                            }
+                        )
+                )
+            case nil: #expect(sent == .tags(own.compactMap { EntityTag($0) }))
+            }
+            let tag = source.text(from: ["\"a\"", "\"c\"", "W/"], upTo: 2)
+            let answer = Precondition.answer(
+                to: ResponseHead(status: .notModified, fields: ["ETag": tag]),
+                request: RequestHead(target: try target(), fields: caller),
+                candidates: candidates,
+                now: .noon
+            )
+            if case .notModified(let index) = answer { #expect(candidates.indices.contains(index)) }
+        }
     }
 }

@@ -68,6 +68,14 @@ import Testing
         #expect(try decide("0-0,-1", [0..<1]) == completing(999..<1000, "999-999"))
     }
 
+    @Test("Bytes between two ranges that nobody asked for are not asked for", arguments: [1000, nil] as [Int64?])
+    func separate(length: Int64?) throws {
+        let expected = PartialReuse.answer(.parts([0..<10, 20..<30]))
+        #expect(try decide("0-9,20-29", [0..<10, 20..<30], of: length) == expected)
+        #expect(try decide("0-9,20-29", [0..<30], of: length) == .answer(.part(0..<30)))
+        #expect(try decide("0-4,5-9", [0..<10, 20..<30], of: length) == .answer(.part(0..<10)))
+    }
+
     @Test("RFC 9110 §13.1.5: a range whose If-Range fails is a request for the whole")
     func failedCondition() throws {
         #expect(try decide("0-9", [0..<100], condition: "\"b\"") == completing(100..<1000, "100-999"))
