@@ -55,7 +55,7 @@ public struct ContentRange: Sendable, Hashable, CustomStringConvertible {
             return
         }
         guard completeLength != nil || rest == "*", !positions.utf8.contains(where: \.isOptionalWhitespace),
-            case .bounded(let first, let last) = ByteRange(positions), last < ByteRange.limit
+            case .bounded(let first, let last) = ByteRange(positions)
         else { return nil }
         self.init(first..<(last + 1), completeLength: completeLength)
     }

@@ -61,7 +61,7 @@ public struct MultipartByteRanges: Sendable, Hashable {
     /// The Content-Type of the whole message.
     public var contentType: String { "multipart/byteranges; boundary=\(boundary)" }
 
-    /// Whether a response's content is framed like this; such a response is not stored.
+    /// Whether a response says that its content is framed like this.
     ///
     /// - Parameter fields: the response's fields.
     public static func isContent(of fields: HeaderFields) -> Bool {
