@@ -94,13 +94,13 @@ import Testing
         return stable(pairs(one)) == stable(pairs(other))
     }
 
-    @Test("Canonical queries are equal exactly where the draft's steps say so", arguments: propertySeeds)
+    @Test("Canonical queries are equal exactly where the draft's steps say so", arguments: FuzzRounds.seeds)
     func canonicalQueries(seed: UInt64) throws {
         var source = SeededGenerator(seed: seed)
         let variance = NoVarySearch(fieldValue: "params=(\"c\"), key-order")
         let pieces = ["a", "b", "c", "a=1", "a=2", "b=1", "c=3", "", "="]
         var equivalent = 0
-        for _ in 0..<2000 {
+        for _ in 0..<FuzzRounds.of(2000) {
             func uri() throws -> TargetURI {
                 let count = Int.random(in: 0...4, using: &source)
                 let query = (0..<count).map { _ in pieces.randomElement(using: &source) ?? "" }
@@ -115,14 +115,14 @@ import Testing
         #expect(equivalent > 50)
     }
 
-    @Test("Arbitrary values never trap", arguments: propertySeeds)
+    @Test("Arbitrary values never trap", arguments: FuzzRounds.seeds)
     func arbitraryValues(seed: UInt64) throws {
         var source = SeededGenerator(seed: seed)
         let pieces = [
             "params", "except", "key-order", "=", "?1", "?0", "(", ")", "\"a\"", "\"", ",", ";", " ", "%\"", "1",
         ]
         let one = try target("http://h/?a=%C3&b=1")
-        for _ in 0..<2000 {
+        for _ in 0..<FuzzRounds.of(2000) {
             let variance = NoVarySearch(fieldValue: source.text(from: pieces, upTo: 12))
             #expect(variance.isEquivalent(one, one))
             #expect(variance.isNone || variance.canonicalQuery(of: one).utf8.first != UInt8(ascii: "?"))

@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test("Normalizing keeps what negotiation sees, and twice is once", arguments: propertySeeds)
+    @Test("Normalizing keeps what negotiation sees, and twice is once", arguments: FuzzRounds.seeds)
     func properties(seed: UInt64) {
         var source = SeededGenerator(seed: seed)
         let pieces = [
@@ -84,7 +84,7 @@ import Testing
         ]
         for name in VariantNormalizerTests.negotiated {
             var forms: [[UInt8]: String] = [:]
-            for _ in 0..<1500 {
+            for _ in 0..<FuzzRounds.of(1500) {
                 let line = HeaderFields.Line(name: "X", value: source.text(from: pieces, upTo: 7))
                 let form = normalized(line.value, name)
                 #expect(normalized(String(decoding: form, as: UTF8.self), name) == form, "\(name): \(line.value)")

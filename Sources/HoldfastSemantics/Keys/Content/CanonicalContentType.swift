@@ -17,8 +17,9 @@ package struct CanonicalContentType: Sendable {
 
     /// Reads a field value; linear time.
     package init(_ value: String) {
-        guard let parsed = CanonicalContentType(parsing: value) else {
-            text = HeaderFields.Line(name: .contentType, value: value).value
+        let cleaned = HeaderFields.Line(name: .contentType, value: value).value
+        guard let parsed = CanonicalContentType(parsing: cleaned) else {
+            text = cleaned
             essence = ""
             charset = nil
             return

@@ -38,7 +38,8 @@ package struct CanonicalJSON {
     ///   - content: a JSON text in UTF-8.
     ///   - optionalNames: members of the outermost object that are left out where they are null.
     /// - Returns: nil where the bytes are to be used as they are: no JSON, no UTF-8, a lone surrogate, two members of one
-    ///   name, an integer beyond 2^53, a number no double comes near, or more levels than ``depthLimit``.
+    ///   name, an integer spelled out beyond 2^53, a number no double comes near, or more levels than ``depthLimit``. So
+    ///   what is returned is its own canonical form, or is used as it is.
     package static func bytes(of content: [UInt8], leavingOutNull optionalNames: [String] = []) -> [UInt8]? {
         // The validation once in the beginning lets all that follows copy bytes.
         guard String(validating: content, as: UTF8.self) != nil else { return nil }

@@ -114,9 +114,11 @@ struct JSONReader {
         let literal = DecimalDigits(text)
         let shortest = DecimalDigits(value.description)
         guard !value.isZero || literal.digits.isEmpty else { return nil }
-        // From 2^53 on a double no longer tells neighbouring integers apart, and two ids would share one key.
+        // From 2^53 on a double no longer tells neighbouring integers apart, and two ids would share one key. Numbers
+        // that are no ids by their spelling, such as 1E30, pass where nothing was rounded.
         if value.magnitude >= 0x1p53 {
-            guard literal == shortest, value.magnitude == 0x1p53 || shortest.exponent > 21 else { return nil }
+            let isInteger = !text.utf8.contains { $0 == UInt8(ascii: ".") || $0 | 0x20 == UInt8(ascii: "e") }
+            guard literal == shortest, value.magnitude == 0x1p53 || !isInteger else { return nil }
         }
         return shortest.ecmaScript
     }

@@ -40,12 +40,12 @@ import Testing
         #expect(CanonicalContentType(value).isJSON == expected)
     }
 
-    @Test("Canonical text is its own canonical form", arguments: propertySeeds)
+    @Test("Canonical text is its own canonical form", arguments: FuzzRounds.seeds)
     func idempotence(seed: UInt64) {
         var source = SeededGenerator(seed: seed)
         let pieces = ["Text", "/", "html", ";", "charset", "=", "\"", "\\", " ", "UTF-8", "é", "a=b"]
         var parsed = 0
-        for _ in 0..<2000 {
+        for _ in 0..<FuzzRounds.of(2000) {
             let text = (Bool.random(using: &source) ? "a/B;" : "") + source.text(from: pieces, upTo: 10)
             let once = CanonicalContentType(text)
             #expect(Array(CanonicalContentType(once.text).text.utf8) == Array(once.text.utf8), "\(text)")
