@@ -77,6 +77,8 @@ extension FieldName {
     public static let link: FieldName = "Link"
     /// `Location`.
     public static let location: FieldName = "Location"
+    /// `No-Vary-Search`.
+    public static let noVarySearch: FieldName = "No-Vary-Search"
     /// `Origin`.
     public static let origin: FieldName = "Origin"
     /// `Pragma`.

@@ -8,7 +8,8 @@
 public struct NominatedFields: Sendable, Hashable {
     private struct Entry: Sendable, Hashable {
         var name: String
-        var value: String?
+        /// UTF-8, because texts compare by Unicode equivalence and would match values that differ in bytes.
+        var value: [UInt8]?
     }
 
     private let entries: [Entry]
@@ -65,11 +66,12 @@ public struct NominatedFields: Sendable, Hashable {
         normalizes = format == Format.semantic
         var entries: [Entry] = []
         while !reader.isAtEnd {
-            guard let name = reader.nextString(), let value = reader.nextString(),
+            guard let name = reader.nextString(), let value = reader.next(),
                 FieldName(name)?.canonicalName == name, entries.last.map({ $0.name < name }) ?? true,
-                value.isEmpty || value.utf8.first == UInt8(ascii: "=")
+                value.isEmpty || value.first == UInt8(ascii: "="),
+                String(validating: value, as: UTF8.self) != nil
             else { return nil }
-            entries.append(Entry(name: name, value: value.isEmpty ? nil : String(value.dropFirst())))
+            entries.append(Entry(name: name, value: value.isEmpty ? nil : Array(value.dropFirst())))
         }
         guard !entries.isEmpty else { return nil }
         self.entries = entries
@@ -82,7 +84,7 @@ public struct NominatedFields: Sendable, Hashable {
         frames.append(normalizes ? Format.semantic : Format.literal)
         for entry in entries {
             frames.append(entry.name)
-            frames.append(entry.value.map { "=" + $0 } ?? "")
+            frames.append(entry.value.map { [UInt8(ascii: "=")] + $0 } ?? [])
         }
         return frames.bytes
     }
@@ -145,7 +147,7 @@ public struct NominatedFields: Sendable, Hashable {
         in request: HeaderFields,
         secret: [UInt8],
         normalizes: Bool
-    ) -> String? {
+    ) -> [UInt8]? {
         var joined: String?
         for line in request where line.name.canonicalName == name {
             if joined == nil {
@@ -157,7 +159,8 @@ public struct NominatedFields: Sendable, Hashable {
         }
         guard var value = joined else { return nil }
         if normalizes { value = VariantNormalizer.normalized(value, of: name) }
-        return isCredential(name) ? SHA256Digest(authenticating: Array(value.utf8), key: secret).hex : value
+        let bytes = Array(value.utf8)
+        return isCredential(name) ? Array(SHA256Digest(authenticating: bytes, key: secret).hex.utf8) : bytes
     }
 
     private static func isCredential(_ name: String) -> Bool {
