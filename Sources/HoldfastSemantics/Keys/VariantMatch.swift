@@ -114,16 +114,17 @@ public struct NominatedFields: Sendable, Hashable {
     package func matchesInEffect(_ request: HeaderFields, contentLanguage: String?, secret: [UInt8]) -> Bool {
         guard normalizes else { return false }
         return entries.allSatisfy { entry in
-            let value = NominatedFields.value(of: entry.name, in: request, secret: secret, normalizes: true)
-            if value == entry.value { return true }
-            guard let value else { return false }
+            let bytes = NominatedFields.value(of: entry.name, in: request, secret: secret, normalizes: true)
+            if bytes == entry.value { return true }
+            guard let value = bytes.map({ String(decoding: $0, as: UTF8.self) }) else { return false }
+            let stored = entry.value.map { String(decoding: $0, as: UTF8.self) }
             if entry.name == FieldName.acceptLanguage.canonicalName {
                 if contentLanguage.map({ LanguagePreference.isFirst($0, in: value) }) ?? false { return true }
-                let known = entry.value.flatMap { VariantNormalizer.unorderedLanguages($0) }
+                let known = stored.flatMap { VariantNormalizer.unorderedLanguages($0) }
                 return known != nil && known == VariantNormalizer.unorderedLanguages(value)
             }
             // Of a credential only a digest is known, so it never matches here.
-            guard let known = entry.value, entry.name != FieldName.userAgent.canonicalName else { return false }
+            guard let known = stored, entry.name != FieldName.userAgent.canonicalName else { return false }
             return VariantNormalizer.withoutListSpace(known) == VariantNormalizer.withoutListSpace(value)
         }
     }
