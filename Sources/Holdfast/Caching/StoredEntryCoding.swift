@@ -9,7 +9,7 @@ private import Synchronization
 ///
 /// Bytes that do not read back exactly count as damage, and the entry as a miss; they never trap.
 extension StoredResponse {
-    private static let format = "hsr1"
+    private static let format = "hsr2"
 
     /// The response as metadata.
     var encoded: ByteChunk {
@@ -21,6 +21,7 @@ extension StoredResponse {
         frames.append(String(requestTime.millisecondsSinceEpoch))
         frames.append(String(responseTime.millisecondsSinceEpoch))
         frames.append(contentDecoded ? "decoded" : "")
+        frames.append(ranges?.text ?? "")
         frames.append(String(head.status.rawValue))
         for line in head.fields {
             frames.append(line.name.rawName)
@@ -39,6 +40,7 @@ extension StoredResponse {
             let requestTime = reader.nextString().flatMap({ Int64($0) }),
             let responseTime = reader.nextString().flatMap({ Int64($0) }),
             let decoded = reader.nextString(),
+            let rangesText = reader.nextString(),
             let status = reader.nextString().flatMap({ Int($0) })
         else { return nil }
         var fields = HeaderFields()
@@ -47,6 +49,8 @@ extension StoredResponse {
                 fields.append(rawName: name, value: value)
             else { return nil }
         }
+        let ranges = StoredRanges(text: rangesText)
+        guard rangesText.isEmpty || ranges != nil else { return nil }
         self.init(
             target: target,
             method: method,
@@ -56,6 +60,29 @@ extension StoredResponse {
             responseTime: Timestamp(millisecondsSinceEpoch: responseTime),
             contentDecoded: decoded == "decoded"
         )
+        self.ranges = ranges
+    }
+}
+
+extension StoredRanges {
+    /// The intervals and the complete length, as in "0-99,200-299/1000"; ends stand for the first byte behind them.
+    fileprivate var text: String {
+        intervals.map { "\($0.lowerBound)-\($0.upperBound)" }.joined(separator: ",")
+            + "/" + (completeLength.map { String($0) } ?? "*")
+    }
+
+    fileprivate init?(text: String) {
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 2 else { return nil }
+        var intervals: [Range<Int64>] = []
+        for part in parts[0].split(separator: ",") {
+            let ends = part.split(separator: "-").compactMap { Int64($0) }
+            guard ends.count == 2, ends[0] < ends[1] else { return nil }
+            intervals.append(ends[0]..<ends[1])
+        }
+        let length = parts[1] == "*" ? nil : Int64(parts[1])
+        guard !intervals.isEmpty, parts[1] == "*" || length != nil else { return nil }
+        self.init(intervals: intervals, completeLength: length)
     }
 }
 

@@ -46,32 +46,6 @@ public struct ReceivedPart: Sendable, Hashable {
         )
     }
 
-    /// One part of a 206 with several, as ``MultipartReader`` finds it.
-    ///
-    /// - Parameters:
-    ///   - range: where the part stands.
-    ///   - contentType: the part's own Content-Type, which the whole had too.
-    ///   - response: the head of the 206.
-    ///   - request: the request it answers.
-    ///   - receivedAt: when it came.
-    ///   - contentDecoded: whether a content coding was undone.
-    /// - Returns: nil as for a 206 with one part, or where the response is none with several.
-    package init?(
-        _ range: ContentRange,
-        contentType: String?,
-        of response: ResponseHead,
-        to request: RequestHead,
-        receivedAt: Timestamp,
-        contentDecoded: Bool
-    ) {
-        guard MultipartByteRanges.isContent(of: response.fields) else { return nil }
-        var single = response
-        single.fields[.contentType] = contentType
-        single.fields[.contentRange] = range.description
-        single.fields.removeAll(.contentLength)
-        self.init(single, to: request, receivedAt: receivedAt, contentDecoded: contentDecoded)
-    }
-
     /// The beginning of a 200 whose content broke off (RFC 9111 §3.3).
     ///
     /// - Parameters:

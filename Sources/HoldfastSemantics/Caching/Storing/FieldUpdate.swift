@@ -68,7 +68,7 @@ extension StoredResponse {
         }
         var fields = head.fields
         fields.removeAll(.age)
-        return StoredResponse(
+        var freshened = StoredResponse(
             target: target,
             method: method,
             nominated: nominated,
@@ -77,6 +77,8 @@ extension StoredResponse {
             responseTime: responseTime,
             contentDecoded: contentDecoded
         )
+        freshened.ranges = ranges
+        return freshened
     }
 
     /// The head to answer with: the stored fields and one Age with the current age (RFC 9111 §4, §5.1).

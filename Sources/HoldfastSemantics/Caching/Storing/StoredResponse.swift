@@ -26,6 +26,9 @@ public struct StoredResponse: Sendable, Hashable {
     /// Whether the transport had undone a content coding, so that the bytes are not those the origin tagged.
     public let contentDecoded: Bool
 
+    /// Which bytes of its content are stored, where some may be missing; nil: all (RFC 9111 §3.3).
+    public var ranges: StoredRanges?
+
     /// Its Cache-Control.
     public let cacheControl: CacheControl
 
