@@ -18,21 +18,7 @@ enum KnownMisses {
     ]
 
     /// Missed in both modes.
-    private static let ofBothModes = [
-        "conditional-lm-fresh-earlier",
-        "conditional-lm-fresh-rfc850",
-        "conditional-etag-strong-respond",
-        "conditional-etag-precedence",
-        "conditional-etag-weak-respond",
-        "conditional-etag-strong-respond-multiple-first",
-        "conditional-etag-strong-respond-multiple-second",
-        "partial-store-partial-reuse-partial",
-        "partial-store-complete-reuse-partial",
-        "partial-store-complete-reuse-partial-suffix",
-        "partial-store-partial-reuse-partial-byterange",
-        "partial-store-partial-reuse-partial-absent",
-        "partial-use-headers",
-    ]
+    private static let ofBothModes: [String] = []
 
     /// Missed in private mode only.
     private static let ofPrivateMode: [String] = []

@@ -59,7 +59,7 @@ struct HeldResponse: Sendable {
         return ByteChunk(all)
     }
 
-    /// The response as it answers a request now: Age set, no body for HEAD.
+    /// The response as it answers a request now: the caller's own condition and Range judged, Age set, no body for HEAD.
     func response(
         to lookup: CacheLookup,
         source: ResponseSource,
@@ -67,7 +67,7 @@ struct HeldResponse: Sendable {
         delivered: @escaping @Sendable (Int) -> Void,
         failed: @escaping @Sendable (StoreError) async -> Void
     ) -> Response {
-        let head = stored.responseHead(now: now)
+        let (head, form) = form(of: lookup, now: now)
         var response = Response(
             status: head.status,
             fields: head.fields,
@@ -77,16 +77,114 @@ struct HeldResponse: Sendable {
         response.requestTime = stored.requestTime
         response.responseTime = stored.responseTime
         response.presentation = .fields(lookup.head.fields)
-        guard lookup.head.method != .head else { return response }
-        if let bytes {
-            delivered(bytes.count)
-            response.body = ResponseBody(bytes)
-        } else {
-            response.body = ResponseBody(
-                StoredBodySource(body, delivered: delivered, failed: failed),
-                length: entry.bodyLength
+        guard lookup.head.method != .head, form != .empty else { return response }
+        response.body = body(form, delivered: delivered, failed: failed)
+        return response
+    }
+
+    // MARK: Conditions and ranges
+
+    private enum Form: Equatable {
+        case empty
+        case whole
+        case part(Range<Int64>)
+        case parts(MultipartByteRanges)
+    }
+
+    /// What of the stored response answers the request (RFC 9110 §13.2.2: the condition first, then the range).
+    private func form(of lookup: CacheLookup, now: Timestamp) -> (ResponseHead, Form) {
+        guard lookup.isConditionalOrPartial else { return (stored.responseHead(now: now), .whole) }
+        let request = lookup.head
+        if Precondition.evaluate(request: request, stored: stored, now: now) == .notModified {
+            return (Precondition.notModifiedHead(for: stored, now: now), .empty)
+        }
+        let completeLength = stored.ranges.map(\.completeLength) ?? Int64(entry.bodyLength)
+        switch rangeAnswer(to: request) {
+        case .whole:
+            return (stored.responseHead(now: now), .whole)
+        case .unsatisfiable:
+            return (PartialContent.unsatisfiableHead(completeLength: completeLength ?? 0, now: now), .empty)
+        case .part(let interval):
+            guard let range = ContentRange(interval, completeLength: completeLength) else { break }
+            return (PartialContent.head(of: stored, range: range, now: now), .part(interval))
+        case .parts(let intervals):
+            let multipart = MultipartByteRanges(
+                intervals: intervals,
+                completeLength: completeLength,
+                contentType: stored.head.fields[.contentType],
+                seed: .random(in: .min ... .max)
+            )
+            return (PartialContent.head(of: stored, body: multipart, now: now), .parts(multipart))
+        }
+        return (stored.responseHead(now: now), .whole)
+    }
+
+    private func rangeAnswer(to request: RequestHead) -> RangeAnswer {
+        guard let ranges = stored.ranges else {
+            return PartialContent.answer(
+                request: request,
+                stored: stored,
+                completeLength: Int64(entry.bodyLength)
             )
         }
-        return response
+        let reuse = PartialReuse.decide(request: request, stored: stored, ranges: ranges)
+        return if case .answer(let answer) = reuse { answer } else { .whole }
+    }
+
+    private func body(
+        _ form: Form,
+        delivered: @escaping @Sendable (Int) -> Void,
+        failed: @escaping @Sendable (StoreError) async -> Void
+    ) -> ResponseBody {
+        let pieces: [StoredBodySource.Piece]
+        var length: Int
+        switch form {
+        case .empty:
+            return ResponseBody()
+        case .whole:
+            if let bytes {
+                delivered(bytes.count)
+                return ResponseBody(bytes)
+            }
+            (pieces, length) = ([.stored(0..<entry.bodyLength)], entry.bodyLength)
+        case .part(let interval):
+            let offsets = offsets(of: interval)
+            if let bytes {
+                delivered(offsets.count)
+                return ResponseBody(bytes[offsets])
+            }
+            (pieces, length) = ([.stored(offsets)], offsets.count)
+        case .parts(let multipart):
+            pieces = multipart.pieces.map { piece in
+                switch piece {
+                case .literal(let bytes): .literal(ByteChunk(bytes))
+                case .stored(let interval): .stored(offsets(of: interval))
+                }
+            }
+            length = Int(clamping: multipart.contentLength)
+        }
+        return ResponseBody(StoredBodySource(body, pieces, delivered: delivered, failed: failed), length: length)
+    }
+
+    /// Where an interval of the content stands in the entry's body, which holds the stored intervals one after another.
+    private func offsets(of interval: Range<Int64>) -> Range<Int> {
+        var offset: Int64 = 0
+        for stored in stored.ranges?.intervals ?? [0..<Int64(entry.bodyLength)] {
+            if stored.lowerBound <= interval.lowerBound, interval.upperBound <= stored.upperBound {
+                let start = Int(clamping: offset + (interval.lowerBound - stored.lowerBound))
+                let end = Int(clamping: Int64(start) + (interval.upperBound - interval.lowerBound))
+                return min(start, entry.bodyLength)..<min(end, entry.bodyLength)
+            }
+            offset += stored.upperBound - stored.lowerBound
+        }
+        return 0..<0
+    }
+
+    /// The stored bytes at these positions, for a body that is joined with others.
+    func pieces(_ failed: @escaping @Sendable (StoreError) async -> Void) -> @Sendable (Range<Int64>) -> any ByteSource
+    {
+        { [self] interval in
+            StoredBodySource(body, [.stored(offsets(of: interval))], delivered: { _ in }, failed: failed)
+        }
     }
 }

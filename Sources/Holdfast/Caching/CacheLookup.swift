@@ -16,6 +16,8 @@ struct CacheLookup: Sendable {
     /// The digest that names the partition; empty without credentials.
     let principal: String
     let directive: CacheDirective
+    /// Whether the caller asks for a part or states a condition of its own.
+    let isConditionalOrPartial: Bool
     /// The key in the principal's partition.
     let key: CacheKey
     /// The key in the shared partition, where that may be read as well.
@@ -29,6 +31,7 @@ struct CacheLookup: Sendable {
         guard let head = RequestHead(request, fields: context.presentedFields(of: request)) else { return nil }
         self.head = head
         principal = cache.principal(of: head.fields, to: head.target, context)
+        isConditionalOrPartial = head.isConditionalOrPartial
         directive = CacheDirective(context.options.cache, request.cachePolicy)
         bypassReason =
             ReuseDecision.bypassReason(request: head, directive: directive) ?? (context.body.isNone ? nil : .content)
@@ -42,7 +45,7 @@ struct CacheLookup: Sendable {
     }
 
     /// Whether other calls may have the same exchange: a plain GET is all they could mean by an equal key.
-    var mayShare: Bool { head.method == .get && !head.isConditionalOrPartial }
+    var mayShare: Bool { head.method == .get && !isConditionalOrPartial }
 
     var storeKey: StoreKey { StoreKey(key.framed) }
     var sharedStoreKey: StoreKey? { sharedKey.map { StoreKey($0.framed) } }

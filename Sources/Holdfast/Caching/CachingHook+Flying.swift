@@ -9,46 +9,6 @@ internal import HoldfastStorage
     internal import FoundationNetworking
 #endif
 
-/// What a call brings to the exchange that it needs.
-struct Need: Sendable {
-    /// The request as it left the hooks above, without conditions of the cache's own.
-    let request: URLRequest
-    let lookup: CacheLookup
-    /// Why the origin is asked.
-    let reason: CacheReason
-    /// The stored responses whose validators are sent.
-    let offered: [HeldResponse]
-    /// What may stand in stale, and when.
-    let standIn: CacheCandidate?
-    let heldStandIn: HeldResponse?
-    let staleAllowance: StaleAllowance
-    /// The names by which stored responses of the key vary.
-    let nominated: [String]
-
-    init(
-        _ request: URLRequest,
-        _ lookup: CacheLookup,
-        _ judgement: ReuseJudgement,
-        _ candidates: [CacheCandidate],
-        _ held: HeldResponse?,
-        offered: [HeldResponse]
-    ) {
-        self.request = request
-        self.lookup = lookup
-        reason = judgement.reason
-        self.offered = offered
-        standIn = judgement.selected.map { candidates[$0] }
-        heldStandIn = held
-        staleAllowance = judgement.staleAllowance
-        nominated = Array(Set(candidates.flatMap(\.stored.nominated.names))).sorted()
-    }
-}
-
-/// The stored responses whose validators were sent to the origin, bodies at hand.
-struct OfferedResponses: Sendable {
-    let responses: [HeldResponse]
-}
-
 /// Exchanges that equal calls share, and those that nobody waits for.
 extension CachingHook {
     private enum Landing {
@@ -91,16 +51,7 @@ extension CachingHook {
     private func launch(_ flight: Flight, _ need: Need, _ context: CallContext, endsInBackground: Bool = false) {
         var context = context
         context.flight = flight
-        var request = need.request
-        if !need.offered.isEmpty {
-            let stored = need.offered.map(\.stored)
-            let conditions = Validation.conditionalFields(for: stored)
-            for line in conditions { request.setValue(line.value, forHTTPHeaderField: line.name.rawName) }
-            context.validation = OfferedValidation(fields: conditions.map(\.name)) { notModified in
-                Validation.selected(by: notModified, among: stored) != nil
-            }
-            context[OfferedResponses.self] = OfferedResponses(responses: need.offered)
-        }
+        let request = need.prepared(in: &context)
         if let status = need.standIn?.stored.head.status, status.rawValue < 400 {
             context[HoldsUsable.self] = HoldsUsable()
         }
@@ -111,7 +62,7 @@ extension CachingHook {
             context.options.onInterimResponse = nil
         }
         let begun = context
-        let task = context.background.spawn { [self, request] in
+        let task = context.background.spawn { [self] in
             await run(flight, request, need, begun)
             if endsInBackground { cache.flights.endedInBackground() }
         }

@@ -35,13 +35,25 @@ extension CachingHook {
     }
 
     /// Answers with the stored response that a 304 selects, freshened (RFC 9111 §4.3.3, §4.3.4).
+    ///
+    /// A 304 to a condition of the caller's own that fits nothing stored is the caller's (RFC 9111 §4.3.2).
     func useOffered(
         _ offered: [HeldResponse],
         for response: inout Response,
         _ lookup: CacheLookup,
         _ context: CallContext
     ) async throws -> HopOutcome {
-        guard let index = Validation.selected(by: response.head, among: offered.map(\.stored)) else {
+        let candidates = offered.map(\.stored)
+        let index: Int
+        switch Precondition.answer(
+            to: response.head,
+            request: lookup.head,
+            candidates: candidates,
+            now: context.clock.timestamp
+        ) {
+        case .notModified(let candidate), .full(let candidate): index = candidate
+        case .relay: return HopOutcome(notStored: .notModified)
+        case .resend:
             throw ServiceError(
                 .protocolError,
                 "The server answered 304 to a request without conditions; send the call again with another `cachePolicy`.",
@@ -84,47 +96,76 @@ extension CachingHook {
         let delivered: @Sendable (Int) -> Void = { [cache] bytes in
             if wasLookedUp { cache.count { $0.networkBytes += bytes } }
         }
-        let plan = StoragePlan.judge(response, lookup, exchange, context, cache)
-        let entry: StoragePlan.Entry
-        let writer: any EntryWriter
-        do throws(Unstored) {
-            entry = try plan.entry()
-            writer = try await self.writer(of: entry, response, lookup, context)
-        } catch {
-            context.emit(.responseNotStored) { $0.detail = error.reason.description }
-            cache.count(error.reason)
-            if let source = response.body.source {
-                response.body = ResponseBody(CountedBody(source, delivered: delivered), length: response.body.length)
-            } else {
-                delivered(response.body.length ?? 0)
-            }
-            return HopOutcome(notStored: error.reason)
+        if response.status == .partialContent {
+            return await storePart(&response, lookup, exchange, context, delivered: delivered)
         }
+        let plan = StoragePlan.judge(response, lookup, exchange, context, cache)
+        do throws(Unstored) {
+            return try await store(plan.entry(), &response, lookup, context, delivered: delivered)
+        } catch {
+            return leave(&response, error.reason, context, delivered: delivered)
+        }
+    }
+
+    /// Stores what the plan says while the body passes through.
+    private func store(
+        _ entry: StoragePlan.Entry,
+        _ response: inout Response,
+        _ lookup: CacheLookup,
+        _ context: CallContext,
+        delivered: @escaping @Sendable (Int) -> Void
+    ) async throws(Unstored) -> HopOutcome {
+        let writer = try await writer(of: entry, response.body.bytesInMemory, lookup, context)
         let finish = commit(in: context)
         guard let source = response.body.source else {
             delivered(response.body.length ?? 0)
-            await finish(writer)
+            await finish(writer, nil)
             return HopOutcome(nominated: entry.nominated)
         }
+        let (stored, expected, tags, options) = (entry.stored, entry.bodyLength, context.options.tags, cache.options)
+        let layout = stored.ranges?.intervals ?? [0..<Int64(expected ?? .max)]
         let storing = StoringBody(
-            source,
-            expectedLength: entry.bodyLength,
+            CountedBody(source, delivered: delivered),
             writer: writer,
+            background: context.background,
+            judge: { received, isWhole in
+                // An incomplete response must not be taken for a whole one (RFC 9111 §3.3).
+                if isWhole, expected.map({ $0 == received }) ?? true { return .commit }
+                context.options.storing?.note(.incomplete)
+                guard let cut = stored.cutOff(after: received, of: layout) else { return .abandon }
+                return .commitAs(cut.description(tags: tags, options))
+            },
             finish: finish,
             fail: { [self] error in
                 storeFailed(error, context)
                 context.options.storing?.note(.storeFailure)
-            },
-            delivered: delivered
+            }
         )
         response.body = ResponseBody(storing, length: response.body.length)
         return HopOutcome(nominated: entry.nominated, storing: storing)
     }
 
+    /// Lets the body pass by the store.
+    func leave(
+        _ response: inout Response,
+        _ reason: CacheReason,
+        _ context: CallContext,
+        delivered: @escaping @Sendable (Int) -> Void
+    ) -> HopOutcome {
+        context.emit(.responseNotStored) { $0.detail = reason.description }
+        cache.count(reason)
+        if let source = response.body.source {
+            response.body = ResponseBody(CountedBody(source, delivered: delivered), length: response.body.length)
+        } else {
+            delivered(response.body.length ?? 0)
+        }
+        return HopOutcome(notStored: reason)
+    }
+
     /// A writer for an entry, with the bytes that are there already.
-    private func writer(
+    func writer(
         of entry: StoragePlan.Entry,
-        _ response: Response,
+        _ bytes: ByteChunk?,
         _ lookup: CacheLookup,
         _ context: CallContext
     ) async throws(Unstored) -> any EntryWriter {
@@ -137,7 +178,7 @@ extension CachingHook {
                 expectedLength: entry.bodyLength,
                 now: StoreInstant(context.clock.timestamp)
             )
-            if let bytes = response.body.bytesInMemory, !bytes.isEmpty { try await writer.append(bytes) }
+            if let bytes, !bytes.isEmpty { try await writer.append(bytes) }
         } catch {
             storeFailed(error, context)
             throw Unstored(reason: error.code == .tooLarge ? .tooLarge : .storeFailure)
@@ -150,13 +191,13 @@ extension CachingHook {
         return writer
     }
 
-    /// Commits a whole entry: at once, or once the caller's acceptance has taken the response.
-    private func commit(in context: CallContext) -> @Sendable (any EntryWriter) async -> Void {
-        { [self] writer in
-            guard let verdict = context.verdict else { return await commit(writer, context) }
+    /// Commits an entry: at once, or once the caller's acceptance has taken the response.
+    func commit(in context: CallContext) -> @Sendable (any EntryWriter, EntryDescription?) async -> Void {
+        { [self] writer, description in
+            guard let verdict = context.verdict else { return await commit(writer, description, context) }
             await verdict.whenDecided { [self] accepted in
                 if accepted {
-                    await commit(writer, context)
+                    await commit(writer, description, context)
                 } else {
                     writer.abandon()
                 }
@@ -164,9 +205,9 @@ extension CachingHook {
         }
     }
 
-    private func commit(_ writer: any EntryWriter, _ context: CallContext) async {
+    private func commit(_ writer: any EntryWriter, _ description: EntryDescription?, _ context: CallContext) async {
         do throws(StoreError) {
-            try await writer.commit(nil, now: StoreInstant(context.clock.timestamp))
+            try await writer.commit(description, now: StoreInstant(context.clock.timestamp))
             cache.count { $0.stored += 1 }
             context.emit(.responseStored)
             context.options.storing?.note(nil)

@@ -32,7 +32,14 @@ public struct CachingHook: ServiceHook {
 
     public func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
         cache.count { $0.requests += 1 }
-        guard let lookup = CacheLookup(request, context, cache) else { return bypass(.target, context) }
+        guard var lookup = CacheLookup(request, context, cache) else { return bypass(.target, context) }
+        if lookup.isConditionalOrPartial, lookup.head.fields.contains(.range),
+            request.value(forHTTPHeaderField: "Accept-Encoding") == nil
+        {
+            // Positions count in bytes as they are stored, so no content coding may stand between (RFC 9110 §14.2).
+            request.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
+            lookup = CacheLookup(request, context, cache) ?? lookup
+        }
         context[CacheLookup.self] = lookup
         var candidates = lookup.bypassReason == nil ? await candidates(for: lookup, context) : []
         var hasLookedAgain = false
@@ -93,6 +100,10 @@ public struct CachingHook: ServiceHook {
         case .revalidate(let indices):
             let offered = await offer(indices, selected, candidates, context)
             return try await fly(Need(request, lookup, judgement, candidates, selected, offered: offered), &context)
+        case .complete(_, let missing, let fields):
+            let completion = Completion(held: selected, missing: missing, fields: fields)
+            let need = Need(request, lookup, judgement, candidates, nil, offered: [], completion: completion)
+            return try await fly(need, &context)
         case .forward, .unsatisfiable:
             return nil
         }
@@ -151,7 +162,9 @@ public struct CachingHook: ServiceHook {
         for target in invalid { await invalidate(target, lookup, context) }
         lookup.mark = cache.invalidations.mark(lookup.mark, of: lookup.head.target, after: invalid)
         let outcome: HopOutcome
-        if let offered = context[OfferedResponses.self], response.status == .notModified {
+        if let completion = context[Completion.self], context.validation != nil, response.status == .partialContent {
+            outcome = try await complete(completion, with: &response, lookup, context)
+        } else if let offered = context[OfferedResponses.self], response.status == .notModified {
             outcome = try await useOffered(offered.responses, for: &response, lookup, context)
         } else {
             if lookup.head.method == .head { await updateStored(byHead: response, lookup, context) }

@@ -118,20 +118,22 @@ struct AttemptLoop: Exchanging {
         }
     }
 
-    /// The request without the conditions that a cache added, where a 304 answers none of them: a response to somebody
-    /// else's question must not be used, so it is asked once more without them (RFC 9111 §4.3.3).
+    /// The caller's own request, where a response answers nothing that a cache asked in its place: a response to somebody
+    /// else's question must not be used, so it is asked once more as it came (RFC 9111 §4.3.3).
     private func withoutConditions(
         _ request: URLRequest,
         after result: Result<Response, any Error>,
         _ context: inout CallContext
     ) -> URLRequest? {
-        guard case .success(let response) = result, response.status == .notModified,
-            let validation = context.validation, !validation.isAnswered(response.head), context.body.isWhole
+        guard case .success(let response) = result, let validation = context.validation,
+            !validation.isAnswered(response), context.body.isWhole
         else { return nil }
         context.validation = nil
         response.body.discard()
         var unconditional = request
-        for name in validation.fields { unconditional.setValue(nil, forHTTPHeaderField: name.rawName) }
+        for name in validation.replaced {
+            unconditional.setValue(validation.own[name], forHTTPHeaderField: name.rawName)
+        }
         return unconditional
     }
 

@@ -141,10 +141,12 @@ public struct SentExchange: Sendable {
     public internal(set) var responseTime: Timestamp?
 }
 
-/// The conditions that a cache added to a request, and how to tell whether a 304 answers them.
+/// What a cache asked in place of the caller, and how to tell whether a response answers that.
 struct OfferedValidation: Sendable {
-    let fields: [FieldName]
-    let isAnswered: @Sendable (_ notModified: ResponseHead) -> Bool
+    /// The fields that the caller's request had itself, of those that were replaced.
+    let own: [FieldName: String]
+    let replaced: [FieldName]
+    let isAnswered: @Sendable (_ response: Response) -> Bool
 }
 
 private struct HookStateKey: Hashable, Sendable {

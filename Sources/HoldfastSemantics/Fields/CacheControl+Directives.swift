@@ -71,8 +71,8 @@ extension CacheControl {
     /// `private`, whole or for some fields; a malformed list counts as unqualified.
     public var `private`: FieldNameForm { fieldNames("private") }
 
-    /// `public`.
-    public var `public`: Bool { has("public") }
+    /// `public`; with an argument, which it cannot have, it grants nothing.
+    public var `public`: Bool { grants("public") }
 
     /// `must-revalidate`.
     public var mustRevalidate: Bool { has("must-revalidate") }
@@ -80,11 +80,11 @@ extension CacheControl {
     /// `proxy-revalidate`.
     public var proxyRevalidate: Bool { has("proxy-revalidate") }
 
-    /// `must-understand` (RFC 9111 §5.2.2.3).
-    public var mustUnderstand: Bool { has("must-understand") }
+    /// `must-understand`, which may lift a no-store (RFC 9111 §5.2.2.3); with an argument it counts as absent.
+    public var mustUnderstand: Bool { grants("must-understand") }
 
-    /// `immutable` (RFC 8246).
-    public var immutable: Bool { has("immutable") }
+    /// `immutable` (RFC 8246); with an argument, which it cannot have, it grants nothing.
+    public var immutable: Bool { grants("immutable") }
 
     /// `no-transform`.
     public var noTransform: Bool { has("no-transform") }
@@ -94,6 +94,16 @@ extension CacheControl {
 
     private func has(_ name: String) -> Bool {
         directives.contains { $0.name == name }
+    }
+
+    /// Like `has`, for directives that widen what a cache may do: every occurrence must be well formed.
+    private func grants(_ name: String) -> Bool {
+        var isPresent = false
+        for directive in directives where directive.name == name {
+            guard directive.argument == nil else { return false }
+            isPresent = true
+        }
+        return isPresent
     }
 
     private static func seconds(_ argument: String) -> Int64? {
@@ -130,7 +140,8 @@ extension CacheControl {
             guard let argument = directive.argument else { return .unqualified }
             let members = FieldScanner.members(of: argument)
             let valid = members.compactMap { FieldName($0) }
-            guard !valid.isEmpty, valid.count == members.count else { return .unqualified }
+            // "*" is a token, so it could name a field, but who writes it means all of them.
+            guard !valid.isEmpty, valid.count == members.count, !valid.contains("*") else { return .unqualified }
             names += valid
         }
         return isPresent ? .fields(names) : .absent

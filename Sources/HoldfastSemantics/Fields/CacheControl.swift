@@ -29,6 +29,11 @@ public struct CacheControl: Sendable, Hashable, CustomStringConvertible {
         directives = []
     }
 
+    /// Creates a field from directives that another field has given (RFC 9213 §2.1).
+    package init(directives: [Directive]) {
+        self.directives = directives
+    }
+
     /// Reads all Cache-Control lines of a message.
     public init(_ fields: HeaderFields) {
         directives = []
@@ -112,9 +117,10 @@ public struct CacheControl: Sendable, Hashable, CustomStringConvertible {
                 continue
             }
             guard scanner.consume(UInt8(ascii: "=")) else {
-                // A directive followed by junk counts all the same: "no-store x" must not turn into permission.
-                directives.append(Directive(name: name))
-                _ = scanner.text(upTo: UInt8(ascii: ","))
+                // A directive followed by junk counts all the same: "no-store x" must not turn into permission. Its
+                // argument is empty then, which no directive that grants anything may have.
+                let junk = scanner.text(upTo: UInt8(ascii: ","))
+                directives.append(Directive(name: name, argument: junk.isEmpty ? nil : ""))
                 continue
             }
             // White space around "=" and text behind a closing quote leave an argument that no number can have.

@@ -19,6 +19,16 @@ extension FieldName {
     public static let authorization: FieldName = "Authorization"
     /// `Cache-Control`.
     public static let cacheControl: FieldName = "Cache-Control"
+    /// `Cache-Group-Invalidation` (RFC 9875).
+    public static let cacheGroupInvalidation: FieldName = "Cache-Group-Invalidation"
+    /// `Cache-Groups` (RFC 9875).
+    public static let cacheGroups: FieldName = "Cache-Groups"
+    /// `Cache-Status` (RFC 9211).
+    public static let cacheStatus: FieldName = "Cache-Status"
+    /// `CDN-Cache-Control` (RFC 9213).
+    public static let cdnCacheControl: FieldName = "CDN-Cache-Control"
+    /// `Clear-Site-Data`.
+    public static let clearSiteData: FieldName = "Clear-Site-Data"
     /// `Connection`.
     public static let connection: FieldName = "Connection"
     /// `Content-Disposition`.
@@ -67,6 +77,8 @@ extension FieldName {
     public static let link: FieldName = "Link"
     /// `Location`.
     public static let location: FieldName = "Location"
+    /// `No-Vary-Search`.
+    public static let noVarySearch: FieldName = "No-Vary-Search"
     /// `Origin`.
     public static let origin: FieldName = "Origin"
     /// `Pragma`.

@@ -8,7 +8,8 @@
 public struct NominatedFields: Sendable, Hashable {
     private struct Entry: Sendable, Hashable {
         var name: String
-        var value: String?
+        /// UTF-8, because texts compare by Unicode equivalence and would match values that differ in bytes.
+        var value: [UInt8]?
     }
 
     private let entries: [Entry]
@@ -65,11 +66,12 @@ public struct NominatedFields: Sendable, Hashable {
         normalizes = format == Format.semantic
         var entries: [Entry] = []
         while !reader.isAtEnd {
-            guard let name = reader.nextString(), let value = reader.nextString(),
+            guard let name = reader.nextString(), let value = reader.next(),
                 FieldName(name)?.canonicalName == name, entries.last.map({ $0.name < name }) ?? true,
-                value.isEmpty || value.utf8.first == UInt8(ascii: "=")
+                value.isEmpty || value.first == UInt8(ascii: "="),
+                String(validating: value, as: UTF8.self) != nil
             else { return nil }
-            entries.append(Entry(name: name, value: value.isEmpty ? nil : String(value.dropFirst())))
+            entries.append(Entry(name: name, value: value.isEmpty ? nil : Array(value.dropFirst())))
         }
         guard !entries.isEmpty else { return nil }
         self.entries = entries
@@ -82,7 +84,7 @@ public struct NominatedFields: Sendable, Hashable {
         frames.append(normalizes ? Format.semantic : Format.literal)
         for entry in entries {
             frames.append(entry.name)
-            frames.append(entry.value.map { "=" + $0 } ?? "")
+            frames.append(entry.value.map { [UInt8(ascii: "=")] + $0 } ?? [])
         }
         return frames.bytes
     }
@@ -101,8 +103,9 @@ public struct NominatedFields: Sendable, Hashable {
 
     /// Whether a request whose values differ would be given the same representation all the same.
     ///
-    /// It differs in the white space around the commas of a list (RFC 9111 §4.1), or in Accept-Language while the response
-    /// is in the language that it prefers before all others (RFC 9110 §12.5.4). Never in a credential or in User-Agent.
+    /// It differs in the white space around the commas of a list (RFC 9111 §4.1), or in the order of Accept-Language, or in
+    /// all of that field while the response is in the language that it prefers before all others (RFC 9110 §12.5.4). Never
+    /// in a credential or in User-Agent.
     ///
     /// - Parameters:
     ///   - request: the fields of the presented request.
@@ -111,15 +114,17 @@ public struct NominatedFields: Sendable, Hashable {
     package func matchesInEffect(_ request: HeaderFields, contentLanguage: String?, secret: [UInt8]) -> Bool {
         guard normalizes else { return false }
         return entries.allSatisfy { entry in
-            let value = NominatedFields.value(of: entry.name, in: request, secret: secret, normalizes: true)
-            if value == entry.value { return true }
-            guard let value else { return false }
+            let bytes = NominatedFields.value(of: entry.name, in: request, secret: secret, normalizes: true)
+            if bytes == entry.value { return true }
+            guard let value = bytes.map({ String(decoding: $0, as: UTF8.self) }) else { return false }
+            let stored = entry.value.map { String(decoding: $0, as: UTF8.self) }
             if entry.name == FieldName.acceptLanguage.canonicalName {
-                return contentLanguage.map { LanguagePreference.isFirst($0, in: value) } ?? false
+                if contentLanguage.map({ LanguagePreference.isFirst($0, in: value) }) ?? false { return true }
+                let known = stored.flatMap { VariantNormalizer.unorderedLanguages($0) }
+                return known != nil && known == VariantNormalizer.unorderedLanguages(value)
             }
-            guard let known = entry.value, !NominatedFields.isCredential(entry.name),
-                entry.name != FieldName.userAgent.canonicalName
-            else { return false }
+            // Of a credential only a digest is known, so it never matches here.
+            guard let known = stored, entry.name != FieldName.userAgent.canonicalName else { return false }
             return VariantNormalizer.withoutListSpace(known) == VariantNormalizer.withoutListSpace(value)
         }
     }
@@ -143,7 +148,7 @@ public struct NominatedFields: Sendable, Hashable {
         in request: HeaderFields,
         secret: [UInt8],
         normalizes: Bool
-    ) -> String? {
+    ) -> [UInt8]? {
         var joined: String?
         for line in request where line.name.canonicalName == name {
             if joined == nil {
@@ -155,7 +160,8 @@ public struct NominatedFields: Sendable, Hashable {
         }
         guard var value = joined else { return nil }
         if normalizes { value = VariantNormalizer.normalized(value, of: name) }
-        return isCredential(name) ? SHA256Digest(authenticating: Array(value.utf8), key: secret).hex : value
+        let bytes = Array(value.utf8)
+        return isCredential(name) ? Array(SHA256Digest(authenticating: bytes, key: secret).hex.utf8) : bytes
     }
 
     private static func isCredential(_ name: String) -> Bool {

@@ -10,29 +10,41 @@ enum VariantNormalizer {
         switch name {
         case "accept": weightedList(value, member: mediaRange) ?? value
         case "accept-encoding": weightedList(value, member: coding) ?? value
-        case "accept-language": languages(value)
+        case "accept-language": languages(value) ?? value
         case "authorization": credentials(value)
         default: value
         }
     }
 
-    /// Members without order, each with its weight in thousandths unless that is 1 (RFC 9110 §12.4.2).
-    private static func weightedList(_ value: String, member: (inout [String]) -> String?) -> String? {
+    /// Members without order, each with its weight unless that is 1 (RFC 9110 §12.4.2).
+    ///
+    /// A weight is found wherever it stands among the parameters, as RFC 9110 §12.5.1 asks of recipients. One member with
+    /// two weights is ambiguous, so such a list keeps its spelling.
+    private static func weightedList(_ value: String, member: ([String]) -> String?) -> String? {
         if isPlainToken(value) { return value }
-        var members: Set<String> = []
+        guard value.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
+        var weights: [String: Int] = [:]
         for text in FieldScanner.members(of: value) {
             var pieces = FieldScanner.members(of: text, separator: UInt8(ascii: ";"))
             var weight = 1000
-            if let index = pieces.firstIndex(where: { $0.utf8.count >= 2 && $0.loweringASCII().hasPrefix("q=") }) {
+            // What begins with a semicolon names no member at all.
+            guard text.utf8.first != UInt8(ascii: ";") else { return nil }
+            if let index = pieces.indices.dropFirst().first(where: { isWeight(pieces[$0]) }) {
                 guard let parsed = thousandths(pieces[index].utf8.dropFirst(2)) else { return nil }
                 weight = parsed
                 pieces.remove(at: index)
             }
-            guard !pieces.isEmpty, let head = member(&pieces) else { return nil }
-            let parameters = pieces.dropFirst().map { ";" + $0 }.joined()
-            members.insert(head + parameters + (weight == 1000 ? "" : ";q=\(weight)"))
+            guard !pieces.contains(where: isWeight), let head = member(pieces),
+                weights.updateValue(weight, forKey: head) ?? weight == weight
+            else { return nil }
         }
-        return members.sorted().joined(separator: ",")
+        return weights.map { $0.value == 1000 ? $0.key : $0.key + ";q=" + decimal($0.value) }
+            .sorted().joined(separator: ",")
+    }
+
+    private static func isWeight(_ piece: String) -> Bool {
+        var bytes = piece.utf8.makeIterator()
+        return bytes.next()?.lowerCased == UInt8(ascii: "q") && bytes.next() == UInt8(ascii: "=")
     }
 
     /// One lower-case word without weight or alias is its own normal form; most requests that vary send that.
@@ -43,7 +55,7 @@ enum VariantNormalizer {
         }
     }
 
-    private static func coding(_ pieces: inout [String]) -> String? {
+    private static func coding(_ pieces: [String]) -> String? {
         guard pieces.count == 1 else { return nil }
         let name = pieces[0].loweringASCII()
         guard name.utf8.allSatisfy(\.isTokenCharacter) else { return nil }
@@ -55,25 +67,32 @@ enum VariantNormalizer {
         }
     }
 
-    private static func mediaRange(_ pieces: inout [String]) -> String? {
-        for index in pieces.indices.dropFirst() {
-            let parts = pieces[index].split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard let name = parts.first, parts.count == 2 else { return nil }
-            pieces[index] = String(name).loweringASCII() + "=" + parts[1]
-        }
-        return pieces[0].loweringASCII()
+    /// A media range has the syntax of a media type, `*` being a token (RFC 9110 §12.5.1).
+    private static func mediaRange(_ pieces: [String]) -> String? {
+        CanonicalContentType(parsing: pieces.joined(separator: ";"))?.text
     }
 
     /// Letter case and white space only: some servers read the order as a preference (RFC 9110 §12.5.4).
-    private static func languages(_ value: String) -> String {
-        FieldScanner.members(of: value)
-            .map { member in
-                FieldScanner.members(of: member, separator: UInt8(ascii: ";")).joined(separator: ";").loweringASCII()
-            }
-            .joined(separator: ",")
+    private static func languages(_ value: String) -> String? {
+        var members: [String] = []
+        for text in FieldScanner.members(of: value) {
+            let pieces = FieldScanner.members(of: text, separator: UInt8(ascii: ";"))
+            guard text.utf8.first != UInt8(ascii: ";"), pieces.count <= 2, pieces.dropFirst().allSatisfy(isWeight),
+                let range = pieces.first, range.utf8.allSatisfy(\.isTokenCharacter)
+            else { return nil }
+            members.append(pieces.joined(separator: ";").loweringASCII())
+        }
+        return members.joined(separator: ",")
     }
 
-    /// White space around commas, which no list has a use for (RFC 9110 §5.6.1); quoted strings stay as they are.
+    /// The languages with their weights, whose order the RFC gives no meaning (RFC 9110 §12.5.4); nil for anything else.
+    ///
+    /// Not part of the normal form, as some servers do read an order of preference from it.
+    static func unorderedLanguages(_ value: String) -> String? {
+        weightedList(value) { $0.count == 1 ? $0[0].loweringASCII() : nil }
+    }
+
+    /// The value without white space around commas, which no list has a use for (RFC 9110 §5.6.1); quoted strings stay as they are.
     static func withoutListSpace(_ value: String) -> String {
         guard value.utf8.contains(UInt8(ascii: ",")) else { return value }
         var result: [UInt8] = []
@@ -94,14 +113,17 @@ enum VariantNormalizer {
             isQuoted = byte == UInt8(ascii: "\"")
             result.append(byte)
         }
-        // A quotation that never ends shows that this is no list.
-        return isQuoted ? value : String(decoding: result, as: UTF8.self)
+        return String(decoding: result, as: UTF8.self)
     }
 
-    /// The scheme is case-insensitive, what follows it is not (RFC 9110 §11.1).
+    /// The scheme is case-insensitive, what follows it is not (RFC 9110 §11.1). A lone word may be a secret without a
+    /// scheme and stays.
     private static func credentials(_ value: String) -> String {
-        guard let space = value.firstIndex(of: " ") else { return value }
-        return String(value[..<space]).loweringASCII() + String(value[space...])
+        guard let space = value.utf8.firstIndex(of: UInt8(ascii: " ")) else { return value }
+        let scheme = value.utf8[..<space]
+        guard scheme.allSatisfy(\.isTokenCharacter) else { return value }
+        return String(decoding: scheme, as: UTF8.self).loweringASCII()
+            + String(decoding: value.utf8[space...], as: UTF8.self)
     }
 
     /// qvalue of RFC 9110 §12.4.2: 0 or 1 with up to three decimals.
@@ -118,5 +140,13 @@ enum VariantNormalizer {
             unit /= 10
         }
         return value <= 1000 ? value : nil
+    }
+
+    /// The shortest qvalue, so that what is written reads as the same weight again.
+    private static func decimal(_ thousandths: Int) -> String {
+        guard thousandths > 0 else { return "0" }
+        var digits = Array(String(1000 + thousandths).utf8.dropFirst())
+        while digits.last == UInt8(ascii: "0") { digits.removeLast() }
+        return "0." + String(decoding: digits, as: UTF8.self)
     }
 }

@@ -36,6 +36,9 @@ public struct RequestHead: Sendable, Hashable {
         }
     }
 
+    /// Whether the caller states a condition that only the origin can judge (RFC 9111 §4.3.2).
+    public var asksOrigin: Bool { fields.contains(.ifMatch) || fields.contains(.ifUnmodifiedSince) }
+
     /// Whether a Host field names another authority than the URI, so that the URI does not say what was asked
     /// (RFC 9110 §7.2).
     public var namesOtherHost: Bool {

@@ -14,6 +14,10 @@ import Testing
             ("max-age=2147483648", 2_147_483_648), ("max-age=99999999999999999999", 2_147_483_648),
             ("a, ,;;, max-age=7", 7), (#"extension="max-age=3600", max-age=1"#, 1), ("x-max-age=5", nil),
             ("max-age=7;max-age=8", 0), (#"x="open, max-age=9"#, 9), ("max-age =60", 0), ("max-age= 60", 0),
+            ("max-age 60", 0), ("max-age='60'", 0), ("max-age=+60", 0), ("max-age=0x10", 0), ("max-age=6 0", 0),
+            ("max-age=\t60", 0), (#"max-age="60"#, 0), (#"max-age="6\0""#, 60), ("max-age=2147483647", 2_147_483_647),
+            ("max-age=9223372036854775808", 2_147_483_648), ("max-age=60 ,x", 60), ("max-age=٦٠", 0),
+            (#"max-age="""#, 0),
         ] as [(String, Int64?)]
     )
     func maxAge(value: String, expected: Int64?) {
@@ -37,7 +41,9 @@ import Testing
             ("", CacheControl.FieldNameForm.absent), ("no-cache", .unqualified), ("no-cache=a", .fields(["a"])),
             (#"no-cache="a, B""#, .fields(["a", "b"])), (#"no-cache="a", no-cache"#, .unqualified),
             (#"no-cache="""#, .unqualified), (#"no-cache="a b""#, .unqualified),
-            (#"no-cache="a", no-cache="b""#, .fields(["a", "b"])),
+            (#"no-cache="a", no-cache="b""#, .fields(["a", "b"])), (#"no-cache="a, *""#, .unqualified),
+            (#"no-cache="a"#, .unqualified), (#"no-cache="a"b"#, .unqualified), ("no-cache x", .unqualified),
+            (#"no-cache ="a""#, .unqualified), (#"no-cache="a,,b,""#, .fields(["a", "b"])),
         ]
     )
     func fieldNames(value: String, expected: CacheControl.FieldNameForm) {
@@ -52,7 +58,9 @@ import Testing
         "RFC 9111 §5.2.1.2: max-stale",
         arguments: [
             ("", CacheControl.StaleTolerance.absent), ("max-stale", .any), ("max-stale=5", .seconds(5)),
-            ("max-stale=x", .absent), ("max-stale, max-stale=5", .seconds(5)),
+            ("max-stale=x", .absent), ("max-stale x", .absent), ("max-stale 5", .absent), ("max-stale=", .absent),
+            ("max-stale=-1", .absent), ("max-stale=5, max-stale=x", .absent), ("MAX-STALE", .any),
+            ("max-stale=99999999999999999999", .seconds(2_147_483_648)), ("max-stale, max-stale=5", .seconds(5)),
             ("max-stale=5, max-stale=3", .seconds(3)),
             ("max-stale=5, max-stale", .seconds(5)),
         ]
@@ -69,6 +77,33 @@ import Testing
         #expect(CacheControl(parsing: "stale-if-error=60, stale-if-error=x").staleIfError == nil)
         #expect(CacheControl(parsing: "s-maxage=x").sMaxAge == 0)
         #expect(CacheControl(parsing: "min-fresh=3, min-fresh=x, min-fresh=9").minFresh == 9)
+    }
+
+    @Test(
+        "RFC 9111 §4.2.1: a malformed flag restricts all the same and grants nothing",
+        arguments: ["%", "% x", "% =1", "%=", "%=1", #"%="x""#, "%;a", "%, %=1", "x, %=y, %"]
+    )
+    func malformedFlags(pattern: String) {
+        func field(_ name: String) -> CacheControl {
+            CacheControl(
+                parsing: pattern.split(separator: "%", omittingEmptySubsequences: false).joined(separator: name)
+            )
+        }
+        #expect(field("no-store").noStore && field("NO-STORE").noStore && field("must-revalidate").mustRevalidate)
+        #expect(field("proxy-revalidate").proxyRevalidate && field("no-transform").noTransform)
+        #expect(field("only-if-cached").onlyIfCached)
+        let isWellFormed = pattern == "%"
+        #expect(field("public").public == isWellFormed && field("immutable").immutable == isWellFormed)
+        #expect(field("must-understand").mustUnderstand == isWellFormed)
+    }
+
+    @Test(
+        "RFC 9111 §5.2: names are tokens, what is none is skipped",
+        arguments: [#""no-store""#, "(no-store)", "=no-store", "@no-store", "x=no-store", #"x="a, no-store, b""#]
+    )
+    func notThisName(value: String) {
+        let field = CacheControl(parsing: value + ", max-age=5")
+        #expect(!field.noStore && field.maxAge == 5)
     }
 
     @Test("RFC 9111 §5.4: Pragma counts in requests without Cache-Control only")

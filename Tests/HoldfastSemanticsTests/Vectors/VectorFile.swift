@@ -35,15 +35,24 @@ struct CanonicalVectors: Decodable, Sendable {
     var mustEqual: Group<[String]>
     var mustDiffer: Group<[String]>
     var mayMerge: Group<[String]>
+    var queryOptions: Group<QueryVector>
+    var noVarySearch: Group<NoVarySearchVector>
     var vary: Group<VaryVector>
+    var contentType: Group<ContentTypeVector>
+    var body: Group<BodyVector>
     var primaryKey: Group<KeyVector>
+    /// How many vectors each group has in the complete file, of which a part may stand here.
+    var counts: [String: Int]
 
     enum CodingKeys: String, CodingKey {
-        case uri, vary
+        case uri, vary, body, counts
         case iriMapping = "iri_mapping"
         case mustEqual = "must_equal"
         case mustDiffer = "must_differ"
         case mayMerge = "may_merge"
+        case queryOptions = "query_options"
+        case noVarySearch = "no_vary_search"
+        case contentType = "content_type"
         case primaryKey = "primary_key"
     }
 
@@ -57,6 +66,7 @@ struct URIVector: Decodable, Sendable, CustomTestStringConvertible {
     var input: String
     var canonical: String?
     var reject: String?
+    var userinfo: Bool?
 
     var testDescription: String { "\(id) \(input)" }
 }

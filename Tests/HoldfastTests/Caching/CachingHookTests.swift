@@ -208,15 +208,17 @@ struct CachingHookTests {
         #expect(try await bench.load() == .fresh("one"))
     }
 
-    @Test("A caller's own condition passes through, and its 304 is the caller's")
+    @Test("RFC 9111 §4.3.2: a caller's own condition is answered from the store, or passes through with its 304")
     func callersCondition() async throws {
         let bench = CacheBench([
-            .respond(200, ["Cache-Control": "max-age=60", "ETag": "\"v1\""], body: "one"), .respond(304),
+            .respond(304), .respond(200, ["Cache-Control": "max-age=60", "ETag": "\"v1\""], body: "one"),
         ])
+        let request = URLRequest.get("http://origin.example/a", ["If-None-Match": "\"v1\""])
+        #expect(try await bench.load(request) == .network("", 304))
         try await bench.load()
-        let answer = try await bench.load(.get("http://origin.example/a", ["If-None-Match": "\"v1\""]))
-        #expect(answer == .network("", 304))
+        #expect(try await bench.load(request) == .fresh("", 304))
         #expect(try await bench.load() == .fresh("one"))
+        #expect(bench.sends == 2)
     }
 
     @Test(

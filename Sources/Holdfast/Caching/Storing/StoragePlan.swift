@@ -18,6 +18,8 @@ enum StoragePlan: Sendable {
         let key: StoreKey
         let variant: StoreKey
         let nominated: NominatedFields
+        /// The response that ``description`` describes.
+        let stored: StoredResponse
         let description: EntryDescription
         /// The body's length, where the transport or Content-Length tells it.
         let bodyLength: Int?
@@ -31,8 +33,10 @@ enum StoragePlan: Sendable {
         }
     }
 
+    /// - Parameter part: what a 206 is to be stored as; nil for any other response.
     static func judge(
         _ response: Response,
+        part: ReceivedPart? = nil,
         _ lookup: CacheLookup,
         _ exchange: SentExchange,
         _ context: CallContext,
@@ -54,7 +58,7 @@ enum StoragePlan: Sendable {
         let scope: Storability.Scope
         switch Storability.judge(
             request: sent,
-            response: response.head,
+            response: part?.storedHead ?? response.head,
             directive: lookup.directive,
             options: cache.options,
             isPersonal: !lookup.principal.isEmpty
@@ -73,12 +77,12 @@ enum StoragePlan: Sendable {
         else { return .leave(.varyStar) }
 
         let now = context.clock.timestamp
-        let stored = StoredResponse(
+        var stored = StoredResponse(
             target: lookup.head.target,
             method: lookup.key.methodGroup,
             nominated: nominated,
             head: FieldUpdate.storable(
-                response.head,
+                part?.storedHead ?? response.head,
                 contentDecoded: response.contentDecoded,
                 mode: cache.options.mode
             ),
@@ -87,16 +91,14 @@ enum StoragePlan: Sendable {
             contentDecoded: response.contentDecoded,
             givenLifetime: lookup.directive.lifetime?.wholeSeconds
         )
-        let description = EntryDescription(
-            metadata: stored.encoded,
-            uselessAfter: StoreInstant(stored.uselessAfter(cache.options)),
-            tags: context.options.tags
-        )
+        stored.ranges = part?.ranges
+        let description = stored.description(tags: context.options.tags, cache.options)
         return .store(
             Entry(
                 key: lookup.storeKey(for: scope),
                 variant: StoreKey(nominated.framed),
                 nominated: nominated,
+                stored: stored,
                 description: description,
                 bodyLength: length ?? response.body.length
             )
@@ -122,6 +124,36 @@ enum StoragePlan: Sendable {
 
 /// Notes that what is stored for a request is no error, so that a failure does not take its place by the cache's own choice.
 struct HoldsUsable: Sendable {}
+
+extension StoredResponse {
+    /// How a store keeps the response.
+    func description(tags: Set<String>, _ options: CacheOptions) -> EntryDescription {
+        EntryDescription(metadata: encoded, uselessAfter: StoreInstant(uselessAfter(options)), tags: tags)
+    }
+
+    /// The response with so many bytes of its content from the beginning; nil where the rest could not be asked for, so that
+    /// nothing of it is worth keeping (RFC 9111 §3.3).
+    ///
+    /// - Parameter layout: the intervals of the content that the bytes are of, in their order.
+    func cutOff(after count: Int, of layout: [Range<Int64>]) -> StoredResponse? {
+        guard head.status == .ok, method == .get, StrongValidator(self) != nil else { return nil }
+        var left = Int64(count)
+        var kept: [Range<Int64>] = []
+        for interval in layout where left > 0 {
+            let length = min(left, interval.upperBound - interval.lowerBound)
+            kept.append(interval.lowerBound..<interval.lowerBound + length)
+            left -= length
+        }
+        let known = ranges.map(\.completeLength) ?? head.contentLength.map { Int64($0) }
+        guard !kept.isEmpty, let ranges = StoredRanges(intervals: kept, completeLength: known), !ranges.isComplete
+        else {
+            return nil
+        }
+        var cut = self
+        cut.ranges = ranges
+        return cut
+    }
+}
 
 /// Why a response is not stored, on its way from where that was found out.
 struct Unstored: Error {

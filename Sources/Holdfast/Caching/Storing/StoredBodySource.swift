@@ -5,10 +5,17 @@ internal import HoldfastSemantics
 internal import HoldfastStorage
 private import Synchronization
 
-/// Pulls a stored body through in chunks.
+/// Pulls stretches of a stored body through in chunks, with bytes of one's own in between.
 final class StoredBodySource: ByteSource {
+    /// A stretch of what is handed out.
+    enum Piece: Sendable {
+        case literal(ByteChunk)
+        /// The stored bytes at these offsets.
+        case stored(Range<Int>)
+    }
+
     private struct State {
-        var offset = 0
+        var pieces: ArraySlice<Piece>
         var isCancelled = false
     }
 
@@ -17,27 +24,54 @@ final class StoredBodySource: ByteSource {
     private let body: any StoredBody
     private let delivered: @Sendable (Int) -> Void
     private let failed: @Sendable (StoreError) async -> Void
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
+    /// - Parameters:
+    ///   - pieces: what to hand out, in order; none of them beyond the body's end.
+    ///   - delivered: is told how many bytes were handed out.
+    ///   - failed: is told of a body that cannot be read on.
     init(
         _ body: any StoredBody,
+        _ pieces: [Piece],
         delivered: @escaping @Sendable (Int) -> Void,
         failed: @escaping @Sendable (StoreError) async -> Void
     ) {
         self.body = body
         self.delivered = delivered
         self.failed = failed
+        state = Mutex(State(pieces: pieces[...]))
     }
 
     func next() async throws -> ByteChunk? {
-        let offset: Int? = state.withLock { $0.isCancelled ? nil : $0.offset }
-        guard let offset else { throw CancellationError() }
-        do {
-            let chunk = try await body.read(from: offset, upTo: StoredBodySource.chunkSize)
-            guard !chunk.isEmpty else { return nil }
-            state.withLock { $0.offset += chunk.count }
-            delivered(chunk.count)
-            return chunk
+        while true {
+            let piece: Piece? = try state.withLock { state in
+                if state.isCancelled { throw CancellationError() }
+                return state.pieces.popFirst()
+            }
+            switch piece {
+            case nil: return nil
+            case .literal(let bytes):
+                guard !bytes.isEmpty else { continue }
+                delivered(bytes.count)
+                return bytes
+            case .stored(let range):
+                guard !range.isEmpty else { continue }
+                let chunk = try await read(range)
+                state.withLock { state in
+                    let rest = range.lowerBound + chunk.count..<range.upperBound
+                    state.pieces = [.stored(rest)] + state.pieces
+                }
+                delivered(chunk.count)
+                return chunk
+            }
+        }
+    }
+
+    private func read(_ range: Range<Int>) async throws -> ByteChunk {
+        do throws(StoreError) {
+            let chunk = try await body.read(from: range.lowerBound, upTo: min(range.count, StoredBodySource.chunkSize))
+            if !chunk.isEmpty { return chunk }
+            throw StoreError(.corrupt, "A stored body ends \(range.count) bytes early; it is taken for a miss.")
         } catch {
             if error.code == .cancelled { throw CancellationError() }
             await failed(error)

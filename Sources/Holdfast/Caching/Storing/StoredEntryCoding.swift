@@ -23,6 +23,7 @@ extension StoredResponse {
         // Always of one length, so that marking an entry takes no room that may not be there.
         frames.append((contentDecoded ? "d" : "-") + (needsConfirmation ? "c" : "-"))
         frames.append(givenLifetime.map { String($0) } ?? "")
+        frames.append(ranges?.text ?? "")
         frames.append(String(head.status.rawValue))
         for line in head.fields {
             frames.append(line.name.rawName)
@@ -42,6 +43,7 @@ extension StoredResponse {
             let responseTime = reader.nextString().flatMap({ Int64($0) }),
             let marks = reader.nextString(), marks.utf8.count == 2,
             let given = reader.nextString(), given.isEmpty || Int64(given) != nil,
+            let rangesText = reader.nextString(),
             let status = reader.nextString().flatMap({ Int($0) })
         else { return nil }
         var fields = HeaderFields()
@@ -50,6 +52,8 @@ extension StoredResponse {
                 fields.append(rawName: name, value: value)
             else { return nil }
         }
+        let ranges = StoredRanges(text: rangesText)
+        guard rangesText.isEmpty || ranges != nil else { return nil }
         self.init(
             target: target,
             method: method,
@@ -61,6 +65,29 @@ extension StoredResponse {
             givenLifetime: Int64(given),
             needsConfirmation: marks.hasSuffix("c")
         )
+        self.ranges = ranges
+    }
+}
+
+extension StoredRanges {
+    /// The intervals and the complete length, as in "0-99,200-299/1000"; ends stand for the first byte behind them.
+    fileprivate var text: String {
+        intervals.map { "\($0.lowerBound)-\($0.upperBound)" }.joined(separator: ",")
+            + "/" + (completeLength.map { String($0) } ?? "*")
+    }
+
+    fileprivate init?(text: String) {
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 2 else { return nil }
+        var intervals: [Range<Int64>] = []
+        for part in parts[0].split(separator: ",") {
+            let ends = part.split(separator: "-").compactMap { Int64($0) }
+            guard ends.count == 2, ends[0] < ends[1] else { return nil }
+            intervals.append(ends[0]..<ends[1])
+        }
+        let length = parts[1] == "*" ? nil : Int64(parts[1])
+        guard !intervals.isEmpty, parts[1] == "*" || length != nil else { return nil }
+        self.init(intervals: intervals, completeLength: length)
     }
 }
 

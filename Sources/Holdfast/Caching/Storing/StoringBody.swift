@@ -5,17 +5,24 @@ internal import HoldfastSemantics
 internal import HoldfastStorage
 private import Synchronization
 
-/// Hands a network body to the caller and, chunk by chunk, to the store; commits when the body is whole.
+/// Hands a body to the caller and, chunk by chunk, to the store; commits when it has ended.
 ///
-/// A body that fails, is cancelled or is dropped before its end leaves nothing in the store: a dropped writer abandons. A store that fails is left
-/// alone from then on; the caller's bytes go on.
+/// A body that fails or is cancelled before its end leaves what can be completed later, or nothing. One that is dropped leaves
+/// nothing: a dropped writer abandons. A store that fails is left alone from then on; the caller's bytes go on.
 final class StoringBody: ByteSource {
+    /// What becomes of an entry once its body has ended.
+    enum Ending: Sendable {
+        case commit
+        case commitAs(EntryDescription)
+        case abandon
+    }
+
     private let upstream: any ByteSource
-    private let expectedLength: Int?
     private let writer: any EntryWriter
-    private let finish: @Sendable (any EntryWriter) async -> Void
+    private let judge: @Sendable (_ received: Int, _ isWhole: Bool) -> Ending
+    private let finish: @Sendable (any EntryWriter, EntryDescription?) async -> Void
     private let fail: @Sendable (StoreError) -> Void
-    private let delivered: @Sendable (Int) -> Void
+    private let background: BackgroundTasks
     private struct State {
         var received = 0
         var isStoring = true
@@ -23,22 +30,23 @@ final class StoringBody: ByteSource {
     private let state = Mutex(State())
 
     /// - Parameters:
-    ///   - finish: commits the writer; called once, when the whole body has been appended.
+    ///   - judge: says what becomes of the entry, from how many bytes came and whether the body ended as it should.
+    ///   - finish: commits the writer; called once at most.
     ///   - fail: told of the store failure that ended the storing.
     init(
         _ upstream: any ByteSource,
-        expectedLength: Int?,
         writer: any EntryWriter,
-        finish: @escaping @Sendable (any EntryWriter) async -> Void,
-        fail: @escaping @Sendable (StoreError) -> Void,
-        delivered: @escaping @Sendable (Int) -> Void
+        background: BackgroundTasks,
+        judge: @escaping @Sendable (_ received: Int, _ isWhole: Bool) -> Ending,
+        finish: @escaping @Sendable (any EntryWriter, EntryDescription?) async -> Void,
+        fail: @escaping @Sendable (StoreError) -> Void
     ) {
         self.upstream = upstream
-        self.expectedLength = expectedLength
         self.writer = writer
+        self.background = background
+        self.judge = judge
         self.finish = finish
         self.fail = fail
-        self.delivered = delivered
     }
 
     /// Whether the bytes still go to the store.
@@ -52,23 +60,19 @@ final class StoringBody: ByteSource {
         do {
             chunk = try await upstream.next()
         } catch {
-            stopStoring()
+            await end(isWhole: false)
             throw error
         }
         guard let chunk else {
-            await end()
+            await end(isWhole: true)
             return nil
-        }
-        delivered(chunk.count)
-        let isStoring = state.withLock { state in
-            state.received += chunk.count
-            return state.isStoring
         }
         if isStoring {
             do throws(StoreError) {
                 try await writer.append(chunk)
+                state.withLock { $0.received += chunk.count }
             } catch {
-                stopStoring()
+                if stopStoring() != nil { writer.abandon() }
                 fail(error)
             }
         }
@@ -76,34 +80,37 @@ final class StoringBody: ByteSource {
     }
 
     func cancel() {
-        stopStoring()
+        if let received = stopStoring() {
+            switch judge(received, false) {
+            case .commit, .abandon: writer.abandon()
+            case .commitAs(let description):
+                // A cancelled reader waits for nothing.
+                _ = background.spawn { [finish, writer] in await finish(writer, description) }
+            }
+        }
         upstream.cancel()
     }
 
-    private func stopStoring() {
-        let wasStoring = state.withLock { state in
-            defer { state.isStoring = false }
-            return state.isStoring
+    /// How many bytes were stored; nil where the storing was over before.
+    private func stopStoring() -> Int? {
+        state.withLock { state in
+            guard state.isStoring else { return nil }
+            state.isStoring = false
+            return state.received
         }
-        if wasStoring { writer.abandon() }
     }
 
-    private func end() async {
-        let (wasStoring, received) = state.withLock { state in
-            defer { state.isStoring = false }
-            return (state.isStoring, state.received)
-        }
-        guard wasStoring else { return }
-        // An incomplete response must not be taken for a whole one (RFC 9111 §3.3).
-        if let expectedLength, expectedLength != received {
-            writer.abandon()
-        } else {
-            await finish(writer)
+    private func end(isWhole: Bool) async {
+        guard let received = stopStoring() else { return }
+        switch judge(received, isWhole) {
+        case .commit: await finish(writer, nil)
+        case .commitAs(let description): await finish(writer, description)
+        case .abandon: writer.abandon()
         }
     }
 }
 
-/// Counts the bytes of a body that is not stored.
+/// Counts the bytes of a body.
 final class CountedBody: ByteSource {
     private let upstream: any ByteSource
     private let delivered: @Sendable (Int) -> Void

@@ -97,8 +97,8 @@ final class StoringWatch: Sendable {
     /// What became of it; nil while that is open.
     var outcome: CacheDecision.Storage? { state.withLock { $0 } }
 
-    /// - Parameter reason: why the response was not stored; nil where it was.
+    /// - Parameter reason: why the response was not stored as a whole; nil where it was. What was noted first counts.
     func note(_ reason: CacheReason?) {
-        state.withLock { $0 = reason.map { .notStored($0) } ?? .stored }
+        state.withLock { $0 = $0 ?? reason.map { .notStored($0) } ?? .stored }
     }
 }

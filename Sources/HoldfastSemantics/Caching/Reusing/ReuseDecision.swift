@@ -9,6 +9,9 @@ public enum ReuseDecision: Sendable, Hashable {
     case reuseWhileRevalidating(candidates: [Int], age: Int64)
     /// Send a conditional request for these candidates, the selected one first.
     case revalidate(candidates: [Int])
+    /// Send a request for the missing interval of this candidate, with these fields in place of the caller's Range and
+    /// conditions, and join what comes (RFC 9111 §3.4).
+    case complete(candidate: Int, missing: Range<Int64>, fields: HeaderFields)
     /// Send the request as it is.
     case forward(Reason)
     /// Send nothing and answer 504 (RFC 9111 §5.2.1.7).
@@ -50,7 +53,7 @@ public enum ReuseDecision: Sendable, Hashable {
     /// The candidate that was selected, to answer from or to validate; nil where none was.
     public var selectedCandidate: Int? {
         switch self {
-        case .reuse(let candidate, _, _): candidate
+        case .reuse(let candidate, _, _), .complete(let candidate, _, _): candidate
         case .revalidate(let candidates), .reuseWhileRevalidating(let candidates, _): candidates.first
         case .forward, .unsatisfiable: nil
         }
@@ -68,7 +71,7 @@ public enum ReuseDecision: Sendable, Hashable {
     ) -> Reason? {
         guard request.method == .get || request.method == .head else { return .method }
         if request.namesOtherHost { return .host }
-        if request.isConditionalOrPartial { return .originCondition }
+        if request.asksOrigin { return .originCondition }
         if directive.noStore || cacheControl.noStore { return .requestNoStore }
         if directive.reload { return .reload }
         return nil

@@ -33,7 +33,14 @@ public struct ReuseJudgement: Sendable, Hashable {
             self.init(unanswered(reason), reason)
             return
         }
-        guard let index = VariantSelection.select(request, among: candidates, secret: secret) else {
+        let usable = ReuseJudgement.usable(candidates, for: request)
+        guard let index = ReuseJudgement.select(request, candidates, usable, secret) else {
+            let lacking = candidates.indices.filter { !usable.contains($0) }
+            if let part = ReuseJudgement.select(request, candidates, lacking, secret) {
+                let completion = ReuseJudgement.completion(of: candidates[part], part, for: request)
+                self.init(mayNotSend ? .unsatisfiable(.partial) : completion, .partial)
+                return
+            }
             let reason: CacheReason = candidates.isEmpty ? .notStored : .noVariant
             self.init(unanswered(reason), reason)
             return
@@ -43,7 +50,7 @@ public struct ReuseJudgement: Sendable, Hashable {
         let lifetime = selected.freshnessLifetime(options).seconds
         let isStale = lifetime <= age
         func offered() -> [Int] {
-            let others = candidates.indices.filter { $0 != index && candidates[$0].entityTag != nil }
+            let others = usable.filter { $0 != index && candidates[$0].entityTag != nil }
             return [index] + others.prefix(options.maximumVariants - 1)
         }
         // A person's word: not even a caller that takes anything stored gets it unconfirmed.
@@ -87,6 +94,43 @@ public struct ReuseJudgement: Sendable, Hashable {
         let decision =
             mayNotSend || !selected.hasValidator ? unanswered(reason) : ReuseDecision.revalidate(candidates: offered())
         self.init(decision, reason, selected: index, allowance)
+    }
+
+    /// The candidates that have all that the request asks for.
+    private static func usable(_ candidates: [StoredResponse], for request: RequestHead) -> [Int] {
+        candidates.indices.filter { index in
+            guard let ranges = candidates[index].ranges else { return true }
+            guard case .answer = PartialReuse.decide(request: request, stored: candidates[index], ranges: ranges) else {
+                return false
+            }
+            return true
+        }
+    }
+
+    private static func select(
+        _ request: RequestHead,
+        _ candidates: [StoredResponse],
+        _ indices: [Int],
+        _ secret: [UInt8]
+    ) -> Int? {
+        if indices.count == candidates.count {
+            return VariantSelection.select(request, among: candidates, secret: secret)
+        }
+        return VariantSelection.select(request, among: indices.map { candidates[$0] }, secret: secret).map {
+            indices[$0]
+        }
+    }
+
+    /// How what a stored part lacks is asked for; a request for several ranges goes out as it came.
+    private static func completion(of stored: StoredResponse, _ index: Int, for request: RequestHead) -> ReuseDecision {
+        guard let ranges = stored.ranges, RangeRequest(request.fields).map({ $0.ranges.count == 1 }) ?? true,
+            case .complete(let missing, let fields) = PartialReuse.decide(
+                request: request,
+                stored: stored,
+                ranges: ranges
+            )
+        else { return .forward(.partial) }
+        return .complete(candidate: index, missing: missing, fields: fields)
     }
 
     private init(

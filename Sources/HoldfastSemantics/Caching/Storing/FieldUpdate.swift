@@ -70,7 +70,7 @@ extension StoredResponse {
         }
         var fields = head.fields
         fields.removeAll(.age)
-        return StoredResponse(
+        var freshened = StoredResponse(
             target: target,
             method: method,
             nominated: nominated,
@@ -80,6 +80,8 @@ extension StoredResponse {
             contentDecoded: contentDecoded,
             givenLifetime: givenLifetime ?? self.givenLifetime
         )
+        freshened.ranges = ranges
+        return freshened
     }
 
     /// The head to answer with: the stored fields and one Age with the current age (RFC 9111 §4, §5.1).

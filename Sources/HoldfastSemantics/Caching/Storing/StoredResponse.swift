@@ -30,7 +30,10 @@ public struct StoredResponse: Sendable, Hashable {
     public let givenLifetime: Int64?
 
     /// Whether the origin must confirm it before it is used again, whatever its freshness: it was marked by a person.
-    public let needsConfirmation: Bool
+    public private(set) var needsConfirmation: Bool
+
+    /// Which bytes of its content are stored, where some may be missing; nil: all (RFC 9111 §3.3).
+    public var ranges: StoredRanges?
 
     /// Its Cache-Control.
     public let cacheControl: CacheControl
@@ -96,23 +99,22 @@ public struct StoredResponse: Sendable, Hashable {
         } else {
             // A repeated Expires counts as invalid, an invalid one as past (RFC 9111 §4.2.1, §5.3).
             let parsed = ResponseHead.date(of: .expires, in: head.fields, receivedAt: responseTime)
-            expires = parsed.map { .at($0) } ?? .invalid
+            expires =
+                StoredResponse.namesOtherZone(head.fields[.expires]) ? .invalid : parsed.map { .at($0) } ?? .invalid
         }
     }
 
     /// This response marked so that the origin must confirm it before it is used again (RFC 9111 §4.4: "invalidate").
     public var needingConfirmation: StoredResponse {
-        StoredResponse(
-            target: target,
-            method: method,
-            nominated: nominated,
-            head: head,
-            requestTime: requestTime,
-            responseTime: responseTime,
-            contentDecoded: contentDecoded,
-            givenLifetime: givenLifetime,
-            needsConfirmation: true
-        )
+        var marked = self
+        marked.needsConfirmation = true
+        return marked
+    }
+
+    /// Whether an expiration date is given in another zone than GMT, UTC by name included: such a date is readable, but
+    /// nothing may be taken for fresh by it (RFC 9111 §4.2).
+    private static func namesOtherZone(_ expires: String?) -> Bool {
+        expires?.loweringASCII().hasSuffix("utc") ?? false
     }
 
     /// Whether the origin can be asked if it still holds (RFC 9111 §4.3.1).

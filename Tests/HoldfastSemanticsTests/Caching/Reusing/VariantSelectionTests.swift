@@ -34,7 +34,8 @@ import Testing
         "RFC 9110 §12.5.4: the response in the one language that a request prefers before all others",
         arguments: [
             ("de", "fr;q=0.5, de;q=1.0", true), ("de", "DE", true), ("dE", "fr;q=0.5,de", true),
-            ("de", "de;q=0.4, *;q=0.1", true), ("de", "en, de", false), ("de", "de;q=0", false), ("de", "*", false),
+            ("de", "de;q=0.4, *;q=0.1", true), ("de", "en, de", false), ("de", "de, en", false),
+            ("de", "de;q=0", false), ("de", "*", false),
             ("de", "fr, de;q=0.9", false), ("de", "de-CH", false), ("de-CH", "de", false), ("de, en", "de", false),
             ("", "de", false), ("de", "", false), ("de", "de;q=2", false), ("de", "de;level=1", false),
             ("de", "de;q=1;q=0", false), ("de", "fr;q=x, de", false),
@@ -61,6 +62,21 @@ import Testing
         #expect(try select(["Accept-Language": "de", "Accept": "a/c"], [both]) == nil)
         let silent = try stored(["Accept-Language": "en, de"], vary: "Accept-Language")
         #expect(try select(["Accept-Language": "de"], [silent]) == nil)
+    }
+
+    @Test(
+        "RFC 9110 §12.5.4: the order of languages means nothing, their weights do",
+        arguments: [
+            ("en, de", "de, en", true), ("en;q=0.5, de", "DE,en;q=0.50", true), ("en, de", "en", false),
+            ("en;q=0.5, de", "en, de;q=0.5", false), ("en;x=1, de", "de, en;x=1", false),
+            ("en, de", "de, en, fr", false),
+        ] as [(String, String, Bool)]
+    )
+    func languageOrder(known: String, presented: String, isSelected: Bool) throws {
+        let response = try stored(["Accept-Language": known], vary: "Accept-Language")
+        #expect(try select(["Accept-Language": presented], [response]) == (isSelected ? 0 : nil))
+        let own = try stored(["Accept-Language": presented], vary: "Accept-Language", at: -50)
+        #expect(try select(["Accept-Language": presented], [response, own]) == 1)
     }
 
     @Test("RFC 9111 §4.1: the request's own values go before the same effect, and the most recent before older ones")

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// What a response says about its query with `No-Vary-Search`: which parameters, and whether their order, matter.
+///
+/// After the draft "The No-Vary-Search HTTP Response Header Field" (draft-ietf-httpbis-no-vary-search). A store asks it
+/// only after the look-up by the exact URI found nothing. A field that does not parse, or that holds a value of the
+/// wrong kind, has no effect: every difference of the query matters then. Unknown members and parameters are ignored.
+public struct NoVarySearch: Sendable, Hashable {
+    private enum Selection: Sendable, Hashable {
+        case all
+        case allBut(Set<[UInt8]>)
+        case only(Set<[UInt8]>)
+    }
+
+    private let selection: Selection
+    private let keepsOrder: Bool
+
+    /// The variance of a response without the field: queries are compared as text.
+    public static let none = NoVarySearch(selection: .all, keepsOrder: true)
+
+    /// Whether the field has no effect.
+    public var isNone: Bool { self == NoVarySearch.none }
+
+    /// Reads the field from a response.
+    ///
+    /// - Parameter fields: the response's fields; several lines count as one (RFC 9651 §4.2).
+    public init(_ fields: HeaderFields) {
+        self.init(fieldValue: fields[.noVarySearch])
+    }
+
+    /// Reads the combined field value.
+    ///
+    /// - Parameter fieldValue: nil where the response has no such field.
+    public init(fieldValue: String?) {
+        guard let fieldValue, let members = SearchVarianceParser.dictionary(fieldValue),
+            let read = NoVarySearch(members: members)
+        else {
+            self = .none
+            return
+        }
+        self = read
+    }
+
+    private init(selection: Selection, keepsOrder: Bool) {
+        self.selection = selection
+        self.keepsOrder = keepsOrder
+    }
+
+    /// nil for members of the wrong kind.
+    private init?(members: [String: SearchVarianceParser.Value]) {
+        switch members["key-order"] {
+        case nil: keepsOrder = true
+        case .boolean(let ignoresOrder): keepsOrder = !ignoresOrder
+        default: return nil
+        }
+        let parameters = members["params"]
+        guard let except = members["except"] else {
+            switch parameters {
+            case nil, .boolean(false): selection = .all
+            case .boolean(true): selection = .only([])
+            case .strings(let names): selection = names.isEmpty ? .all : .allBut(NoVarySearch.keys(names))
+            default: return nil
+            }
+            return
+        }
+        guard parameters == .boolean(true), case .strings(let names) = except else { return nil }
+        selection = .only(NoVarySearch.keys(names))
+    }
+
+    /// Names are listed in the spelling of a query, so they are decoded as one.
+    private static func keys(_ names: [String]) -> Set<[UInt8]> {
+        Set(names.map { QueryPiece.decoded($0.utf8) })
+    }
+
+    /// Whether a response with this variance, stored for one URI, may answer a request for another.
+    ///
+    /// Scheme, authority and path must be equal; userinfo is the partition's affair. The relation is symmetric and
+    /// transitive.
+    public func isEquivalent(_ one: TargetURI, _ other: TargetURI) -> Bool {
+        if one == other { return true }
+        guard !isNone, one.isSameOrigin(as: other), one.path == other.path else { return false }
+        return canonicalQuery(of: one) == canonicalQuery(of: other)
+    }
+
+    /// The part of a query that matters, in one spelling, for a store to index by.
+    ///
+    /// Two URIs of one origin and path are equivalent exactly when these texts are equal. Without effect it is the query
+    /// behind its "?", or "" where there is none; else the form-decoded pairs, encoded anew. The time is that of a sort.
+    public func canonicalQuery(of target: TargetURI) -> String {
+        guard !isNone else { return target.query.map { "?" + $0 } ?? "" }
+        guard let query = target.query else { return "" }
+        var pieces = QueryPiece.pieces(of: query).filter { !$0.text.isEmpty && matters($0.name) }
+        if !keepsOrder { pieces = QueryPiece.sorted(pieces) }
+        var bytes: [UInt8] = []
+        for piece in pieces {
+            if !bytes.isEmpty { bytes.append(UInt8(ascii: "&")) }
+            NoVarySearch.append(piece.name, to: &bytes)
+            bytes.append(UInt8(ascii: "="))
+            NoVarySearch.append(piece.value, to: &bytes)
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private func matters(_ name: [UInt8]) -> Bool {
+        switch selection {
+        case .all: true
+        case .allBut(let names): !names.contains(name)
+        case .only(let names): names.contains(name)
+        }
+    }
+
+    private static func append(_ part: [UInt8], to bytes: inout [UInt8]) {
+        let digits = Array("0123456789ABCDEF".utf8)
+        for byte in part {
+            if URICharacters.unreserved.contains(byte) {
+                bytes.append(byte)
+            } else {
+                bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
+        }
+    }
+}

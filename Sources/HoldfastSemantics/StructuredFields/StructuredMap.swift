@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// Pairs of a key and a value in order, each key once: the Parameters and Dictionaries of RFC 9651 §3.1.2 and §3.2.
+///
+/// Setting a key that is there replaces its value in place, as RFC 9651 §4.2.2 asks of a repeated key. Looking a key up
+/// costs constant time, so a field with many keys is read in linear time; removing one costs linear time.
+public struct StructuredMap<Value: Sendable & Hashable>: Sendable {
+    /// The keys in order.
+    public private(set) var keys: [String] = []
+    private var values: [Value] = []
+    /// Where each key stands; empty up to `scanLimit` keys, where looking at each is cheaper than hashing.
+    private var positions: [String: Int] = [:]
+
+    /// Creates a map without pairs.
+    public init() {}
+
+    /// The value of a key, or nil; setting nil removes the pair, setting a new key appends it.
+    ///
+    /// Keys are not checked here: writing the map refuses those outside RFC 9651 §3.1.2.
+    public subscript(_ key: String) -> Value? {
+        get { position(of: key).map { values[$0] } }
+        set {
+            guard let newValue else { return remove(key) }
+            if let position = position(of: key) {
+                values[position] = newValue
+            } else {
+                append(key, newValue)
+            }
+        }
+    }
+
+    private static var scanLimit: Int { 8 }
+
+    private func position(of key: String) -> Int? {
+        keys.count <= Self.scanLimit ? keys.firstIndex(of: key) : positions[key]
+    }
+
+    private mutating func append(_ key: String, _ value: Value) {
+        keys.append(key)
+        values.append(value)
+        if keys.count == Self.scanLimit + 1 {
+            reindex()
+        } else if keys.count > Self.scanLimit {
+            positions[key] = keys.count - 1
+        }
+    }
+
+    private mutating func remove(_ key: String) {
+        guard let position = position(of: key) else { return }
+        keys.remove(at: position)
+        values.remove(at: position)
+        reindex()
+    }
+
+    private mutating func reindex() {
+        positions.removeAll()
+        guard keys.count > Self.scanLimit else { return }
+        for (position, key) in keys.enumerated() { positions[key] = position }
+    }
+}
+
+extension StructuredMap: Hashable {
+    /// Whether both maps hold equal pairs in the same order.
+    public static func == (left: StructuredMap, right: StructuredMap) -> Bool {
+        left.keys == right.keys && left.values == right.values
+    }
+
+    /// Feeds the pairs to the hasher.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(keys)
+        hasher.combine(values)
+    }
+}
+
+extension StructuredMap: RandomAccessCollection {
+    /// The index of the first pair.
+    public var startIndex: Int { 0 }
+
+    /// The index after the last pair.
+    public var endIndex: Int { keys.count }
+
+    /// The pair at an index.
+    ///
+    /// - Precondition: the index is within the collection.
+    public subscript(position: Int) -> (key: String, value: Value) { (keys[position], values[position]) }
+}
+
+extension StructuredMap: ExpressibleByDictionaryLiteral {
+    /// Creates a map from a literal; the last of equal keys gives the value.
+    public init(dictionaryLiteral elements: (String, Value)...) {
+        for (key, value) in elements { self[key] = value }
+    }
+}
