@@ -69,6 +69,25 @@ struct SoftPurgeTests {
         #expect(try await bench.load() == .fresh("two"))
     }
 
+    @Test(
+        "A stored part is confirmed like a whole, before it answers its range and before it is completed (RFC 9111 §3.4)"
+    )
+    func parts() async throws {
+        let part: HeaderFields = ["Cache-Control": "max-age=60", "ETag": "\"v\"", "Content-Range": "bytes 0-3/8"]
+        let rest: HeaderFields = ["Cache-Control": "max-age=60", "ETag": "\"v\"", "Content-Range": "bytes 4-7/8"]
+        let bench = CacheBench([.respond(206, part, body: "abcd"), .respond(304), .respond(206, rest, body: "efgh")])
+        let request = URLRequest.get("http://origin.example/a", ["Range": "bytes=0-3"])
+        try await bench.load(request)
+        #expect(try await bench.load(request) == .fresh("abcd", 206))
+        #expect(try await bench.cache.remove(.all, softly: true) == 1)
+        #expect(try await bench.load(request) == .init(status: 206, body: "abcd", source: .revalidated))
+        #expect(try await bench.load(request) == .fresh("abcd", 206))
+        #expect(try await bench.cache.remove(.all, softly: true) == 1)
+        #expect(try await bench.load().body == "abcdefgh")
+        #expect(bench.sent("If-Range") == [nil, nil, "\"v\""])
+        #expect(try await bench.load() == .fresh("abcdefgh"))
+    }
+
     @Test("The mark is there after a restart")
     func restart() async throws {
         let transport = ScriptedTransport([.respond(200, Self.tagged, body: "one"), .respond(304)])
