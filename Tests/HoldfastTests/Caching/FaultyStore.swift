@@ -15,6 +15,8 @@ final class FaultyStore: CacheStore {
     }
 
     let fault = Mutex<Fault?>(nil)
+    /// Runs once, before the next description is replaced.
+    let beforeReplacing = Mutex<(@Sendable () async -> Void)?>(nil)
     let stallsLookUps = Atomic(false)
     let lookUps = CountWatch()
     let gate = CountWatch()
@@ -67,6 +69,11 @@ final class FaultyStore: CacheStore {
         now: StoreInstant
     ) async throws(StoreError) -> StoredEntry? {
         try check(.replace)
+        let before = beforeReplacing.withLock { step in
+            defer { step = nil }
+            return step
+        }
+        await before?()
         return try await inner.replaceDescription(of: entry, with: description, now: now)
     }
 

@@ -156,6 +156,36 @@ struct SoftPurgeTests {
     }
 
     @Test(
+        "An entry that is freshened, replaced or gone between the look and the mark: marked all the same, or left gone"
+    )
+    func meanwhile() async throws {
+        let store = FaultyStore()
+        let bench = CacheBench(
+            [
+                .respond(200, Self.tagged, body: "one"), .respond(304), .respond(304),
+                .respond(200, Self.tagged, body: "two"), .respond(304),
+            ],
+            store: store
+        )
+        var options = CallOptions()
+        options.cache = .revalidate
+        let (pipeline, cache, asking) = (bench.pipeline, bench.cache, options)
+        try await bench.load()
+        for _ in 0..<2 {
+            store.beforeReplacing.withLock {
+                $0 = { _ = try? await pipeline.send(.get(), options: asking).body.collect() }
+            }
+            #expect(try await cache.remove(.all, softly: true) == 1)
+            #expect(try await bench.load().source == .revalidated)
+        }
+        #expect(try await bench.load() == .fresh("two"))
+        #expect(bench.sends == 5)
+        store.beforeReplacing.withLock { $0 = { _ = try? await cache.remove(.all) } }
+        #expect(try await cache.remove(.all, softly: true) == 0)
+        #expect(store.statistics.entryCount == 0)
+    }
+
+    @Test(
         "A store that fails: the purge says so and nothing is lost; what could be marked is",
         arguments: [false, true]
     )
