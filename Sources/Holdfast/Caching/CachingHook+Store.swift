@@ -12,7 +12,8 @@ internal import HoldfastStorage
 /// The hook's dealings with its store, whose every failure is counted, reported and survived.
 extension CachingHook {
     func candidates(for lookup: CacheLookup, _ context: CallContext) async -> [CacheCandidate] {
-        let now = StoreInstant(context.clock.timestamp)
+        let timestamp = context.clock.timestamp
+        let now = StoreInstant(timestamp)
         var found: [CacheCandidate] = []
         for key in [lookup.storeKey, lookup.sharedStoreKey].compactMap({ $0 }) {
             var entries = cache.store.peek(key, now: now)
@@ -25,6 +26,9 @@ extension CachingHook {
             }
             for entry in entries ?? [] {
                 if let stored = cache.decoded.response(of: entry) {
+                    guard lookup.owns(entry) || stored.mayAnswerCookies(now: timestamp, options: cache.options) else {
+                        continue
+                    }
                     found.append(CacheCandidate(entry: entry, stored: stored))
                 } else {
                     await remove(entry, context)
@@ -62,20 +66,6 @@ extension CachingHook {
         } catch {
             storeFailed(error, context)
             return nil
-        }
-    }
-
-    /// Each partition is a cache of its own: an unsafe request invalidates in its own and in the shared one.
-    func invalidate(_ target: TargetURI, _ lookup: CacheLookup, _ context: CallContext) async {
-        cache.invalidations.note(target)
-        for partition in Set([lookup.principal, ""]) {
-            do throws(StoreError) {
-                try await cache.store.invalidate(
-                    StoreKey(CacheKey(partition: partition, method: .get, target: target).framed)
-                )
-            } catch {
-                storeFailed(error, context)
-            }
         }
     }
 

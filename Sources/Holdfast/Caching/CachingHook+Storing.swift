@@ -52,7 +52,7 @@ extension CachingHook {
         var held = offered[index]
         let now = context.clock.timestamp
         // What another principal was told of the response is no news about this one's.
-        if StoragePlan.principal(of: response, lookup, context, cache) == lookup.principal {
+        if StoragePlan.principal(of: response, lookup, context, cache) == lookup.principal, lookup.owns(held.entry) {
             held.stored = held.stored.freshened(
                 by: response.head,
                 requestTime: response.requestTime ?? now,
@@ -124,6 +124,7 @@ extension CachingHook {
         _ lookup: CacheLookup,
         _ context: CallContext
     ) async throws(Unstored) -> any EntryWriter {
+        if lookup.content != nil { cache.noteContentKey() }
         let writer: any EntryWriter
         do throws(StoreError) {
             writer = try await cache.store.write(
@@ -139,7 +140,7 @@ extension CachingHook {
             throw Unstored(reason: error.code == .tooLarge ? .tooLarge : .storeFailure)
         }
         // From here on the store itself watches for invalidations.
-        guard cache.invalidations.mark(of: lookup.head.target) == lookup.mark else {
+        guard cache.invalidations.mark(of: lookup.key.target) == lookup.mark else {
             writer.abandon()
             throw Unstored(reason: .overtaken)
         }

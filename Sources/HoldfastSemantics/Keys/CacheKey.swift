@@ -53,6 +53,16 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
         framed = frames.bytes
     }
 
+    /// The bytes with which the keys of a method group and URI begin, whatever the content.
+    package static func prefix(partition: String, methodGroup: RequestMethod, target: TargetURI) -> [UInt8] {
+        var frames = FramedBytes()
+        frames.append(CacheKey.formatName)
+        frames.append(partition)
+        frames.append(methodGroup.rawValue)
+        frames.append(target.canonical)
+        return frames.bytes
+    }
+
     /// The SHA-256 of ``framed`` in hexadecimal: the same on every system, for stores that are shared.
     ///
     /// Computed at each reading, about a microsecond for a key of usual length.

@@ -26,7 +26,10 @@ public struct StoredResponse: Sendable, Hashable {
     /// Whether the transport had undone a content coding, so that the bytes are not those the origin tagged.
     public let contentDecoded: Bool
 
-    /// Its Cache-Control.
+    /// The targeted fields that rule in the place of its Cache-Control and Expires where it has one of them.
+    public let targetedFields: [FieldName]
+
+    /// Its Cache-Control, or the targeted field in its place (RFC 9213 §2.2).
     public let cacheControl: CacheControl
 
     /// Its entity tag; weak when the content was decoded, nil when missing, malformed or repeated.
@@ -57,6 +60,7 @@ public struct StoredResponse: Sendable, Hashable {
     ///   - requestTime: when the request was sent.
     ///   - responseTime: when the head came.
     ///   - contentDecoded: whether a content coding was undone; false by default.
+    ///   - targetedFields: the cache's target list (RFC 9213 §2.2); empty by default.
     public init(
         target: TargetURI,
         method: RequestMethod = .get,
@@ -64,7 +68,8 @@ public struct StoredResponse: Sendable, Hashable {
         head: ResponseHead,
         requestTime: Timestamp,
         responseTime: Timestamp,
-        contentDecoded: Bool = false
+        contentDecoded: Bool = false,
+        targetedFields: [FieldName] = []
     ) {
         self.target = target
         self.method = method
@@ -73,13 +78,15 @@ public struct StoredResponse: Sendable, Hashable {
         self.requestTime = requestTime
         self.responseTime = responseTime
         self.contentDecoded = contentDecoded
-        cacheControl = CacheControl(head.fields)
+        self.targetedFields = targetedFields
+        let ruling = RulingCacheControl(head.fields, targets: targetedFields)
+        cacheControl = ruling.cacheControl
         let tag = head.entityTag
         entityTag = contentDecoded ? tag?.weakened : tag
         lastModified = head.lastModified(receivedAt: responseTime)
         date = head.date(receivedAt: responseTime)?.timestamp ?? responseTime
         ageValue = head.age ?? 0
-        if !head.fields.contains(.expires) {
+        if !ruling.hasExpires {
             expires = .absent
         } else {
             // A repeated Expires counts as invalid, an invalid one as past (RFC 9111 §4.2.1, §5.3).
