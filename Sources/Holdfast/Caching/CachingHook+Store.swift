@@ -57,6 +57,9 @@ extension CachingHook {
         var description = entry.description
         description.metadata = stored.encoded
         description.uselessAfter = StoreInstant(stored.uselessAfter(cache.options))
+        if let known = cache.decoded.response(of: entry) {
+            description.tags = cache.tags(cache.ownTags(description.tags, of: known), for: stored)
+        }
         do throws(StoreError) {
             return try await cache.store.replaceDescription(
                 of: entry,

@@ -155,6 +155,7 @@ public struct CachingHook: ServiceHook {
     ) async throws {
         guard var lookup = context[CacheLookup.self] else { return }
         let invalid = await invalidate(by: response, lookup, context)
+        await sweep(by: response, lookup, context)
         lookup.mark = cache.invalidations.mark(lookup.mark, of: lookup.key.target, after: invalid)
         let outcome: HopOutcome
         if let offered = context[OfferedResponses.self], response.status == .notModified {

@@ -92,7 +92,7 @@ enum StoragePlan: Sendable {
         let description = EntryDescription(
             metadata: stored.encoded,
             uselessAfter: StoreInstant(stored.uselessAfter(cache.options)),
-            tags: context.options.tags
+            tags: cache.tags(context.options.tags, for: stored)
         )
         return .store(
             Entry(
