@@ -53,10 +53,8 @@ struct CacheLookup: Sendable {
     var storeKey: StoreKey { StoreKey(key.framed) }
     var sharedStoreKey: StoreKey? { sharedKey.map { StoreKey($0.framed) } }
 
-    /// Whether what the origin says to this request may change the entry.
-    func owns(_ entry: StoredEntry) -> Bool {
-        !borrows || entry.key == storeKey || sharedStoreKey != entry.key
-    }
+    /// Whether what the origin says to this request may change entries under a key.
+    func owns(_ key: CacheKey) -> Bool { !borrows || key.partition == principal }
 
     /// Where a response of this scope is stored.
     func storeKey(for scope: Storability.Scope) -> StoreKey {

@@ -16,7 +16,7 @@ extension CachingHook {
         else { return }
         let now = context.clock.timestamp
         for candidate in await candidates(for: lookup, context)
-        where lookup.owns(candidate.entry)
+        where candidate.isOwn
             && candidate.stored.nominated.matches(lookup.head.fields, secret: cache.store.secret)
         {
             let update = HeadUpdate.judge(

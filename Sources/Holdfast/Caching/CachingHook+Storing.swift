@@ -52,7 +52,7 @@ extension CachingHook {
         var held = offered[index]
         let now = context.clock.timestamp
         // What another principal was told of the response is no news about this one's.
-        if StoragePlan.principal(of: response, lookup, context, cache) == lookup.principal, lookup.owns(held.entry) {
+        if StoragePlan.principal(of: response, lookup, context, cache) == lookup.principal, held.isOwn {
             held.stored = held.stored.freshened(
                 by: response.head,
                 requestTime: response.requestTime ?? now,
@@ -89,6 +89,7 @@ extension CachingHook {
         do throws(Unstored) {
             entry = try plan.entry()
             writer = try await self.writer(of: entry, response, lookup, context)
+            await noteSearchVariance(of: response, entry, lookup, context)
         } catch {
             context.emit(.responseNotStored) { $0.detail = error.reason.description }
             cache.count(error.reason)

@@ -28,6 +28,8 @@ public final class HTTPCache: Sendable {
     let paused = RecentKeys()
     /// Whether entries may be there whose keys have content in them: they are found by a scan, which is spared while none are.
     private let contentKeys: Atomic<Bool>
+    /// Whether entries may be there that answer for several queries.
+    private let searchVariance: Atomic<Bool>
     private let counts = Mutex(CacheStatistics())
 
     /// A cache over `store`; private mode by default.
@@ -35,6 +37,7 @@ public final class HTTPCache: Sendable {
         self.store = store
         self.options = options
         contentKeys = Atomic(store.statistics.entryCount > 0)
+        searchVariance = Atomic(store.statistics.entryCount > 0)
         decoded = DecodedResponses(targetedFields: options.targets)
     }
 
@@ -52,7 +55,10 @@ public final class HTTPCache: Sendable {
         let target = options.keyTarget(of: asked)
         invalidations.note(target)
         return try await store.purge(
-            .matching { HTTPCache.canonicalURI(ofKey: $0.key.bytes) == target.canonical },
+            .matching {
+                HTTPCache.canonicalURI(ofKey: $0.key.bytes) == target.canonical
+                    && !SearchVarianceKeys.isOne($0.key.bytes)
+            },
             now: HTTPCache.systemNow()
         )
     }
@@ -92,6 +98,13 @@ public final class HTTPCache: Sendable {
     /// An entry is about to be stored whose key has content in it.
     func noteContentKey() {
         contentKeys.store(true, ordering: .releasing)
+    }
+
+    var holdsSearchVariance: Bool { searchVariance.load(ordering: .acquiring) }
+
+    /// An entry is about to be stored that answers for several queries.
+    func noteSearchVariance() {
+        searchVariance.store(true, ordering: .releasing)
     }
 
     func count(_ change: (inout CacheStatistics) -> Void) {

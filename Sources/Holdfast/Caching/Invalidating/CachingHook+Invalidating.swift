@@ -39,10 +39,12 @@ extension CachingHook {
     private func invalidate(_ target: TargetURI, _ lookup: CacheLookup, _ context: CallContext) async {
         cache.invalidations.note(target)
         for partition in Set([lookup.principal, ""]) {
+            let key = CacheKey(partition: partition, method: .get, target: target)
+            // A response that answers for this URI too is stored under another one.
+            let equivalent = await equivalentKeys(of: key, context)
+            for other in equivalent { cache.invalidations.note(other.target) }
             do throws(StoreError) {
-                try await cache.store.invalidate(
-                    StoreKey(CacheKey(partition: partition, method: .get, target: target).framed)
-                )
+                for key in [key] + equivalent { try await cache.store.invalidate(StoreKey(key.framed)) }
                 guard cache.holdsContentKeys else { continue }
                 for method: RequestMethod in [.query, .post] {
                     let prefix = CacheKey.prefix(partition: partition, methodGroup: method, target: target)
