@@ -144,7 +144,9 @@ extension CachingHook {
             return leave(&response, error.reason, context, delivered: delivered)
         }
         for candidate in await candidates(for: lookup, context)
-        where candidate.stored.nominated.matches(lookup.head.fields, secret: cache.store.secret) {
+        where candidate.isOwn
+            && candidate.stored.nominated.matches(lookup.head.fields, secret: cache.store.secret)
+        {
             guard let held = await hold(candidate, context),
                 let join = join(response, to: sent, with: held, asked: nil, now: now)
             else { continue }
@@ -217,6 +219,8 @@ extension CachingHook {
         do throws(Unstored) {
             // What may be stored is judged by the newest response, whatever the old one allowed.
             let planned = try StoragePlan.judge(response, part: join.part, lookup, exchange, context, cache).entry()
+            // A part that is for one principal joins nothing that is for all.
+            guard planned.key == held.entry.key else { throw Unstored(reason: .otherPrincipal) }
             let entry = StoragePlan.Entry(
                 key: held.entry.key,
                 variant: held.entry.variant,
@@ -316,12 +320,18 @@ extension StoredResponse {
             target: target,
             method: method,
             nominated: nominated,
-            head: FieldUpdate.storable(head, contentDecoded: contentDecoded, mode: mode),
+            head: FieldUpdate.storable(
+                head,
+                contentDecoded: contentDecoded,
+                mode: mode,
+                targetedFields: targetedFields
+            ),
             requestTime: requestTime,
             responseTime: responseTime,
             contentDecoded: contentDecoded,
             givenLifetime: givenLifetime,
-            needsConfirmation: needsConfirmation
+            needsConfirmation: needsConfirmation,
+            targetedFields: targetedFields
         )
     }
 }

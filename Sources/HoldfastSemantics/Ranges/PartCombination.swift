@@ -69,7 +69,8 @@ public struct PartCombination: Sendable, Hashable {
             head: combined,
             requestTime: requestTime,
             responseTime: responseTime,
-            givenLifetime: freshened.givenLifetime
+            givenLifetime: freshened.givenLifetime,
+            targetedFields: freshened.targetedFields
         )
         self.ranges = ranges
         interval = part.interval

@@ -96,7 +96,7 @@ extension HTTPCache {
         case .all:
             return { _ in true }
         case .uri(let target):
-            guard let target else { return { _ in false } }
+            guard let target = target.map(options.keyTarget) else { return { _ in false } }
             return { StoredKeyParts($0.key)?.uri == target.canonical }
         case .prefix(let prefix):
             guard let prefix else { return { _ in false } }

@@ -31,19 +31,25 @@ extension HTTPCache {
         now: Timestamp = SystemClock().timestamp
     ) async throws(StoreError) -> Int {
         if case .uri(let target) = selection.form {
-            guard let target else { return 0 }
+            guard let target = target.map(options.keyTarget) else { return 0 }
             invalidations.note(target)
         } else {
             invalidations.noteAll()
         }
         if softly { return try await mark(selection, now: now) }
-        let purge: PurgeSelection =
-            switch selection.form {
-            case .all: .all
-            case .tag(let tag): .tag(tag)
-            default: .matching(predicate(of: selection, now: now))
-            }
-        return try await store.purge(purge, now: StoreInstant(now))
+        if case .tag(let tag) = selection.form { return try await store.purge(.tag(tag), now: StoreInstant(now)) }
+        let isSelected = predicate(of: selection, now: now)
+        let count = try await store.purge(
+            .matching { isSelected($0) && !SearchVarianceKeys.isOne($0.key.bytes) },
+            now: StoreInstant(now)
+        )
+        switch selection.form {
+        case .all, .principal, .credentials, .prefix:
+            // What leads to equivalent queries is no response and not counted, but names URIs and goes with them.
+            try await store.purge(.matching(isSelected), now: StoreInstant(now))
+        case .uri, .tag, .olderThan, .matching: break
+        }
+        return count
     }
 
     /// Removes every stored response for a URL, of all partitions and variants.
@@ -88,7 +94,7 @@ extension HTTPCache {
         let found = FoundEntries()
         let isSelected = predicate(of: selection, now: now)
         let look = PurgeSelection.matching { entry in
-            guard isSelected(entry) else { return false }
+            guard isSelected(entry), !SearchVarianceKeys.isOne(entry.key.bytes) else { return false }
             if entry.version == .beingWritten { return endingWrites }
             found.add(entry)
             return false

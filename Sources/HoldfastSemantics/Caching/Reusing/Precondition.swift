@@ -40,7 +40,7 @@ public enum Precondition {
     public static func evaluate(request: RequestHead, stored: StoredResponse, now: Timestamp) -> Outcome {
         let fields = request.fields
         if fields.contains(.ifMatch) || fields.contains(.ifUnmodifiedSince) { return .forward }
-        guard request.method == .get || request.method == .head else { return .forward }
+        guard request.method == .get || request.method == .head || request.method == .query else { return .forward }
         guard stored.head.status == .ok || stored.head.status == .partialContent else { return .full }
         if let value = fields[.ifNoneMatch] {
             switch EntityTag.list(value) {
@@ -136,6 +136,7 @@ public enum Precondition {
             responseTime: now,
             mode: .private
         )
+        guard request.isConditionalOrPartial else { return .full(candidate: index) }
         return switch evaluate(request: request, stored: freshened, now: now) {
         case .notModified: .notModified(candidate: index)
         case .full: .full(candidate: index)

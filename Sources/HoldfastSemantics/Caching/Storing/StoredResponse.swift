@@ -35,7 +35,10 @@ public struct StoredResponse: Sendable, Hashable {
     /// Which bytes of its content are stored, where some may be missing; nil: all (RFC 9111 §3.3).
     public var ranges: StoredRanges?
 
-    /// Its Cache-Control.
+    /// The targeted fields that rule in the place of its Cache-Control and Expires where it has one of them.
+    public let targetedFields: [FieldName]
+
+    /// Its Cache-Control, or the targeted field in its place (RFC 9213 §2.2).
     public let cacheControl: CacheControl
 
     /// Its entity tag; weak when the content was decoded, nil when missing, malformed or repeated.
@@ -68,6 +71,7 @@ public struct StoredResponse: Sendable, Hashable {
     ///   - contentDecoded: whether a content coding was undone; false by default.
     ///   - givenLifetime: the call's ``CacheDirective/lifetime`` in seconds; negative counts as 0, nil by default.
     ///   - needsConfirmation: whether the origin must confirm it before it is used again; false by default.
+    ///   - targetedFields: the cache's target list (RFC 9213 §2.2); empty by default.
     public init(
         target: TargetURI,
         method: RequestMethod = .get,
@@ -77,7 +81,8 @@ public struct StoredResponse: Sendable, Hashable {
         responseTime: Timestamp,
         contentDecoded: Bool = false,
         givenLifetime: Int64? = nil,
-        needsConfirmation: Bool = false
+        needsConfirmation: Bool = false,
+        targetedFields: [FieldName] = []
     ) {
         self.target = target
         self.method = method
@@ -88,13 +93,15 @@ public struct StoredResponse: Sendable, Hashable {
         self.contentDecoded = contentDecoded
         self.givenLifetime = givenLifetime.map { max($0, 0) }
         self.needsConfirmation = needsConfirmation
-        cacheControl = CacheControl(head.fields)
+        self.targetedFields = targetedFields
+        let ruling = RulingCacheControl(head.fields, targets: targetedFields)
+        cacheControl = ruling.cacheControl
         let tag = head.entityTag
         entityTag = contentDecoded ? tag?.weakened : tag
         lastModified = head.lastModified(receivedAt: responseTime)
         date = head.date(receivedAt: responseTime)?.timestamp ?? responseTime
         ageValue = head.age ?? 0
-        if !head.fields.contains(.expires) {
+        if !ruling.hasExpires {
             expires = .absent
         } else {
             // A repeated Expires counts as invalid, an invalid one as past (RFC 9111 §4.2.1, §5.3).
