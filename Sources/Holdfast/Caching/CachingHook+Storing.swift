@@ -84,10 +84,14 @@ extension CachingHook {
             if wasLookedUp { cache.count { $0.networkBytes += bytes } }
         }
         let plan = StoragePlan.judge(response, lookup, exchange, context, cache)
+        // What outlives the exchange must not hold on to the flight, which holds the response.
+        let context = context.detached
+        var storable: StoredResponse?
         let entry: StoragePlan.Entry
         let writer: any EntryWriter
         do throws(Unstored) {
             entry = try plan.entry()
+            storable = entry.stored
             writer = try await self.writer(of: entry, response, lookup, context)
         } catch {
             context.emit(.responseNotStored) { $0.detail = error.reason.description }
@@ -97,13 +101,13 @@ extension CachingHook {
             } else {
                 delivered(response.body.length ?? 0)
             }
-            return HopOutcome(notStored: error.reason)
+            return HopOutcome(storable: storable, notStored: error.reason)
         }
         let finish = commit(in: context)
         guard let source = response.body.source else {
             delivered(response.body.length ?? 0)
             await finish(writer)
-            return HopOutcome(nominated: entry.nominated)
+            return HopOutcome(storable: entry.stored)
         }
         let storing = StoringBody(
             source,
@@ -114,7 +118,7 @@ extension CachingHook {
             delivered: delivered
         )
         response.body = ResponseBody(storing, length: response.body.length)
-        return HopOutcome(nominated: entry.nominated, storing: storing)
+        return HopOutcome(storable: entry.stored, storing: storing)
     }
 
     /// A writer for an entry, with the bytes that are there already.

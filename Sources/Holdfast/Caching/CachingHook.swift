@@ -32,7 +32,12 @@ public struct CachingHook: ServiceHook {
 
     public func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
         cache.count { $0.requests += 1 }
-        guard let lookup = CacheLookup(request, context, cache) else { return bypass(.target, context) }
+        return try await look(request, LookTrail(), &context)
+    }
+
+    /// Looks for what is stored, and answers from it or through an exchange.
+    func look(_ request: URLRequest, _ trail: LookTrail, _ context: inout CallContext) async throws -> Response? {
+        guard let lookup = CacheLookup(request, context, cache, trail) else { return bypass(.target, context) }
         context[CacheLookup.self] = lookup
         var candidates = lookup.bypassReason == nil ? await candidates(for: lookup, context) : []
         var hasLookedAgain = false

@@ -17,7 +17,7 @@ enum StoragePlan: Sendable {
     struct Entry: Sendable {
         let key: StoreKey
         let variant: StoreKey
-        let nominated: NominatedFields
+        let stored: StoredResponse
         let description: EntryDescription
         /// The body's length, where the transport or Content-Length tells it.
         let bodyLength: Int?
@@ -92,7 +92,7 @@ enum StoragePlan: Sendable {
             Entry(
                 key: lookup.storeKey(for: scope),
                 variant: StoreKey(nominated.framed),
-                nominated: nominated,
+                stored: stored,
                 description: description,
                 bodyLength: length ?? response.body.length
             )

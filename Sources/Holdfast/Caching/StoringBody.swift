@@ -19,6 +19,7 @@ final class StoringBody: ByteSource {
     private struct State {
         var received = 0
         var isStoring = true
+        var isGivenUp = false
     }
     private let state = Mutex(State())
 
@@ -43,6 +44,9 @@ final class StoringBody: ByteSource {
 
     /// Whether the bytes still go to the store.
     var isStoring: Bool { state.withLock { $0.isStoring } }
+
+    /// Whether what was stored of the body can still be read: until storing is given up.
+    var canBeFollowed: Bool { state.withLock { !$0.isGivenUp } }
 
     /// The entry as it is being written.
     var written: any StoredBody { writer.follow() }
@@ -83,6 +87,7 @@ final class StoringBody: ByteSource {
     private func stopStoring() {
         let wasStoring = state.withLock { state in
             defer { state.isStoring = false }
+            if state.isStoring { state.isGivenUp = true }
             return state.isStoring
         }
         if wasStoring { writer.abandon() }
@@ -96,6 +101,7 @@ final class StoringBody: ByteSource {
         guard wasStoring else { return }
         // An incomplete response must not be taken for a whole one (RFC 9111 §3.3).
         if let expectedLength, expectedLength != received {
+            state.withLock { $0.isGivenUp = true }
             writer.abandon()
         } else {
             await finish(writer)
