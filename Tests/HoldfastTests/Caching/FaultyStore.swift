@@ -13,6 +13,8 @@ final class FaultyStore: CacheStore {
 
     let fault = Mutex<Fault?>(nil)
     let stallsLookUps = Atomic(false)
+    /// Holds up what a look-up found.
+    let stallsAnswers = Atomic(false)
     let lookUps = CountWatch()
     let gate = CountWatch()
     private let inner = MemoryStore(capacity: 1 << 20)
@@ -32,7 +34,12 @@ final class FaultyStore: CacheStore {
             lookUps.increment()
             try? await gate.wait(for: 1)
         }
-        return try await inner.entries(for: key, now: now)
+        let found = try await inner.entries(for: key, now: now)
+        if stallsAnswers.load(ordering: .relaxed) {
+            lookUps.increment()
+            try? await gate.wait(for: 1)
+        }
+        return found
     }
 
     func body(of entry: StoredEntry) async throws(StoreError) -> any StoredBody {

@@ -148,6 +148,9 @@ final class Flight: Sendable {
     /// Whether the exchange goes on when nobody reads.
     var isBackground: Bool { state.withLock { $0.isBackground } }
 
+    /// How many calls have joined and not left again.
+    var readers: Int { state.withLock { $0.readers } }
+
     /// Whether nobody waits for the exchange any more.
     var isGivenUp: Bool { state.withLock { $0.isGivenUp } }
 

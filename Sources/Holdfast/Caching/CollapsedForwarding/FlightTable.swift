@@ -131,6 +131,9 @@ final class FlightTable: Sendable {
     /// How many flights can be joined.
     var count: Int { state.withLock { $0.flights.values.reduce(0) { $0 + $1.count } } }
 
+    /// How many calls are in them.
+    var readers: Int { state.withLock { $0.flights.values.joined().reduce(0) { $0 + $1.readers } } }
+
     /// How many exchanges go on, or would, without readers.
     var backgroundCount: Int { state.withLock { $0.background } }
 }

@@ -17,7 +17,7 @@ struct SharedBodyState: Sendable {
     }
 
     /// What the pump does next.
-    enum Demand {
+    enum Demand: Hashable {
         case pull
         case rest
         case blocked
