@@ -157,6 +157,7 @@ struct CollapsedForwardingTests {
         bench.clock.advance(by: .seconds(61))
         let again = bench.calls(3)
         await bench.waitForReaders(3)
+        try await bench.origin.asked.wait(for: 26)
         #expect(bench.sends == 26)
         bench.origin.open(9)
         for call in again { _ = try await call.value }
