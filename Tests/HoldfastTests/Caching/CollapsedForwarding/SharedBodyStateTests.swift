@@ -126,6 +126,26 @@ struct SharedBodyStateTests {
         expect(state.demand(canFollow: true), .stop)
     }
 
+    @Test("A seat that is not taken yet holds the beginning; only those who stood still are given up")
+    func seats() {
+        var state = SharedBodyState(limit: 2)
+        state.open(readers: 2, goesOn: false)
+        let first = state.seat()
+        _ = state.wants(first)
+        state.add(ByteChunk([1, 2]), canFollow: false)
+        _ = state.step(first)
+        _ = state.wants(first)
+        expect(state.demand(canFollow: false), .blocked)
+        let stalled = state.seat()
+        expect(state.demand(canFollow: false), .blocked)
+        #expect(state.slowest?.readers == [stalled])
+        let reserves = state.reserve(canFollow: false)
+        #expect(reserves)
+        let newcomer = state.seat()
+        state.expel([stalled], at: 0)
+        #expect(state.slowest?.readers == [newcomer])
+    }
+
     private func expect(_ demand: SharedBodyState.Demand, _ expected: SharedBodyState.Demand) {
         #expect(demand == expected)
     }
