@@ -32,10 +32,15 @@ struct CacheLookup: Sendable {
     let bypassReason: CacheReason?
     /// How often the target had been invalidated by then: a response that was under way since may be older than the reason.
     var mark: InvalidationLog.Mark
+    /// How many flights of the cache had ended by then, and what came of earlier look-ups of the same call.
+    let landings: UInt64
+    let trail: LookTrail
 
-    init?(_ request: URLRequest, _ context: CallContext, _ cache: HTTPCache) {
+    init?(_ request: URLRequest, _ context: CallContext, _ cache: HTTPCache, _ trail: LookTrail = LookTrail()) {
         guard let head = RequestHead(request, fields: context.presentedFields(of: request)) else { return nil }
         self.head = head
+        self.trail = trail
+        landings = cache.flights.landings
         principal = cache.principal(of: head.fields, to: head.target, context)
         isConditionalOrPartial = head.isConditionalOrPartial
         directive = CacheDirective(context.options.cache, request.cachePolicy)

@@ -154,7 +154,7 @@ extension CachingHook {
                 // All of it is stored already: the part brings newer fields and nothing else.
                 _ = await replaceDescription(of: held.entry, as: join.stored, context)
                 response.body = counted(response.body, delivered)
-                return HopOutcome(nominated: entry.nominated)
+                return HopOutcome(storable: entry.stored)
             }
             let length = response.body.length
             let (source, outcome) = await store(join, response, lookup, sent, exchange, context, delivered: delivered)
@@ -224,7 +224,6 @@ extension CachingHook {
             let entry = StoragePlan.Entry(
                 key: held.entry.key,
                 variant: held.entry.variant,
-                nominated: planned.nominated,
                 stored: stored,
                 description: stored.description(tags: tags, options),
                 bodyLength: join.length
@@ -245,7 +244,7 @@ extension CachingHook {
                 finish: commit(in: context),
                 fail: { [self] error in storeFailed(error, context) }
             )
-            return (storing, HopOutcome(nominated: stored.nominated, storing: storing))
+            return (storing, HopOutcome(storable: stored, storing: storing))
         } catch {
             context.emit(.responseNotStored) { $0.detail = error.reason.description }
             cache.count(error.reason)
@@ -285,7 +284,7 @@ extension CachingHook {
             case .commitAs(let description): await finish(writer, description)
             case .abandon: writer.abandon()
             }
-            return HopOutcome(nominated: entry.nominated)
+            return HopOutcome(storable: entry.stored)
         }
         let storing = StoringBody(
             CountedBody(source, delivered: delivered),
@@ -296,7 +295,7 @@ extension CachingHook {
             fail: { [self] error in storeFailed(error, context) }
         )
         response.body = ResponseBody(storing, length: response.body.length)
-        return HopOutcome(nominated: entry.nominated, storing: storing)
+        return HopOutcome(storable: entry.stored, storing: storing)
     }
 
     private func counted(_ body: ResponseBody, _ delivered: @escaping @Sendable (Int) -> Void) -> ResponseBody {

@@ -96,14 +96,19 @@ extension CachingHook {
         let delivered: @Sendable (Int) -> Void = { [cache] bytes in
             if wasLookedUp { cache.count { $0.networkBytes += bytes } }
         }
+        // What outlives the exchange must not hold on to the flight, which holds the response.
+        let context = context.detached
         if response.status == .partialContent {
             return await storePart(&response, lookup, exchange, context, delivered: delivered)
         }
         let plan = StoragePlan.judge(response, lookup, exchange, context, cache)
+        var storable: StoredResponse?
         do throws(Unstored) {
-            return try await store(plan.entry(), &response, lookup, context, delivered: delivered)
+            let entry = try plan.entry()
+            storable = entry.stored
+            return try await store(entry, &response, lookup, context, delivered: delivered)
         } catch {
-            return leave(&response, error.reason, context, delivered: delivered)
+            return leave(&response, error.reason, storable: storable, context, delivered: delivered)
         }
     }
 
@@ -121,7 +126,7 @@ extension CachingHook {
         guard let source = response.body.source else {
             delivered(response.body.length ?? 0)
             await finish(writer, nil)
-            return HopOutcome(nominated: entry.nominated)
+            return HopOutcome(storable: entry.stored)
         }
         let (stored, expected, tags, options) = (entry.stored, entry.bodyLength, context.options.tags, cache.options)
         let layout = stored.ranges?.intervals ?? [0..<Int64(expected ?? .max)]
@@ -143,13 +148,14 @@ extension CachingHook {
             }
         )
         response.body = ResponseBody(storing, length: response.body.length)
-        return HopOutcome(nominated: entry.nominated, storing: storing)
+        return HopOutcome(storable: entry.stored, storing: storing)
     }
 
     /// Lets the body pass by the store.
     func leave(
         _ response: inout Response,
         _ reason: CacheReason,
+        storable: StoredResponse? = nil,
         _ context: CallContext,
         delivered: @escaping @Sendable (Int) -> Void
     ) -> HopOutcome {
@@ -160,7 +166,7 @@ extension CachingHook {
         } else {
             delivered(response.body.length ?? 0)
         }
-        return HopOutcome(notStored: reason)
+        return HopOutcome(storable: storable, notStored: reason)
     }
 
     /// A writer for an entry, with the bytes that are there already.

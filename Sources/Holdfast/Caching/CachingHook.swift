@@ -31,20 +31,22 @@ public struct CachingHook: ServiceHook {
     public var scope: HookScope { .message }
 
     public func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
-        guard var response = try await answer(&request, &context) else { return nil }
+        cache.count { $0.requests += 1 }
+        guard var response = try await look(request, LookTrail(), &context) else { return nil }
         StatusReport(cache.options)?.sign(&response, context[CacheLookup.self]?.key)
         return response
     }
 
-    private func answer(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
-        cache.count { $0.requests += 1 }
-        guard var lookup = CacheLookup(request, context, cache) else { return bypass(.target, context) }
+    /// Looks for what is stored, and answers from it or through an exchange.
+    func look(_ request: URLRequest, _ trail: LookTrail, _ context: inout CallContext) async throws -> Response? {
+        var request = request
+        guard var lookup = CacheLookup(request, context, cache, trail) else { return bypass(.target, context) }
         if lookup.isConditionalOrPartial, lookup.head.fields.contains(.range),
             request.value(forHTTPHeaderField: "Accept-Encoding") == nil
         {
             // Positions count in bytes as they are stored, so no content coding may stand between (RFC 9110 §14.2).
             request.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
-            lookup = CacheLookup(request, context, cache) ?? lookup
+            lookup = CacheLookup(request, context, cache, trail) ?? lookup
         }
         context[CacheLookup.self] = lookup
         var candidates = lookup.bypassReason == nil ? await candidates(for: lookup, context) : []

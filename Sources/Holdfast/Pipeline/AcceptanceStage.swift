@@ -49,7 +49,8 @@ struct AcceptanceStage<Next: Exchanging>: Exchanging {
         do {
             response = try await next.exchange(request, &context)
         } catch {
-            await verdict.decide(false)
+            // Nothing was refused where the caller merely left: what others still wait for may be stored, unjudged as it is.
+            await verdict.decide(error.isLeaving)
             throw error
         }
         let unjudged = response
@@ -63,4 +64,9 @@ struct AcceptanceStage<Next: Exchanging>: Exchanging {
             return .failure(Refusal(error: error, response: unjudged))
         }
     }
+}
+
+extension Error {
+    /// Whether the caller did not wait for the response, so that it says nothing of it.
+    fileprivate var isLeaving: Bool { isCancellation || (self as? ServiceError)?.code == .deadlineExceeded }
 }

@@ -87,10 +87,9 @@ struct AttemptLoop: Exchanging {
 
     private func attempt(_ prepared: URLRequest, _ context: inout CallContext) async -> Result<Response, any Error> {
         do {
-            context.attemptDeadline = earlier(
-                context.deadline,
-                attemptTimeout.map { context.clock.now.advanced(by: $0) }
-            )
+            let limit = attemptTimeout.map { context.clock.now.advanced(by: $0) }
+            context.attemptDeadline = earlier(context.deadline, limit)
+            context.attemptIsCut = context.attemptDeadline.map { $0 != limit } ?? false
             if let deadline = context.deadline, context.clock.now >= deadline { throw deadlineExceeded(cause: nil) }
             context.exchange = SentExchange(
                 request: prepared,
@@ -99,7 +98,7 @@ struct AttemptLoop: Exchanging {
                 responseTime: nil
             )
             context.emit(.attemptStarted) { $0.attempt = context.attempt }
-            var response = try await send(prepared, context)
+            var response = try await send(prepared, context.detached)
             let responseTime = context.clock.timestamp
             context.exchange?.responseTime = responseTime
             response.requestTime = context.exchange?.requestTime
@@ -108,7 +107,7 @@ struct AttemptLoop: Exchanging {
             if case .unknown = response.presentation, let presented = context.exchange?.presentedFields {
                 response.presentation = .fields(presented)
             }
-            response.body = response.body.announcingEnd(to: context)
+            response.body = response.body.announcingEnd(to: context.detached)
             if let acceptance = context.options.acceptance, acceptance.judgesAttempts, response.status.isSuccessful {
                 try await acceptance.judge(&response)
             }

@@ -123,6 +123,7 @@ public struct Pipeline: Transport {
             context.deadline = context.deadline.map { min($0, own) } ?? own
         }
         context.handsRedirectsUp = true
+        context.flightPath = outer.flightPath
         var response = try await run(request, &context)
         if case .unknown = response.presentation { response.presentation = .hidden }
         return response
@@ -130,6 +131,8 @@ public struct Pipeline: Transport {
 
     /// Waits until all work that outlived its call has ended: exchanges whose callers left while the response was being stored,
     /// and revalidations in the background. Before a cache is closed, or a process ends.
+    ///
+    /// A body from the network that a caller has neither read to its end nor dropped is waited for as well.
     public func drain() async {
         await background.drain()
     }

@@ -46,6 +46,10 @@ public struct CallContext: Sendable {
     var chain: (any Forwarding)?
     /// The exchange that this is the context of, where other calls may be waiting for it too.
     var flight: Flight?
+    /// The flights that wait for this call, outermost first: it must not wait for one of them.
+    var flightPath: [ObjectIdentifier] = []
+    /// Whether the attempt in hand ends with the call's deadline, rather than with a limit of its own.
+    var attemptIsCut = false
     /// Runs what outlives the call.
     let background: BackgroundTasks
     private var ownDeadline: MonotonicInstant?
@@ -87,6 +91,16 @@ public struct CallContext: Sendable {
         )
         self.deadline = deadline
         attemptDeadline = deadline
+    }
+
+    /// The context without its flight, for what may outlive the exchange: a flight holds its response, and a response that held
+    /// its flight would never be let go.
+    var detached: CallContext {
+        guard flight != nil else { return self }
+        var context = self
+        context.ownDeadline = deadline
+        context.flight = nil
+        return context
     }
 
     /// State of the hook that is running, for this call (`.call`) or this hop of it (`.message`); no other hook sees it.

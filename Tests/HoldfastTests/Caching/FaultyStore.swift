@@ -18,6 +18,8 @@ final class FaultyStore: CacheStore {
     /// Runs once, before the next description is replaced.
     let beforeReplacing = Mutex<(@Sendable () async -> Void)?>(nil)
     let stallsLookUps = Atomic(false)
+    /// Holds up what a look-up found.
+    let stallsAnswers = Atomic(false)
     let lookUps = CountWatch()
     let gate = CountWatch()
     private let inner = MemoryStore(capacity: 1 << 20)
@@ -37,7 +39,12 @@ final class FaultyStore: CacheStore {
             lookUps.increment()
             try? await gate.wait(for: 1)
         }
-        return try await inner.entries(for: key, now: now)
+        let found = try await inner.entries(for: key, now: now)
+        if stallsAnswers.load(ordering: .relaxed) {
+            lookUps.increment()
+            try? await gate.wait(for: 1)
+        }
+        return found
     }
 
     func body(of entry: StoredEntry) async throws(StoreError) -> any StoredBody {

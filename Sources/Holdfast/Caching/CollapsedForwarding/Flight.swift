@@ -13,14 +13,13 @@ final class Flight: Sendable {
     /// What came of the exchange.
     enum Ending: Sendable {
         case answered(Answer)
-        /// No response; whether anything was sent tells a failure of the network from one on this side.
-        case failed(any Error, wasSent: Bool)
+        case failed(Failure)
     }
 
     /// Why a wait for the ending is over.
     enum Turn: Sendable {
         case landed(Ending)
-        /// Deadline or prospects of the flight have changed; look at them and wait again.
+        /// Something has changed that the reader wanted to know of; look at it and wait again.
         case again
         case cancelled
     }
@@ -31,29 +30,94 @@ final class Flight: Sendable {
         let response: Response
         /// What the cache made of it.
         let outcome: HopOutcome
+        /// What it nominates by Vary.
+        let nominated: NominatedFields?
+        /// Whether it is for all readers, and not for the first alone.
+        let isShared: Bool
         /// The body, where it is a stream that several readers share.
         let body: SharedBody?
         let exchange: SentExchange?
         let attempt: Int
     }
 
+    /// An exchange without a response.
+    struct Failure: Sendable {
+        let error: any Error
+        /// What was sent last; nil where nothing was, so that the fault is on this side.
+        let exchange: SentExchange?
+        let attempt: Int
+        /// Whether the last attempt ended where the deadline of the flight, as it was by then, cut it short.
+        let wasCut: Bool
+    }
+
+    /// What a waiting reader wants to know of before the ending.
+    struct Heed: OptionSet, Sendable {
+        let rawValue: UInt8
+        /// The flight's deadline has moved on: the reader relied on it.
+        static let deadline = Heed(rawValue: 1)
+        /// The exchange pauses before its next attempt.
+        static let rests = Heed(rawValue: 2)
+    }
+
+    /// A reader to be woken, once no lock is held.
+    struct Waiter: Sendable {
+        fileprivate let heeds: Heed
+        fileprivate let continuation: CheckedContinuation<Turn, Never>
+
+        func wake() { continuation.resume(returning: .again) }
+    }
+
+    /// What is to be done once no lock is held.
+    struct Effects: Sendable {
+        fileprivate var waiters: [Waiter] = []
+        fileprivate var body: SharedBody?
+
+        func apply() {
+            for waiter in waiters { waiter.wake() }
+            body?.goOn()
+        }
+    }
+
+    /// What a reader goes by while it waits.
+    struct Prospects: Sendable {
+        /// The latest deadline of all that wait or waited; nil: no limit.
+        let deadline: MonotonicInstant?
+        /// Until when the exchange rests between two attempts; nil while one is under way.
+        let restsUntil: MonotonicInstant?
+        fileprivate let version: UInt64
+    }
+
+    /// What came of an attempt to join.
+    enum Joining {
+        /// The waiters relied on a deadline that has moved on, and must be woken.
+        case joined([Waiter])
+        case joinedLate
+        /// The response was shared, and its body is no longer at hand.
+        case over
+        case refused
+    }
+
     private struct State {
         var ending: Ending?
-        var isShared = false
         var isGivenUp = false
-        var readers = 0
+        var isOver = false
+        var readers: Int
         var firstIsPresent: Bool
         /// Whether the exchange goes on without readers.
-        var isBackground = false
+        var isBackground: Bool
         var deadline: MonotonicInstant?
         var restsUntil: MonotonicInstant?
+        /// How often deadline or rests have changed, so that no change is missed between a look and a wait.
+        var version: UInt64 = 0
         var task: Task<Void, Never>?
-        var waiters: [UInt64: CheckedContinuation<Turn, Never>] = [:]
+        var waiters: [UInt64: Waiter] = [:]
         var nextWaiter: UInt64 = 0
 
-        mutating func takeWaiters() -> [CheckedContinuation<Turn, Never>] {
-            defer { waiters = [:] }
-            return Array(waiters.values)
+        /// Notes a change and takes out those who heed it.
+        mutating func takeWaiters(_ heed: Heed) -> [Waiter] {
+            version &+= 1
+            let ids = waiters.filter { $0.value.heeds.contains(heed) }.map(\.key)
+            return ids.compactMap { waiters.removeValue(forKey: $0) }
         }
     }
 
@@ -64,18 +128,33 @@ final class Flight: Sendable {
     /// A flight with one reader, or with none where it runs in the background.
     init(_ terms: FlightTerms, deadline: MonotonicInstant?, isBackground: Bool) {
         self.terms = terms
-        var state = State(firstIsPresent: !isBackground)
-        state.deadline = deadline
-        state.isBackground = isBackground
-        state.readers = isBackground ? 0 : 1
-        self.state = Mutex(state)
+        state = Mutex(
+            State(
+                readers: isBackground ? 0 : 1,
+                firstIsPresent: !isBackground,
+                isBackground: isBackground,
+                deadline: deadline
+            )
+        )
     }
 
     /// The latest deadline of all that wait or waited; nil: no limit.
     var deadline: MonotonicInstant? { state.withLock { $0.deadline } }
 
-    /// Until when the exchange rests between two attempts; nil while one is under way.
-    var restsUntil: MonotonicInstant? { state.withLock { $0.restsUntil } }
+    var prospects: Prospects {
+        state.withLock { Prospects(deadline: $0.deadline, restsUntil: $0.restsUntil, version: $0.version) }
+    }
+
+    /// Whether the exchange goes on when nobody reads.
+    var isBackground: Bool { state.withLock { $0.isBackground } }
+
+    /// How many calls have joined and not left again.
+    var readers: Int { state.withLock { $0.readers } }
+
+    /// Whether nobody waits for the exchange any more.
+    var isGivenUp: Bool { state.withLock { $0.isGivenUp } }
+
+    // MARK: The exchange's side
 
     /// Takes over the task that runs the exchange; it is cancelled at once if nobody waits any more.
     func adopt(_ task: Task<Void, Never>) {
@@ -86,93 +165,110 @@ final class Flight: Sendable {
         if isGivenUp { task.cancel() }
     }
 
+    /// The exchange pauses before its next attempt, or goes on where `instant` is nil.
+    func rests(until instant: MonotonicInstant?) {
+        let waiters = state.withLock { state in
+            state.restsUntil = instant
+            return instant == nil ? [] : state.takeWaiters(.rests)
+        }
+        for waiter in waiters { waiter.wake() }
+    }
+
+    /// Tells all who wait what came of the exchange; a body that they share gets a seat for each of them.
+    ///
+    /// - Returns: whether the response is of use to anybody; else its body must be discarded.
+    @discardableResult
+    func land(_ ending: Ending) -> Bool {
+        let (isWanted, waiters): (Bool, [Waiter]) = state.withLock { state in
+            var isWanted = true
+            if case .answered(let answer) = ending {
+                isWanted = answer.isShared ? state.readers > 0 || state.isBackground : state.firstIsPresent
+                if isWanted { answer.body?.open(readers: state.readers, goesOn: state.isBackground) }
+            }
+            if !isWanted { state.isGivenUp = true }
+            state.ending = ending
+            state.task = nil
+            defer { state.waiters = [:] }
+            return (isWanted, Array(state.waiters.values))
+        }
+        for waiter in waiters { waiter.continuation.resume(returning: .landed(ending)) }
+        return isWanted
+    }
+
+    /// The exchange has ended, its body included; whether it counted as background work.
+    func end() -> Bool {
+        state.withLock { state in
+            state.isOver = true
+            return state.isBackground
+        }
+    }
+
+    /// Lets the exchange go on without readers; nil where it does already, or is beyond it.
+    func enterBackground() -> Effects? {
+        state.withLock { state in
+            guard !state.isBackground, !state.isOver, !state.isGivenUp else { return nil }
+            var effects = Effects()
+            switch state.ending {
+            case .failed?: return nil
+            case .answered(let answer)?:
+                guard let body = answer.body else { return nil }
+                effects.body = body
+            case nil: break
+            }
+            state.isBackground = true
+            state.deadline = nil
+            effects.waiters = state.takeWaiters(.deadline)
+            return effects
+        }
+    }
+
+    // MARK: The readers' side
+
     /// Adds a reader, who must wait or leave.
     ///
-    /// - Returns: false where the flight takes none: it was given up, or its response is not shared.
-    func join(until deadline: MonotonicInstant?) -> Bool {
-        let (joined, waiters): (Bool, [CheckedContinuation<Turn, Never>]) = state.withLock { state in
-            if state.isGivenUp { return (false, []) }
+    /// - Parameter late: whether a response will do whose head is there already.
+    func join(until deadline: MonotonicInstant?, late: Bool) -> Joining {
+        state.withLock { state in
+            if state.isGivenUp { return .refused }
             if let ending = state.ending {
-                guard state.isShared, case .answered(let answer) = ending, let body = answer.body else {
-                    return (false, [])
-                }
-                guard body.reserveSeat() else { return (false, []) }
+                guard late, case .answered(let answer) = ending, answer.isShared else { return .refused }
+                guard let body = answer.body, body.reserveSeat() else { return .over }
                 state.readers += 1
-                return (true, [])
+                return .joinedLate
             }
             state.readers += 1
-            guard let latest = state.deadline, deadline.map({ $0 > latest }) ?? true else { return (true, []) }
+            guard let latest = state.deadline, deadline.map({ $0 > latest }) ?? true else { return .joined([]) }
             state.deadline = deadline
             // Those who relied on the flight's deadline being theirs need a look at the clock of their own now.
-            return (true, state.takeWaiters())
+            return .joined(state.takeWaiters(.deadline))
         }
-        for waiter in waiters { waiter.resume(returning: .again) }
-        return joined
     }
 
     /// Takes a reader away; the last one ends an exchange that nobody else needs.
     ///
-    /// - Parameters:
-    ///   - isFirst: whether it is the reader that opened the flight.
-    ///   - staysUp: whether the exchange goes on in the background, so that its response is stored.
-    func leave(isFirst: Bool, staysUp: Bool = false) {
-        let (task, body): (Task<Void, Never>?, SharedBody?) = state.withLock { state in
+    /// - Parameter isFirst: whether it is the reader that opened the flight.
+    /// - Returns: whether the flight is given up.
+    @discardableResult
+    func leave(isFirst: Bool) -> Bool {
+        let (task, body, unwanted): (Task<Void, Never>?, SharedBody?, ResponseBody?) = state.withLock { state in
             state.readers -= 1
             if isFirst { state.firstIsPresent = false }
-            if staysUp {
-                state.isBackground = true
-                state.deadline = nil
-            }
             if case .answered(let answer)? = state.ending {
                 // What nobody else may have is dropped with the one it was for.
-                if isFirst, !state.isShared { answer.response.body.discard() }
-                return (nil, answer.body)
+                return (nil, answer.body, isFirst && !answer.isShared ? answer.response.body : nil)
             }
-            guard state.ending == nil, state.readers == 0, !state.isBackground else { return (nil, nil) }
+            guard state.ending == nil, state.readers == 0, !state.isBackground else { return (nil, nil, nil) }
             state.isGivenUp = true
-            return (state.task, nil)
+            return (state.task, nil, nil)
         }
         body?.releaseSeat()
+        unwanted?.discard()
         task?.cancel()
+        return isGivenUp
     }
 
-    /// Whether the exchange goes on when nobody reads.
-    var isBackground: Bool { state.withLock { $0.isBackground } }
-
-    /// Whether the ending is for all readers and not for the first alone.
-    var isShared: Bool { state.withLock { $0.isShared } }
-
-    /// Whether nobody waits for the exchange any more.
-    var isGivenUp: Bool { state.withLock { $0.isGivenUp } }
-
-    /// The exchange pauses before its next attempt.
-    func rests(until instant: MonotonicInstant?) {
-        let waiters = state.withLock { state in
-            state.restsUntil = instant
-            return instant == nil ? [] : state.takeWaiters()
-        }
-        for waiter in waiters { waiter.resume(returning: .again) }
-    }
-
-    /// Tells all who wait what came of it.
-    ///
-    /// - Parameters:
-    ///   - isShared: whether it is for all readers, and not for the first alone.
-    ///   - prepare: makes the ending from the number of readers present, whose seats it reserves, and from whether the first is
-    ///     among them; it must not call the flight.
-    func land(isShared: Bool, _ prepare: (_ readers: Int, _ firstIsPresent: Bool, _ isBackground: Bool) -> Ending) {
-        let (ending, waiters) = state.withLock { state in
-            let ending = prepare(state.readers, state.firstIsPresent, state.isBackground)
-            state.ending = ending
-            state.isShared = isShared
-            state.task = nil
-            return (ending, state.takeWaiters())
-        }
-        for waiter in waiters { waiter.resume(returning: .landed(ending)) }
-    }
-
-    /// Waits for the ending, or for a change that a reader must look at; cancelling the task ends the wait at once.
-    func wait() async -> Turn {
+    /// Waits for the ending, or for a change since `prospects` that the reader heeds; cancelling the task ends the wait at once.
+    func wait(heeding heeds: Heed, since prospects: Prospects) async -> Turn {
         let id: UInt64 = state.withLock { state in
             state.nextWaiter &+= 1
             return state.nextWaiter
@@ -183,33 +279,14 @@ final class Flight: Sendable {
                     if let ending = state.ending { return .landed(ending) }
                     // A cancellation that came before this line is seen here; a later one finds the waiter.
                     if Task.isCancelled { return .cancelled }
-                    state.waiters[id] = continuation
+                    if !heeds.isEmpty, state.version != prospects.version { return .again }
+                    state.waiters[id] = Waiter(heeds: heeds, continuation: continuation)
                     return nil
                 }
                 if let known { continuation.resume(returning: known) }
             }
         } onCancel: {
-            state.withLock { $0.waiters.removeValue(forKey: id) }?.resume(returning: .cancelled)
+            state.withLock { $0.waiters.removeValue(forKey: id) }?.continuation.resume(returning: .cancelled)
         }
     }
-}
-
-/// What the cache made of a response on its way up.
-struct HopOutcome: Sendable {
-    /// The stored response that a 304 selected.
-    var held: HeldResponse?
-    /// What the response's Vary nominates, where it was stored.
-    var nominated: NominatedFields?
-    /// Why the response was not stored; nil where it was, or is being stored.
-    var notStored: CacheReason?
-    /// The entry that is being written while the body passes.
-    var storing: StoringBody?
-
-    /// What became of the response, for explanations.
-    var storage: CacheDecision.Storage? {
-        held == nil ? notStored.map { .notStored($0) } ?? .stored : nil
-    }
-
-    /// Whether the response may answer other calls of the same key: what may be stored may, no more.
-    var isShareable: Bool { held != nil || notStored == nil }
 }

@@ -10,37 +10,79 @@ final class FlightTable: Sendable {
     enum Seat: Sendable {
         /// The call has opened the flight and must launch it.
         case opened(Flight)
-        case joined(Flight)
+        /// `isLate`: the response's head was there before the call came.
+        case joined(Flight, isLate: Bool)
 
         var flight: Flight {
             switch self {
-            case .opened(let flight), .joined(let flight): flight
+            case .opened(let flight), .joined(let flight, _): flight
             }
         }
+
+        var isFirst: Bool { if case .opened = self { true } else { false } }
+        var isLate: Bool { if case .joined(_, let isLate) = self { isLate } else { false } }
+    }
+
+    /// A passenger.
+    struct Boarding: Sendable {
+        let deadline: MonotonicInstant?
+        /// The flights that the call itself is a part of, which wait for it.
+        let path: [ObjectIdentifier]
+        /// How many flights had ended when the call looked for a stored response.
+        let landings: UInt64
+        let trail: LookTrail
     }
 
     private struct State {
         var flights: [CacheKey: [Flight]] = [:]
         var background = 0
+        /// Whose flights ended last, by the number of the ending.
+        var lastLandings = [Int](repeating: 0, count: rememberedLandings)
     }
 
     /// More at once for one key differ in what they ask for; the next ones fly alone.
     private static let mostPerKey = 16
+    private static let rememberedLandings = 64
 
+    private let landed = Atomic<UInt64>(0)
     private let state = Mutex(State())
 
+    /// How many flights have ended so far.
+    var landings: UInt64 { landed.load(ordering: .acquiring) }
+
     /// Joins a flight of the same terms, or opens one.
-    func seat(for key: CacheKey, _ terms: FlightTerms, until deadline: MonotonicInstant?) -> Seat {
-        state.withLock { state in
+    ///
+    /// - Returns: nil where such a flight ended after the call's look-up: its response may be stored by now, so look again.
+    func seat(for key: CacheKey, _ terms: FlightTerms, _ boarding: Boarding) -> Seat? {
+        let (seat, wakes): (Seat?, [Flight.Waiter]) = state.withLock { state in
             let known = state.flights[key] ?? []
-            if let flight = known.first(where: { $0.terms == terms && $0.join(until: deadline) }) {
-                return .joined(flight)
+            var hasEnded = false
+            for flight in known where flight.terms == terms && !boarding.path.contains(ObjectIdentifier(flight)) {
+                switch flight.join(until: boarding.deadline, late: !boarding.trail.refusesLanded) {
+                case .joined(let wakes): return (.joined(flight, isLate: false), wakes)
+                case .joinedLate: return (.joined(flight, isLate: true), [])
+                case .over: hasEnded = true
+                case .refused: break
+                }
             }
-            let flight = Flight(terms, deadline: deadline, isBackground: false)
+            if boarding.trail.goesOn, hasEnded || hasLanded(key, since: boarding.landings, state) { return (nil, []) }
+            let flight = Flight(terms, deadline: boarding.deadline, isBackground: false)
             if known.count < FlightTable.mostPerKey { state.flights[key, default: []].append(flight) }
-            return .opened(flight)
+            return (.opened(flight), [])
         }
+        for waiter in wakes { waiter.wake() }
+        return seat
     }
+
+    private func hasLanded(_ key: CacheKey, since mark: UInt64, _ state: borrowing State) -> Bool {
+        let landings = landings
+        if landings == mark { return false }
+        if landings &- mark > UInt64(FlightTable.rememberedLandings) { return true }
+        let hash = key.hashValue
+        return (mark..<landings).contains { state.lastLandings[FlightTable.place($0)] == hash }
+    }
+
+    private static func place(_ number: UInt64) -> Int { Int(number % UInt64(rememberedLandings)) }
 
     /// Opens a flight that nobody waits for, unless one of the same terms is in the air or too many are.
     func background(for key: CacheKey, _ terms: FlightTerms, limit: Int) -> Flight? {
@@ -56,40 +98,42 @@ final class FlightTable: Sendable {
         }
     }
 
-    /// A flight opened by ``background(for:_:limit:)`` has ended, its body included.
-    func endedInBackground() {
-        state.withLock { $0.background -= 1 }
+    /// Lets the exchange of a flight go on when its readers have left, unless too much goes on already.
+    ///
+    /// - Returns: whether it goes on because of this call.
+    @discardableResult
+    func keepUp(_ flight: Flight, limit: Int) -> Bool {
+        let effects: Flight.Effects? = state.withLock { state in
+            guard state.background < limit, let effects = flight.enterBackground() else { return nil }
+            state.background += 1
+            return effects
+        }
+        effects?.apply()
+        return effects != nil
     }
 
-    /// Lets nobody join a flight any more.
+    /// A flight has ended, its body included.
+    func ended(_ flight: Flight, for key: CacheKey) {
+        close(flight, for: key)
+        if flight.end() { state.withLock { $0.background -= 1 } }
+    }
+
+    /// Lets nobody join a flight any more; what is to be stored of it by then is.
     func close(_ flight: Flight, for key: CacheKey) {
         state.withLock { state in
             state.flights[key]?.removeAll { $0 === flight }
             if state.flights[key]?.isEmpty ?? false { state.flights[key] = nil }
+            state.lastLandings[FlightTable.place(landings)] = key.hashValue
+            landed.add(1, ordering: .releasing)
         }
     }
 
     /// How many flights can be joined.
     var count: Int { state.withLock { $0.flights.values.reduce(0) { $0 + $1.count } } }
-}
 
-/// What two calls of one key must have in common for one exchange to answer both.
-struct FlightTerms: Sendable, Hashable {
-    private let values: [String?]
-    private let tags: Set<String>
-    private let mark: InvalidationLog.Mark
+    /// How many calls are in them.
+    var readers: Int { state.withLock { $0.flights.values.joined().reduce(0) { $0 + $1.readers } } }
 
-    /// - Parameter nominated: the names that stored responses of the key nominate by Vary.
-    init(_ lookup: CacheLookup, nominated: [String], tags: Set<String>) {
-        var names = FlightTerms.always
-        for name in nominated { if let name = FieldName(name), !names.contains(name) { names.append(name) } }
-        values = names.map { lookup.head.fields[$0] }
-        self.tags = tags
-        // What was sent before an invalidation may be older than what a later call must see.
-        mark = lookup.mark
-    }
-
-    private static let always: [FieldName] = [
-        .accept, .acceptEncoding, .acceptLanguage, .cacheControl, .pragma, .range,
-    ]
+    /// How many exchanges go on, or would, without readers.
+    var backgroundCount: Int { state.withLock { $0.background } }
 }

@@ -19,11 +19,21 @@ final class SharedBody: Sendable {
         var rest = 0
         /// Whether the pump waits for the slowest reader to move on.
         var isBlocked = false
+        var stall: Stall?
+        /// The rest of the pump that has lasted too long.
+        var overdueRest = 0
 
         mutating func takePump() -> CheckedContinuation<Void, Never>? {
             defer { pump = nil }
             return pump
         }
+    }
+
+    /// Readers that keep all others from going on.
+    private struct Stall {
+        let offset: Int
+        let readers: Set<Int>
+        let since: MonotonicInstant
     }
 
     private static let windowLimit = 1 << 20
@@ -41,15 +51,11 @@ final class SharedBody: Sendable {
 
     /// - Parameters:
     ///   - storing: the entry being written, where there is one.
-    ///   - readers: how many seats are reserved from the start.
-    ///   - goesOn: whether the body is fetched to its end without readers.
     ///   - allowance: how many bytes may still be fetched for the store after the last reader left.
     init(
         _ upstream: any ByteSource,
         length: Int?,
         storing: StoringBody?,
-        readers: Int,
-        goesOn: Bool,
         allowance: Int,
         clock: any HoldfastClock,
         windowLimit: Int = SharedBody.windowLimit
@@ -60,7 +66,19 @@ final class SharedBody: Sendable {
         written = storing?.written
         self.clock = clock
         self.allowance = allowance
-        state = Mutex(State(body: SharedBodyState(limit: windowLimit, reserved: readers, goesOn: goesOn)))
+        state = Mutex(State(body: SharedBodyState(limit: windowLimit)))
+    }
+
+    /// Keeps places for so many readers; before the pump starts.
+    ///
+    /// - Parameter goesOn: whether the body is fetched to its end without readers.
+    func open(readers: Int, goesOn: Bool) {
+        state.withLock { $0.body.open(readers: readers, goesOn: goesOn) }
+    }
+
+    /// Lets the body be fetched to its end for the store, readers or none.
+    func goOn() {
+        change { $0.open(readers: 0, goesOn: true) }
     }
 
     /// Keeps a place at the beginning for a reader to come; false where the beginning is no longer at hand.
@@ -97,7 +115,7 @@ final class SharedBody: Sendable {
                     return wake { $0.end(.failure(error)) }
                 }
             case .rest:
-                await rest()
+                await rest(beginRest().ticket)
             case .blocked:
                 await restOrExpel()
             case .stop:
@@ -107,14 +125,24 @@ final class SharedBody: Sendable {
         }
     }
 
-    private var canFollow: Bool { written != nil && storing?.isStoring ?? false }
+    private var canFollow: Bool { written != nil && storing?.canBeFollowed ?? false }
+
+    private func beginRest(blocked: Bool = false) -> (ticket: Int, stall: Stall?) {
+        let now = clock.now
+        return state.withLock { state in
+            state.rest += 1
+            guard blocked else { return (state.rest, nil) }
+            state.isBlocked = true
+            let slowest = state.body.slowest
+            if state.stall?.offset != slowest?.offset {
+                state.stall = slowest.map { Stall(offset: $0.offset, readers: $0.readers, since: now) }
+            }
+            return (state.rest, state.stall)
+        }
+    }
 
     /// Waits for a reader to ask, to move on or to leave.
-    private func rest() async {
-        let ticket = state.withLock { state in
-            state.rest += 1
-            return state.rest
-        }
+    private func rest(_ ticket: Int) async {
         await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
                 let canFollow = self.canFollow
@@ -123,36 +151,48 @@ final class SharedBody: Sendable {
                     case .pull, .stop: return true
                     case .rest, .blocked: break
                     }
-                    if Task.isCancelled { return true }
+                    if Task.isCancelled || state.overdueRest == ticket { return true }
                     state.pump = continuation
                     return false
                 }
                 if resumesNow { continuation.resume() }
             }
         } onCancel: {
-            takePump(ticket)?.resume()
+            endRest(ticket)
         }
     }
 
-    private func takePump(_ ticket: Int) -> CheckedContinuation<Void, Never>? {
-        state.withLock { $0.rest == ticket ? $0.takePump() : nil }
+    /// Ends one rest of the pump, whether or not it has begun.
+    private func endRest(_ ticket: Int) {
+        let pump: CheckedContinuation<Void, Never>? = state.withLock { state in
+            guard state.rest == ticket else { return nil }
+            state.overdueRest = ticket
+            return state.takePump()
+        }
+        pump?.resume()
     }
 
-    /// Waits for the slowest readers to move on, and gives up those who do not in time.
+    /// Waits for the slowest readers to move on, and gives up those who have not for too long.
     private func restOrExpel() async {
-        let slowest = state.withLock { state in
-            state.isBlocked = true
-            return state.body.slowest
-        }
+        let (ticket, stall) = beginRest(blocked: true)
         defer { state.withLock { $0.isBlocked = false } }
-        do {
-            let end = clock.now.advanced(by: SharedBody.longestStall)
-            try await withDeadline(end, on: clock, discard: { (_: Void) in }) { [self] in await rest() }
-        } catch {
-            wake { body in
-                if let slowest, body.slowest == slowest { body.expel(at: slowest) }
+        // A seat that is not taken yet stands for a reader that is about to come.
+        guard let stall else { return await rest(ticket) }
+        let end = stall.since.advanced(by: SharedBody.longestStall)
+        if clock.now >= end {
+            state.withLock { $0.stall = nil }
+            return wake { $0.expel(stall.readers, at: stall.offset) }
+        }
+        let timer = Task { [self, clock] in
+            do {
+                try await clock.sleep(until: end)
+                endRest(ticket)
+            } catch {
+                // The pump went on before.
             }
         }
+        await rest(ticket)
+        timer.cancel()
     }
 
     // MARK: Readers
@@ -236,7 +276,7 @@ final class SharedBody: Sendable {
         let (stops, pump): (Bool, CheckedContinuation<Void, Never>?) = state.withLock { state in
             change(&state.body)
             var stops = false
-            if !state.body.hasReaders, !state.body.goesOn, state.body.ending == nil {
+            if !state.body.hasReaders, state.body.ending == nil, !(state.body.goesOn && isStoring) {
                 let rest = length.map { $0 - state.body.end }
                 let finishes = isStoring && rest.map { $0 <= allowance } ?? false
                 state.body.abandon(goesOn: finishes)
@@ -279,9 +319,14 @@ private final class SharedBodyReader: ByteSource {
     func next() async throws -> ByteChunk? {
         if hasLeft.withLock({ $0 }) { throw CancellationError() }
         try Task.checkCancellation()
-        guard let chunk = try await body.next(id) else { return nil }
-        delivered(chunk.count)
-        return chunk
+        do {
+            guard let chunk = try await body.next(id) else { return nil }
+            delivered(chunk.count)
+            return chunk
+        } catch {
+            // One who has left finds no place of its own any more.
+            throw hasLeft.withLock { $0 } ? CancellationError() : error
+        }
     }
 
     func cancel() {

@@ -17,7 +17,7 @@ struct SharedBodyState: Sendable {
     }
 
     /// What the pump does next.
-    enum Demand {
+    enum Demand: Hashable {
         case pull
         case rest
         case blocked
@@ -45,16 +45,24 @@ struct SharedBodyState: Sendable {
     private(set) var goesOn: Bool
     private(set) var isStopped = false
 
-    init(limit: Int, reserved: Int, goesOn: Bool) {
+    init(limit: Int, reserved: Int = 0, goesOn: Bool = false) {
         self.limit = limit
         self.reserved = reserved
         self.goesOn = goesOn
     }
 
+    /// Keeps places for those who waited for the head.
+    mutating func open(readers: Int, goesOn: Bool) {
+        reserved += readers
+        self.goesOn = self.goesOn || goesOn
+    }
+
     var hasReaders: Bool { reserved > 0 || !places.isEmpty }
 
+    /// Keeps a place for one who comes later; false where the bytes from the beginning on are no longer at hand.
     mutating func reserve(canFollow: Bool) -> Bool {
-        guard ending == nil, !isStopped, start == 0 || canFollow else { return false }
+        if case .failure? = ending { return false }
+        guard !isStopped, start == 0 || canFollow else { return false }
         reserved += 1
         return true
     }
@@ -93,8 +101,10 @@ struct SharedBodyState: Sendable {
     }
 
     mutating func demand(canFollow: Bool) -> Demand {
+        // Without readers the bytes are for the entry alone.
+        if goesOn, !canFollow, !hasReaders { isStopped = true }
         if isStopped { return .stop }
-        guard goesOn || !wanting.isEmpty else { return .rest }
+        guard goesOn && canFollow || !wanting.isEmpty else { return .rest }
         return makeRoom(canFollow: canFollow) ? .pull : .blocked
     }
 
@@ -126,18 +136,21 @@ struct SharedBodyState: Sendable {
         places[reader]?.offset += count
     }
 
-    /// The offset of those who are furthest behind.
-    var slowest: Int? { places.values.map(\.offset).min() }
+    /// Those who are furthest behind, and where.
+    var slowest: (offset: Int, readers: Set<Int>)? {
+        guard let offset = places.values.map(\.offset).min() else { return nil }
+        return (offset, Set(places.filter { $0.value.offset == offset }.keys))
+    }
 
-    /// Gives up those who are furthest behind.
-    mutating func expel(at offset: Int) {
-        for (reader, place) in places where place.offset == offset { leave(reader) }
+    /// Gives up those of `readers` who still stand at `offset`.
+    mutating func expel(_ readers: Set<Int>, at offset: Int) {
+        for reader in readers where places[reader]?.offset == offset { leave(reader) }
     }
 
     /// Drops what all have read, or can read elsewhere; whether there is room then.
     private mutating func makeRoom(canFollow: Bool) -> Bool {
         while end - start >= limit, let first = window.first {
-            let needed = reserved > 0 ? 0 : slowest ?? .max
+            let needed = reserved > 0 ? 0 : slowest?.offset ?? .max
             guard canFollow || start + first.count <= needed else { return false }
             window.removeFirst()
             firstChunk += 1

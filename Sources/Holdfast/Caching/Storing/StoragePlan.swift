@@ -17,7 +17,6 @@ enum StoragePlan: Sendable {
     struct Entry: Sendable {
         let key: StoreKey
         let variant: StoreKey
-        let nominated: NominatedFields
         /// The response that ``description`` describes.
         let stored: StoredResponse
         let description: EntryDescription
@@ -103,7 +102,6 @@ enum StoragePlan: Sendable {
             Entry(
                 key: lookup.storeKey(for: scope),
                 variant: StoreKey(nominated.framed),
-                nominated: nominated,
                 stored: stored,
                 description: description,
                 bodyLength: length ?? response.body.length

@@ -26,6 +26,7 @@ final class StoringBody: ByteSource {
     private struct State {
         var received = 0
         var isStoring = true
+        var isGivenUp = false
     }
     private let state = Mutex(State())
 
@@ -52,6 +53,9 @@ final class StoringBody: ByteSource {
     /// Whether the bytes still go to the store.
     var isStoring: Bool { state.withLock { $0.isStoring } }
 
+    /// Whether what was stored of the body can still be read: until storing is given up.
+    var canBeFollowed: Bool { state.withLock { !$0.isGivenUp } }
+
     /// The entry as it is being written.
     var written: any StoredBody { writer.follow() }
 
@@ -72,7 +76,7 @@ final class StoringBody: ByteSource {
                 try await writer.append(chunk)
                 state.withLock { $0.received += chunk.count }
             } catch {
-                if stopStoring() != nil { writer.abandon() }
+                if stopStoring() != nil { giveUp() }
                 fail(error)
             }
         }
@@ -82,8 +86,9 @@ final class StoringBody: ByteSource {
     func cancel() {
         if let received = stopStoring() {
             switch judge(received, false) {
-            case .commit, .abandon: writer.abandon()
+            case .commit, .abandon: giveUp()
             case .commitAs(let description):
+                state.withLock { $0.isGivenUp = true }
                 // A cancelled reader waits for nothing.
                 _ = background.spawn { [finish, writer] in await finish(writer, description) }
             }
@@ -104,9 +109,16 @@ final class StoringBody: ByteSource {
         guard let received = stopStoring() else { return }
         switch judge(received, isWhole) {
         case .commit: await finish(writer, nil)
-        case .commitAs(let description): await finish(writer, description)
-        case .abandon: writer.abandon()
+        case .commitAs(let description):
+            state.withLock { $0.isGivenUp = true }
+            await finish(writer, description)
+        case .abandon: giveUp()
         }
+    }
+
+    private func giveUp() {
+        state.withLock { $0.isGivenUp = true }
+        writer.abandon()
     }
 }
 

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import HoldfastSemantics
+
+/// What two calls of one key must have in common for one exchange to answer both.
+struct FlightTerms: Sendable, Hashable {
+    private let values: [String?]
+    private let names: [FieldName]
+    private let tags: Set<String>
+    private let lifetime: Duration?
+    private let mark: InvalidationLog.Mark
+
+    /// - Parameter nominated: the names that responses of the key are known to nominate by Vary.
+    init(_ lookup: CacheLookup, nominated: [String], tags: Set<String>) {
+        var names = FlightTerms.always
+        for name in nominated { if let name = FieldName(name), !names.contains(name) { names.append(name) } }
+        self.names = names
+        values = names.map { lookup.head.fields[$0] }
+        self.tags = tags
+        lifetime = lookup.directive.lifetime
+        // What was sent before an invalidation may be older than what a later call must see.
+        mark = lookup.mark
+    }
+
+    private static let always: [FieldName] = [
+        .accept, .acceptEncoding, .acceptLanguage, .cacheControl, .pragma, .range,
+    ]
+}
+
+/// How a call has looked for an answer so far: what came of earlier looks, and how many there were.
+struct LookTrail: Sendable {
+    /// What landed since a look-up may be stored now; so many looks are worth it.
+    private static let mostLooks = 3
+
+    private(set) var looks = 1
+    /// Names that a response nominated by Vary, whose values were other ones than this call's.
+    private(set) var nominated: Set<String> = []
+    /// Whether the call can use nothing that was sent before it came.
+    private(set) var refusesLanded = false
+
+    /// Whether another look is allowed.
+    var goesOn: Bool { looks < LookTrail.mostLooks }
+
+    /// The trail after one more look.
+    func further(nominated names: [String] = [], refusesLanded: Bool = false) -> LookTrail {
+        var trail = self
+        trail.looks += 1
+        trail.nominated.formUnion(names)
+        trail.refusesLanded = trail.refusesLanded || refusesLanded
+        return trail
+    }
+}

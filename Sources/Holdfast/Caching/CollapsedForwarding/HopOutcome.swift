@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import HoldfastSemantics
+
+/// What the cache made of a response on its way up.
+struct HopOutcome: Sendable {
+    /// The stored response that a 304 selected.
+    var held: HeldResponse?
+    /// The response as it is stored, or as it would be if the store could take it; nil where the rules forbid to store it.
+    var storable: StoredResponse?
+    /// Why the response was not stored; nil where it was, or is being stored.
+    var notStored: CacheReason?
+    /// The entry that is being written while the body passes.
+    var storing: StoringBody?
+
+    /// What became of the response, for explanations.
+    var storage: CacheDecision.Storage? {
+        held == nil ? notStored.map { .notStored($0) } ?? .stored : nil
+    }
+
+    /// Whether the response may answer other calls of the same key: what may be stored may, whether or not the store took it.
+    var isShareable: Bool { held != nil || storable != nil }
+}

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import HoldfastSemantics
+import HoldfastStorage
+import HoldfastTesting
+import Synchronization
+import Testing
+
+@testable import Holdfast
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@Suite("Waiting in a flight: retries, deadlines and leaving (RETRY §3.6)", .timeLimit(.minutes(2)))
+struct FlightDeadlineTests {
+    static let dead = ServiceError(.connectionLost, "scripted", progress: .headSent)
+
+    static func options(_ seconds: Int) -> CallOptions {
+        var options = CallOptions()
+        options.timeout = .seconds(seconds)
+        return options
+    }
+
+    static func code(_ call: Task<CacheBench.Answer, any Error>) async -> ServiceError.Code? {
+        do {
+            _ = try await call.value
+            return nil
+        } catch {
+            return (error as? ServiceError)?.code
+        }
+    }
+
+    @Test(
+        "50 callers of a dead origin: one retry schedule, and a failure for all, or what is stale",
+        arguments: [true, false]
+    )
+    func deadOrigin(_ hasStale: Bool) async throws {
+        let bench = FlightBench(
+            GatedOrigin { _, number in
+                if hasStale, number == 1 { return .answer(200, ["Cache-Control": "max-age=1"], "one") }
+                throw Self.dead
+            },
+            retrierFactory: .exponentialBinary(maxBackoff: .seconds(4))
+        )
+        bench.origin.open(100)
+        if hasStale { _ = try await bench.load() }
+        bench.clock.advance(by: .seconds(5))
+        let before = bench.sends
+        let calls = bench.calls(50)
+        await bench.waitForReaders(50)
+        for wait in 0..<2 {
+            try await bench.clock.waitForSleeps(wait + 1)
+            bench.clock.advance(by: .seconds(1 << wait))
+        }
+        for call in calls {
+            if hasStale {
+                #expect(try await call.value == .stale("one"))
+            } else {
+                #expect(await Self.code(call) == .connectionLost)
+            }
+        }
+        #expect(bench.sends - before == 3)
+        #expect(bench.clock.waits == [.seconds(1), .seconds(2)])
+    }
+
+    @Test("A caller that comes during the backoff joins and does not reset it")
+    func joinsDuringBackoff() async throws {
+        let bench = FlightBench(
+            GatedOrigin { _, number in
+                if number < 2 { throw Self.dead }
+                return .answer(200, cacheable, "one")
+            },
+            retrierFactory: .exponentialBinary(maxBackoff: .seconds(4))
+        )
+        bench.origin.open(9)
+        let first = bench.call()
+        try await bench.clock.waitForSleeps(1)
+        bench.clock.advance(by: .milliseconds(900))
+        let second = bench.call()
+        await bench.waitForReaders(2)
+        bench.clock.advance(by: .milliseconds(100))
+        #expect(try await first.value == .network("one").after(2))
+        #expect(try await second.value == .collapsed("one"))
+        #expect(bench.clock.waits == [.seconds(1)])
+    }
+
+    @Test(
+        "Each caller keeps its own deadline: the early one leaves, the others get the answer",
+        arguments: [true, false]
+    )
+    func earlyDeadline(_ hasStale: Bool) async throws {
+        let bench = FlightBench(
+            GatedOrigin { _, number in
+                .answer(200, ["Cache-Control": "max-age=1"], "\(number)")
+            }
+        )
+        if hasStale {
+            bench.origin.open()
+            _ = try await bench.load()
+            bench.clock.advance(by: .seconds(5))
+        }
+        let number = bench.sends + 1
+        let late = bench.call(.get(), Self.options(100))
+        await bench.waitForReaders(1)
+        let early = bench.call(.get(), Self.options(10))
+        let patient = bench.call()
+        await bench.waitForReaders(3)
+        try await bench.clock.waitForSleeps(2)
+        bench.clock.advance(by: .seconds(10))
+        if hasStale {
+            #expect(try await early.value == .stale("1"))
+        } else {
+            #expect(await Self.code(early) == .deadlineExceeded)
+        }
+        bench.origin.open()
+        #expect(try await late.value == .network("\(number)"))
+        #expect(try await patient.value == .collapsed("\(number)"))
+    }
+
+    @Test("The first caller's deadline fails nobody with more time, and costs one more request, not one for each")
+    func firstDeadline() async throws {
+        let bench = FlightBench(GatedOrigin { _, number in .answer(200, cacheable, "\(number)") })
+        let first = bench.call(.get(), Self.options(10))
+        try await bench.origin.asked.wait(for: 1)
+        let others = bench.calls(20, .get(), Self.options(100))
+        await bench.waitForReaders(21)
+        await until { bench.clock.sleeperCount >= 2 }
+        bench.clock.advance(by: .seconds(10))
+        #expect(await Self.code(first) == .deadlineExceeded)
+        try await bench.origin.asked.wait(for: 2)
+        await bench.waitForReaders(20)
+        bench.origin.open(3)
+        for call in others { #expect(try await call.value.body == "2") }
+        #expect(bench.sends == 2)
+    }
+
+    @Test("An attempt that takes too long for itself is everybody's failure, deadlines or none")
+    func attemptTimeout() async throws {
+        let bench = FlightBench(GatedOrigin { _, _ in .answer() }) { $0.attemptTimeout = .seconds(10) }
+        let first = bench.call(.get(), Self.options(100))
+        await bench.waitForReaders(1)
+        let others = bench.calls(20, .get(), Self.options(101))
+        await bench.waitForReaders(21)
+        await until { bench.clock.sleeperCount >= 2 }
+        bench.clock.advance(by: .seconds(10))
+        for call in [first] + others { #expect(await Self.code(call) == .timeout) }
+        #expect(bench.sends == 1)
+    }
+
+    @Test("The deadline that all relied on moves on with a caller who has more time, and still ends theirs")
+    func deadlineMovesOn() async throws {
+        let bench = FlightBench(GatedOrigin { _, _ in .answer() })
+        let early = bench.calls(5, .get(), Self.options(10))
+        await bench.waitForReaders(5)
+        let late = bench.call()
+        await bench.waitForReaders(6)
+        await until { bench.clock.sleeperCount >= 6 }
+        bench.clock.advance(by: .seconds(10))
+        for call in early { #expect(await Self.code(call) == .deadlineExceeded) }
+        late.cancel()
+        await #expect(throws: CancellationError.self) { try await late.value }
+        await bench.waitForQuiet()
+    }
+
+    @Test("The last reader to leave cancels the exchange, and no earlier one does")
+    func lastLeaves() async throws {
+        let bench = FlightBench(GatedOrigin { _, _ in .answer() })
+        let calls = bench.calls(5)
+        await bench.waitForReaders(5)
+        for call in calls.dropLast() {
+            call.cancel()
+            _ = try? await call.value
+        }
+        #expect(bench.origin.cancelled.count == 0)
+        calls[4].cancel()
+        await #expect(throws: CancellationError.self) { try await calls[4].value }
+        try await bench.origin.cancelled.wait(for: 1)
+        await bench.waitForQuiet()
+        #expect(bench.cache.statistics.misses == 5)
+    }
+
+    @Test("The last reader to leave ends the backoff, and a later call begins anew")
+    func lastLeavesBackoff() async throws {
+        let bench = FlightBench(
+            GatedOrigin { _, number in
+                if number == 1 { throw Self.dead }
+                return .answer(200, cacheable, "two")
+            },
+            retrierFactory: .exponentialBinary(maxBackoff: .seconds(4))
+        )
+        bench.origin.open(9)
+        let calls = bench.calls(3)
+        await bench.waitForReaders(3)
+        try await bench.clock.waitForSleeps(1)
+        for call in calls { call.cancel() }
+        for call in calls { await #expect(throws: CancellationError.self) { try await call.value } }
+        await bench.waitForQuiet()
+        #expect(bench.clock.sleeperCount == 0)
+        #expect(bench.sends == 1)
+        #expect(try await bench.load() == .network("two"))
+    }
+}
+
+extension CacheBench.Answer {
+    func after(_ attempts: Int) -> Self {
+        .init(status: status, body: body, source: .network(attempts: attempts))
+    }
+}

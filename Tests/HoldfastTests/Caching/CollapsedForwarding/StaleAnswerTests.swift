@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import HoldfastSemantics
+import HoldfastStorage
+import HoldfastTesting
+import Testing
+
+@testable import Holdfast
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+// lysine-dev/okhttp#1083, karpetrosyan/hishel#306, nodejs/undici#4471, Alamofire/Alamofire#1669,
+// sourcelevel/faraday-http-cache#84: no stale-while-revalidate or stale-if-error, or half of it.
+@Suite("Stale answers (RFC 5861, RFC 9111 §4.2.4)", .timeLimit(.minutes(2)))
+struct StaleAnswerTests {
+    static let whileRevalidating: HeaderFields = [
+        "Cache-Control": "max-age=10, stale-while-revalidate=1000", "ETag": "\"a\"",
+    ]
+
+    /// A bench that has stored a response which is stale by now; `answer` gives the rest.
+    static func bench(
+        _ fields: HeaderFields,
+        options: CacheOptions = CacheOptions(),
+        retrierFactory: any RetrierFactory = NilRetrier.Factory(),
+        urls: [String] = ["http://origin.example/a"],
+        _ answer: @escaping @Sendable (Int) throws -> Response
+    ) async throws -> FlightBench {
+        let bench = FlightBench(
+            GatedOrigin { request, number in
+                number <= urls.count ? .answer(200, fields, "old") : try answer(number - urls.count)
+            },
+            retrierFactory: retrierFactory,
+            options: options
+        )
+        for url in urls {
+            bench.origin.open()
+            _ = try await bench.load(.get(url))
+        }
+        bench.clock.advance(by: .seconds(20))
+        return bench
+    }
+
+    @Test(
+        "nodejs/undici#4471, karpetrosyan/hishel#306: one refresh in the background, however many stale hits",
+        arguments: [304, 200]
+    )
+    func oneRefresh(_ status: Int) async throws {
+        let bench = try await Self.bench(Self.whileRevalidating) { _ in
+            .answer(status, Self.whileRevalidating, status == 304 ? "" : "new")
+        }
+        for call in bench.calls(50) { #expect(try await call.value == .stale("old")) }
+        try await bench.origin.asked.wait(for: 2)
+        #expect(bench.sends == 2)
+        bench.origin.open()
+        await bench.waitForQuiet()
+        #expect(try await bench.load() == .fresh(status == 304 ? "old" : "new"))
+        #expect(bench.origin.sent("If-None-Match") == [nil, "\"a\""])
+        let counted = bench.cache.statistics
+        #expect(counted.revalidatingHits == 50)
+        #expect(counted.backgroundRevalidations == 1 && counted.backgroundFailures == 0)
+    }
+
+    @Test("A failed refresh is no error of anybody, and the next one waits 10 s", arguments: [500, 429, 0, -1])
+    func failedRefresh(_ status: Int) async throws {
+        let bench = try await Self.bench(Self.whileRevalidating) { number in
+            if number > 1 { return .answer(304, Self.whileRevalidating) }
+            if status == 0 { throw FlightDeadlineTests.dead }
+            return status < 0 ? .answer(200, ["Cache-Control": "no-store"]) : .answer(status, [:], "no")
+        }
+        bench.origin.open(9)
+        #expect(try await bench.load() == .stale("old"))
+        await bench.waitForQuiet()
+        bench.clock.advance(by: .milliseconds(9_999))
+        #expect(try await bench.load() == .stale("old"))
+        await bench.waitForQuiet()
+        #expect(bench.sends == 2)
+        bench.clock.advance(by: .milliseconds(1))
+        #expect(try await bench.load() == .stale("old"))
+        await bench.waitForQuiet()
+        #expect(bench.sends == 3)
+        #expect(try await bench.load() == .fresh("old"))
+        #expect(bench.cache.statistics.backgroundFailures == 1)
+    }
+
+    @Test("No more refreshes at once than allowed; beyond that something stale all the same")
+    func boundedRefreshes() async throws {
+        var options = CacheOptions()
+        options.maximumBackgroundRevalidations = 2
+        let urls = (0..<5).map { "http://origin.example/\($0)" }
+        let bench = try await Self.bench(Self.whileRevalidating, options: options, urls: urls) { _ in
+            .answer(304, Self.whileRevalidating)
+        }
+        for url in urls { #expect(try await bench.load(.get(url)) == .stale("old")) }
+        try await bench.origin.asked.wait(for: 7)
+        #expect(bench.sends == 7)
+        #expect(bench.cache.flights.backgroundCount == 2)
+        bench.origin.open(9)
+        await bench.waitForQuiet()
+        for url in urls { _ = try await bench.load(.get(url)) }
+        await bench.waitForQuiet()
+        #expect(bench.sends == 9 || bench.sends == 10)
+    }
+
+    @Test("A cancelled caller does not end the refresh; drain() waits for it, a body included")
+    func drains() async throws {
+        let source = GatedSource([ByteChunk(copying: "new".utf8)])
+        let bench = try await Self.bench(Self.whileRevalidating) { _ in .stream(200, cacheable, source, nil) }
+        let call = bench.call()
+        #expect(try await call.value == .stale("old"))
+        call.cancel()
+        bench.origin.open()
+        try await source.pulled.wait(for: 1)
+        #expect(bench.cache.flights.backgroundCount == 1)
+        source.open(2)
+        await bench.pipeline.drain()
+        #expect(try await bench.load() == .fresh("new"))
+    }
+
+    @Test("must-revalidate wins over stale-while-revalidate and stale-if-error", arguments: [200, 503])
+    func mustRevalidate(_ status: Int) async throws {
+        let fields: HeaderFields = [
+            "Cache-Control": "max-age=10, must-revalidate, stale-while-revalidate=1000, stale-if-error=1000"
+        ]
+        let bench = try await Self.bench(fields) { _ in .answer(status, fields, "new") }
+        bench.origin.open()
+        #expect(try await bench.load() == .network("new", status))
+    }
+
+    /// Where the leave to use something stale on an error comes from.
+    enum Leave: CaseIterable, Sendable {
+        case response, request, options, none
+    }
+
+    @Test("RFC 5861 §4: an error of the origin is replaced", arguments: [500, 502, 503, 504, 501, 404], Leave.allCases)
+    func staleIfError(_ status: Int, _ leave: Leave) async throws {
+        var options = CacheOptions()
+        if leave == .options { options.staleIfError = .seconds(100) }
+        let fields: HeaderFields = [
+            "Cache-Control": leave == .response ? "max-age=10, stale-if-error=100" : "max-age=10"
+        ]
+        let bench = try await Self.bench(fields, options: options) { _ in .answer(status, [:], "no") }
+        let request = URLRequest.get(
+            "http://origin.example/a",
+            leave == .request ? ["Cache-Control": "stale-if-error=100"] : [:]
+        )
+        let calls = bench.calls(3, request)
+        await bench.waitForReaders(3)
+        bench.origin.open()
+        let isReplaced = leave != .none && ![501, 404].contains(status)
+        for call in calls {
+            bench.origin.open()
+            let answer = try await call.value
+            #expect(answer.status == (isReplaced ? 200 : status))
+            #expect(answer.body == (isReplaced ? "old" : "no"))
+        }
+        if isReplaced { #expect(bench.cache.statistics.errorHits == 3) }
+    }
+
+    @Test(
+        "RFC 9111 §4.2.4: where the origin cannot be reached what is stale stands in, but not for a refused certificate",
+        arguments: [
+            (ServiceError.Code.connect, true), (.resolve, true), (.timeout, true), (.connectionLost, true),
+            (.tls, true),
+            (.offline, true), (.protocolError, true), (.other, true), (.certificate, false), (.badRequest, false),
+            (.unsupported, false), (.bodyTooLarge, false),
+        ]
+    )
+    func disconnected(_ code: ServiceError.Code, _ standsIn: Bool) async throws {
+        let bench = try await Self.bench(["Cache-Control": "max-age=10"]) { _ in
+            throw ServiceError(code, "scripted", progress: .notSent)
+        }
+        bench.origin.open()
+        if standsIn {
+            #expect(try await bench.load() == .stale("old"))
+        } else {
+            #expect(await FlightDeadlineTests.code(bench.call()) == code)
+        }
+    }
+
+    @Test("staleWhenDisconnected zero: never")
+    func neverWhenDisconnected() async throws {
+        var options = CacheOptions()
+        options.staleWhenDisconnected = .zero
+        let bench = try await Self.bench(["Cache-Control": "max-age=10"], options: options) { _ in
+            throw FlightDeadlineTests.dead
+        }
+        bench.origin.open()
+        #expect(await FlightDeadlineTests.code(bench.call()) == .connectionLost)
+    }
+
+    @Test("RETRY §3.6: retries come first, then what is stale")
+    func retriesFirst() async throws {
+        let bench = try await Self.bench(
+            ["Cache-Control": "max-age=10, stale-if-error=100"],
+            retrierFactory: .exponentialBinary(maxBackoff: .seconds(4))
+        ) { number in
+            if number < 3 { throw FlightDeadlineTests.dead }
+            return .answer(200, cacheable, "new")
+        }
+        bench.origin.open(9)
+        let call = bench.call()
+        for wait in 0..<2 {
+            try await bench.clock.waitForSleeps(wait + 1)
+            bench.clock.advance(by: .seconds(1 << wait))
+        }
+        #expect(try await call.value == .network("new").after(3))
+    }
+
+    @Test("staleAfter: stale after the patience, and what comes then is stored", arguments: [true, false])
+    func patience(_ byCall: Bool) async throws {
+        var options = CacheOptions()
+        if !byCall { options.staleAfter = .seconds(3) }
+        let source = GatedSource([ByteChunk(copying: "new".utf8)])
+        let bench = try await Self.bench(["Cache-Control": "max-age=10"], options: options) { _ in
+            .stream(200, cacheable, source, nil)
+        }
+        var callOptions = CallOptions()
+        if byCall { callOptions.cache.staleAfter = .seconds(3) }
+        let call = bench.call(.get(), callOptions)
+        try await bench.clock.waitForSleeps(1)
+        bench.clock.advance(by: .seconds(3))
+        #expect(try await call.value == .stale("old"))
+        #expect(bench.cache.statistics.reasons[.patience] == 1)
+        bench.origin.open()
+        source.open(2)
+        await bench.waitForQuiet()
+        #expect(try await bench.load() == .fresh("new"))
+        #expect(bench.sends == 2)
+        #expect(bench.cache.statistics.backgroundRevalidations == 1)
+    }
+
+    @Test("staleAfter: at once when the next backoff is longer than the patience")
+    func impatientOfBackoff() async throws {
+        var options = CacheOptions()
+        options.staleAfter = .milliseconds(500)
+        let bench = try await Self.bench(
+            ["Cache-Control": "max-age=10"],
+            options: options,
+            retrierFactory: .exponentialBinary(maxBackoff: .seconds(4))
+        ) { number in
+            if number == 1 { throw FlightDeadlineTests.dead }
+            return .answer(200, cacheable, "new")
+        }
+        bench.origin.open(9)
+        #expect(try await bench.load() == .stale("old"))
+        await until { bench.clock.waits.contains(.seconds(1)) }
+        bench.clock.advance(by: .seconds(1))
+        await bench.waitForQuiet()
+        #expect(try await bench.load() == .fresh("new"))
+    }
+
+    @Test("staleAfter: what goes on in the background is bounded; beyond that the exchange ends with its last reader")
+    func boundedPatience() async throws {
+        var options = CacheOptions()
+        options.staleAfter = .zero
+        options.maximumBackgroundRevalidations = 1
+        let urls = ["http://origin.example/a", "http://origin.example/b"]
+        let bench = try await Self.bench(["Cache-Control": "max-age=10"], options: options, urls: urls) { _ in
+            .answer(200, cacheable, "new")
+        }
+        #expect(try await bench.load(.get(urls[0])) == .stale("old"))
+        try await bench.origin.asked.wait(for: 3)
+        #expect(try await bench.load(.get(urls[1])) == .stale("old"))
+        bench.origin.open(9)
+        await bench.waitForQuiet()
+        #expect(try await bench.load(.get(urls[0])) == .fresh("new"))
+        #expect(bench.cache.statistics.backgroundRevalidations == 1)
+    }
+
+    @Test("staleAfter: a caller who relied on the exchange's deadline still has it when another lets it go on")
+    func patienceAndDeadline() async throws {
+        let bench = try await Self.bench(
+            ["Cache-Control": "max-age=10"],
+            retrierFactory: .exponentialBinary(maxBackoff: .seconds(4))
+        ) { number in
+            if number == 1 { throw FlightDeadlineTests.dead }
+            return .answer(200, cacheable, "new")
+        }
+        bench.origin.open()
+        var patient = CallOptions()
+        patient.timeout = .seconds(10)
+        let reader = bench.call(.get(), patient)
+        await until { bench.clock.waits.contains(.seconds(1)) }
+        var impatient = CallOptions()
+        impatient.cache.staleAfter = .zero
+        impatient.timeout = .seconds(5)
+        #expect(try await bench.load(.get(), impatient) == .stale("old"))
+        // The second attempt has no limit any more, so only the reader's own look at the clock ends its wait.
+        bench.clock.advance(by: .seconds(1))
+        try await bench.origin.asked.wait(for: 3)
+        await until { bench.clock.sleeperCount == 1 }
+        bench.clock.advance(by: .seconds(9))
+        #expect(try await reader.value == .stale("old"))
+        bench.origin.open(9)
+        await bench.waitForQuiet()
+        #expect(try await bench.load() == .fresh("new"))
+    }
+}
