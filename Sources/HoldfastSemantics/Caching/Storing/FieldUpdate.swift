@@ -83,9 +83,12 @@ extension StoredResponse {
 
     /// The head to answer with: the stored fields and one Age with the current age (RFC 9111 §4, §5.1).
     ///
+    /// A response that came without Date bears the time of its receipt (RFC 9110 §6.6.1).
+    ///
     /// - Parameter now: the time of the answer.
     public func responseHead(now: Timestamp) -> ResponseHead {
         var answer = head
+        if !answer.fields.contains(.date) { answer.fields.append(.date, HTTPDate(date).description) }
         answer.fields[.age] = String(min(currentAge(now: now), CacheControl.maximumDeltaSeconds))
         return answer
     }

@@ -64,6 +64,7 @@ public enum Storability: Sendable, Hashable {
     ) -> Reason? {
         guard request.method == .get || answersLaterGet(request, response, cacheControl) else { return .method }
         guard response.status.isFinal else { return .status }
+        if response.status.forbidsStoring { return .forbiddenStatus }
         if response.status == .partialContent { return .partialContent }
         if response.status == .notModified { return .notModified }
         if cacheControl.mustUnderstand, !response.status.isRegistered { return .notUnderstood }
