@@ -32,13 +32,14 @@ public struct CachingHook: ServiceHook {
 
     public func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
         cache.count { $0.requests += 1 }
-        // Positions count in bytes as they are stored, so no content coding may stand between (RFC 9110 §14.2).
-        if request.value(forHTTPHeaderField: "Range") != nil,
+        guard var lookup = CacheLookup(request, context, cache) else { return bypass(.target, context) }
+        if lookup.isConditionalOrPartial, lookup.head.fields.contains(.range),
             request.value(forHTTPHeaderField: "Accept-Encoding") == nil
         {
+            // Positions count in bytes as they are stored, so no content coding may stand between (RFC 9110 §14.2).
             request.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
+            lookup = CacheLookup(request, context, cache) ?? lookup
         }
-        guard let lookup = CacheLookup(request, context, cache) else { return bypass(.target, context) }
         context[CacheLookup.self] = lookup
         var candidates = lookup.bypassReason == nil ? await candidates(for: lookup, context) : []
         var hasLookedAgain = false

@@ -33,7 +33,7 @@ struct FuzzedParser: Sendable, CustomTestStringConvertible {
 /// seed, which a failure names. That malformed input costs linear time is by construction (each parser advances one
 /// position and never goes back) and is not tested here, since that would need a clock.
 @Suite struct ParserFuzzTests {
-    static let parsers: [FuzzedParser] = structured + caching + messages
+    static let parsers: [FuzzedParser] = structured + caching + messages + keysAndRanges
 
     /// Overflows 64 bits.
     private static let longNumber = String(repeating: "9", count: 24)
@@ -164,6 +164,67 @@ struct FuzzedParser: Sendable, CustomTestStringConvertible {
             let head = ResponseHead(status: 200, fields: fields)
             #expect((head.age ?? 0) >= 0 && (head.contentLength ?? 0) >= 0, "\(input.debugDescription)")
             #expect((RetryAfter.delay(fields, receivedAt: .noon) ?? .zero) >= .zero, "\(input.debugDescription)")
+        },
+    ]
+
+    private static let keysAndRanges: [FuzzedParser] = [
+        FuzzedParser(
+            "Ranges",
+            ["bytes=0-4, 7-, -3", "bytes=5-1", "bytes 0-4/10", "bytes */7", "bytes=" + longNumber + "-"]
+        ) {
+            input in
+            if let range = ContentRange(parsing: input) {
+                #expect(ContentRange(parsing: range.description) == range, "\(input.debugDescription)")
+            }
+            guard let request = RangeRequest(parsing: input) else { return }
+            #expect(RangeRequest(parsing: request.description) == request, "\(input.debugDescription)")
+            for length in [Int64(0), 1, 10, 1_000, .max] {
+                let intervals: [Range<Int64>] =
+                    switch request.answer(completeLength: length) {
+                    case .part(let interval): [interval]
+                    case .parts(let intervals): intervals
+                    case .whole, .unsatisfiable: []
+                    }
+                let isWithin = intervals.allSatisfy { !$0.isEmpty && $0.lowerBound >= 0 && $0.upperBound <= length }
+                #expect(isWithin, "\(input.debugDescription)")
+            }
+        },
+        FuzzedParser("Conditions", [#""a", W/"b""#, "Sun, 06 Nov 1994 08:49:37 GMT", "*", "bytes=0-1"]) { input in
+            guard let target = try? TargetURI("https://example.com/") else { return }
+            let names: [FieldName] = [.ifNoneMatch, .ifModifiedSince, .ifRange, .range, .ifMatch]
+            var request = RequestHead(target: target)
+            for name in names { request.fields.append(name, input) }
+            let head = ResponseHead(
+                status: 200,
+                fields: ["ETag": input, "Last-Modified": input, "Content-Range": input]
+            )
+            let stored = StoredResponse(target: target, head: head, requestTime: .noon, responseTime: .noon)
+            _ = Precondition.evaluate(request: request, stored: stored, now: .noon)
+            _ = Precondition.mergedConditionalFields(caller: request.fields, candidates: [stored])
+            _ = PartialContent.answer(request: request, stored: stored, completeLength: 10)
+            let part = ResponseHead(status: 206, fields: head.fields)
+            let received = ReceivedPart(part, to: request, receivedAt: .noon, contentDecoded: false)
+            #expect(received.map { !$0.interval.isEmpty } ?? true, "\(input.debugDescription)")
+        },
+        FuzzedParser("No-Vary-Search", [#"params=("a" "b"), except=("c"), key-order"#, "params", "?a=%41&b+c=d"]) {
+            input in
+            let variance = NoVarySearch(fieldValue: input)
+            guard let target = try? TargetURI("https://example.com/?" + input) else { return }
+            #expect(variance.isEquivalent(target, target), "\(input.debugDescription)")
+            _ = QueryOptions(sortsNames: true, ignoredNames: ["a*"]).applied(to: target)
+        },
+        FuzzedParser(
+            "Content of a key",
+            [#"{"b":[1,2.5e3,null],"a":"\u00e9"}"#, "[[[[", "text/html; Charset=\"utf-8\""]
+        ) { input in
+            guard let bytes = CanonicalJSON.bytes(of: Array(input.utf8), leavingOutNull: []) else { return }
+            #expect(CanonicalJSON.bytes(of: bytes, leavingOutNull: []) ?? bytes == bytes, "\(input.debugDescription)")
+            let fields: HeaderFields = ["Content-Type": input]
+            _ = RequestContent(bytes, fields: fields, normalizer: .graphQL)
+        },
+        FuzzedParser("Framed bytes", ["\0\0\0\u{4}hnf1\0\0\0\u{1}a\0\0\0\u{1}=", "\u{7f}\u{7f}\u{7f}\u{7f}"]) { input in
+            guard let nominated = NominatedFields(framed: Array(input.utf8)) else { return }
+            #expect(NominatedFields(framed: nominated.framed) == nominated, "\(input.debugDescription)")
         },
     ]
 
