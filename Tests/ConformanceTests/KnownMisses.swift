@@ -24,15 +24,5 @@ enum KnownMisses {
     private static let ofPrivateMode: [String] = []
 
     /// Missed in shared mode only.
-    private static let ofSharedMode = [
-        "cdn-max-age",
-        "cdn-max-age-age",
-        "cdn-max-age-0",
-        "cdn-max-age-extension",
-        "cdn-max-age-short-cc-max-age",
-        "cdn-no-cache",
-        "cdn-no-store-cc-fresh",
-        "cdn-fresh-cc-nostore",
-        "cdn-cc-invalid-sh-type-unknown",
-    ]
+    private static let ofSharedMode: [String] = []
 }

@@ -13,6 +13,8 @@ internal import HoldfastStorage
 struct CacheCandidate: Sendable {
     let entry: StoredEntry
     let stored: StoredResponse
+    /// Whether what the origin says to the request that found it may change it.
+    var isOwn = true
 }
 
 /// A stored response with its body at hand.
@@ -22,12 +24,14 @@ struct HeldResponse: Sendable {
 
     var entry: StoredEntry
     var stored: StoredResponse
+    let isOwn: Bool
     private let bytes: ByteChunk?
     private let body: any StoredBody
 
     init(_ candidate: CacheCandidate, in store: any CacheStore) async throws(StoreError) {
         entry = candidate.entry
         stored = candidate.stored
+        isOwn = candidate.isOwn
         body = try await store.body(of: candidate.entry)
         if let inMemory = body.bytesInMemory {
             bytes = inMemory

@@ -44,6 +44,9 @@ public struct CacheDecision: Sendable, Hashable, CustomStringConvertible {
     /// How many seconds it stays fresh, negative once it is stale; nil for one without a stored counterpart.
     public let freshnessLeft: Int64?
 
+    /// The origin's status where a stored response stood in for it.
+    var originStatus: StatusCode?
+
     init(
         _ outcome: Outcome,
         _ reason: CacheReason,

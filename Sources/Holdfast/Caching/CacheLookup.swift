@@ -22,6 +22,12 @@ struct CacheLookup: Sendable {
     let key: CacheKey
     /// The key in the shared partition, where that may be read as well.
     let sharedKey: CacheKey?
+    /// The content of a QUERY or of a POST that only asks; nil where it is no part of the keys.
+    let content: RequestContent?
+    /// Whether the user says that the request changes nothing, although its method may.
+    let onlyAsks: Bool
+    /// Whether entries of the shared partition are read only, since each principal's cache is private.
+    let borrows: Bool
     /// Why the store is not asked; nil where it is.
     let bypassReason: CacheReason?
     /// How often the target had been invalidated by then: a response that was under way since may be older than the reason.
@@ -33,22 +39,25 @@ struct CacheLookup: Sendable {
         principal = cache.principal(of: head.fields, to: head.target, context)
         isConditionalOrPartial = head.isConditionalOrPartial
         directive = CacheDirective(context.options.cache, request.cachePolicy)
+        let keys = LookupKeys(head, principal: principal, context, cache.options)
+        (key, sharedKey, content) = (keys.own, keys.shared, keys.content)
+        onlyAsks = keys.onlyAsks
+        borrows = cache.options.mode == .private
         bypassReason =
-            ReuseDecision.bypassReason(request: head, directive: directive) ?? (context.body.isNone ? nil : .content)
-        mark = cache.invalidations.mark(of: head.target)
-        // What a POST leaves behind answers a later GET, if anything (RFC 9110 §9.3.3).
-        let method = head.method == .post ? .get : head.method
-        key = CacheKey(partition: principal, method: method, target: head.target)
-        sharedKey =
-            cache.options.mode == .shared && !principal.isEmpty
-            ? CacheKey(partition: "", method: method, target: head.target) : nil
+            (onlyAsks ? keys.bypassReason : nil)
+            ?? ReuseDecision.bypassReason(request: head, directive: directive, hasContentKey: content != nil)
+            ?? keys.bypassReason
+        mark = cache.invalidations.mark(of: key.target)
     }
 
-    /// Whether other calls may have the same exchange: a plain GET is all they could mean by an equal key.
-    var mayShare: Bool { head.method == .get && !isConditionalOrPartial }
+    /// Whether other calls may have the same exchange: a plain GET, or the same content, is all they could mean by an equal key.
+    var mayShare: Bool { (head.method == .get || content != nil) && !isConditionalOrPartial }
 
     var storeKey: StoreKey { StoreKey(key.framed) }
     var sharedStoreKey: StoreKey? { sharedKey.map { StoreKey($0.framed) } }
+
+    /// Whether what the origin says to this request may change entries under a key.
+    func owns(_ key: CacheKey) -> Bool { !borrows || key.partition == principal }
 
     /// Where a response of this scope is stored.
     func storeKey(for scope: Storability.Scope) -> StoreKey {

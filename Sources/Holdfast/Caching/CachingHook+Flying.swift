@@ -194,7 +194,8 @@ extension CachingHook {
                 answer.body?.releaseSeat()
                 return nil
             }
-            if answer.response.status.isOriginError, let stale = await standIn(need, .staleIfError, context) {
+            if answer.response.status.isOriginError, var stale = await standIn(need, .staleIfError, context) {
+                stale.cacheDecision?.originStatus = answer.response.status
                 answer.body?.releaseSeat()
                 if isFirst, answer.body == nil { answer.response.body.discard() }
                 return stale

@@ -16,7 +16,9 @@ extension CachingHook {
         else { return }
         let now = context.clock.timestamp
         for candidate in await candidates(for: lookup, context)
-        where candidate.stored.nominated.matches(lookup.head.fields, secret: cache.store.secret) {
+        where candidate.isOwn
+            && candidate.stored.nominated.matches(lookup.head.fields, secret: cache.store.secret)
+        {
             let update = HeadUpdate.judge(
                 candidate.stored,
                 bodyLength: candidate.entry.bodyLength,

@@ -212,7 +212,9 @@ extension CachingHook {
                 await remove(held.entry, context)
             }
         )
-        let (stored, tags, options) = (join.stored, held.entry.description.tags, cache.options)
+        let (stored, options) = (join.stored, cache.options)
+        let own = cache.ownTags(held.entry.description.tags, of: held.stored)
+        let tags = cache.tags(own, for: stored)
         let layout = join.combination.ranges.intervals
         do throws(Unstored) {
             // What may be stored is judged by the newest response, whatever the old one allowed.
@@ -258,7 +260,8 @@ extension CachingHook {
         _ context: CallContext,
         delivered: @escaping @Sendable (Int) -> Void
     ) async -> HopOutcome {
-        let (stored, tags, options) = (entry.stored, context.options.tags, cache.options)
+        let (stored, options) = (entry.stored, cache.options)
+        let tags = cache.tags(context.options.tags, for: stored)
         let judge: @Sendable (Int, Bool) -> StoringBody.Ending = { received, isWhole in
             guard let ended = part.ended(after: Int64(received), isWhole: isWhole) else { return .abandon }
             if ended == part { return .commit }
@@ -316,10 +319,16 @@ extension StoredResponse {
             target: target,
             method: method,
             nominated: nominated,
-            head: FieldUpdate.storable(head, contentDecoded: contentDecoded, mode: mode),
+            head: FieldUpdate.storable(
+                head,
+                contentDecoded: contentDecoded,
+                mode: mode,
+                targetedFields: targetedFields
+            ),
             requestTime: requestTime,
             responseTime: responseTime,
-            contentDecoded: contentDecoded
+            contentDecoded: contentDecoded,
+            targetedFields: targetedFields
         )
     }
 }

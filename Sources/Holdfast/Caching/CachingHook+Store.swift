@@ -12,26 +12,48 @@ internal import HoldfastStorage
 /// The hook's dealings with its store, whose every failure is counted, reported and survived.
 extension CachingHook {
     func candidates(for lookup: CacheLookup, _ context: CallContext) async -> [CacheCandidate] {
-        let now = StoreInstant(context.clock.timestamp)
         var found: [CacheCandidate] = []
-        for key in [lookup.storeKey, lookup.sharedStoreKey].compactMap({ $0 }) {
-            var entries = cache.store.peek(key, now: now)
-            if entries == nil {
-                do throws(StoreError) {
-                    entries = try await cache.store.entries(for: key, now: now)
-                } catch {
-                    storeFailed(error, context)
-                }
-            }
-            for entry in entries ?? [] {
-                if let stored = cache.decoded.response(of: entry) {
-                    found.append(CacheCandidate(entry: entry, stored: stored))
-                } else {
-                    await remove(entry, context)
-                }
+        for key in [lookup.key, lookup.sharedKey].compactMap({ $0 }) {
+            found += await candidates(under: key, for: lookup, context)
+        }
+        guard found.isEmpty else { return found }
+        for key in [lookup.key, lookup.sharedKey].compactMap({ $0 }) {
+            for equivalent in await equivalentKeys(of: key, context) {
+                found += await candidates(under: equivalent, for: lookup, context)
+                    .filter { isEquivalent($0.entry, $0.stored, lookup) }
             }
         }
         return found
+    }
+
+    private func candidates(
+        under key: CacheKey,
+        for lookup: CacheLookup,
+        _ context: CallContext
+    ) async -> [CacheCandidate] {
+        let now = context.clock.timestamp
+        var found: [CacheCandidate] = []
+        for entry in await entries(for: StoreKey(key.framed), context) {
+            if let stored = cache.decoded.response(of: entry) {
+                let isOwn = lookup.owns(key)
+                guard isOwn || stored.mayAnswerCookies(now: now, options: cache.options) else { continue }
+                found.append(CacheCandidate(entry: entry, stored: stored, isOwn: isOwn))
+            } else {
+                await remove(entry, context)
+            }
+        }
+        return found
+    }
+
+    func entries(for key: StoreKey, _ context: CallContext) async -> [StoredEntry] {
+        let now = StoreInstant(context.clock.timestamp)
+        if let entries = cache.store.peek(key, now: now) { return entries }
+        do throws(StoreError) {
+            return try await cache.store.entries(for: key, now: now)
+        } catch {
+            storeFailed(error, context)
+            return []
+        }
     }
 
     /// Takes hold of a candidate's body, so that it can be served whatever happens to its entry; nil where it is unreadable.
@@ -53,6 +75,9 @@ extension CachingHook {
         var description = entry.description
         description.metadata = stored.encoded
         description.uselessAfter = StoreInstant(stored.uselessAfter(cache.options))
+        if let known = cache.decoded.response(of: entry) {
+            description.tags = cache.tags(cache.ownTags(description.tags, of: known), for: stored)
+        }
         do throws(StoreError) {
             return try await cache.store.replaceDescription(
                 of: entry,
@@ -62,20 +87,6 @@ extension CachingHook {
         } catch {
             storeFailed(error, context)
             return nil
-        }
-    }
-
-    /// Each partition is a cache of its own: an unsafe request invalidates in its own and in the shared one.
-    func invalidate(_ target: TargetURI, _ lookup: CacheLookup, _ context: CallContext) async {
-        cache.invalidations.note(target)
-        for partition in Set([lookup.principal, ""]) {
-            do throws(StoreError) {
-                try await cache.store.invalidate(
-                    StoreKey(CacheKey(partition: partition, method: .get, target: target).framed)
-                )
-            } catch {
-                storeFailed(error, context)
-            }
         }
     }
 

@@ -64,7 +64,7 @@ extension CachingHook {
         var held = offered[index]
         let now = context.clock.timestamp
         // What another principal was told of the response is no news about this one's.
-        if StoragePlan.principal(of: response, lookup, context, cache) == lookup.principal {
+        if StoragePlan.principal(of: response, lookup, context, cache) == lookup.principal, held.isOwn {
             held.stored = held.stored.freshened(
                 by: response.head,
                 requestTime: response.requestTime ?? now,
@@ -115,13 +115,15 @@ extension CachingHook {
         delivered: @escaping @Sendable (Int) -> Void
     ) async throws(Unstored) -> HopOutcome {
         let writer = try await writer(of: entry, response.body.bytesInMemory, lookup, context)
+        await noteSearchVariance(of: response, entry, lookup, context)
         let finish = commit(in: context)
         guard let source = response.body.source else {
             delivered(response.body.length ?? 0)
             await finish(writer, nil)
             return HopOutcome(nominated: entry.nominated)
         }
-        let (stored, expected, tags, options) = (entry.stored, entry.bodyLength, context.options.tags, cache.options)
+        let (stored, expected, options) = (entry.stored, entry.bodyLength, cache.options)
+        let tags = cache.tags(context.options.tags, for: stored)
         let layout = stored.ranges?.intervals ?? [0..<Int64(expected ?? .max)]
         let storing = StoringBody(
             CountedBody(source, delivered: delivered),
@@ -164,6 +166,7 @@ extension CachingHook {
         _ lookup: CacheLookup,
         _ context: CallContext
     ) async throws(Unstored) -> any EntryWriter {
+        if lookup.content != nil { cache.noteContentKey() }
         let writer: any EntryWriter
         do throws(StoreError) {
             writer = try await cache.store.write(
@@ -179,7 +182,7 @@ extension CachingHook {
             throw Unstored(reason: error.code == .tooLarge ? .tooLarge : .storeFailure)
         }
         // From here on the store itself watches for invalidations.
-        guard cache.invalidations.mark(of: lookup.head.target) == lookup.mark else {
+        guard cache.invalidations.mark(of: lookup.key.target) == lookup.mark else {
             writer.abandon()
             throw Unstored(reason: .overtaken)
         }

@@ -31,6 +31,12 @@ public struct CachingHook: ServiceHook {
     public var scope: HookScope { .message }
 
     public func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
+        guard var response = try await answer(&request, &context) else { return nil }
+        StatusReport(cache.options)?.sign(&response, context[CacheLookup.self]?.key)
+        return response
+    }
+
+    private func answer(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
         cache.count { $0.requests += 1 }
         guard var lookup = CacheLookup(request, context, cache) else { return bypass(.target, context) }
         if lookup.isConditionalOrPartial, lookup.head.fields.contains(.range),
@@ -72,7 +78,8 @@ public struct CachingHook: ServiceHook {
             directive: lookup.directive,
             now: context.clock.timestamp,
             options: cache.options,
-            secret: cache.store.secret
+            secret: cache.store.secret,
+            hasContentKey: lookup.content != nil
         )
     }
 
@@ -158,9 +165,9 @@ public struct CachingHook: ServiceHook {
         _ context: inout CallContext
     ) async throws {
         guard var lookup = context[CacheLookup.self] else { return }
-        let invalid = Invalidation.targets(request: lookup.head, response: response.head)
-        for target in invalid { await invalidate(target, lookup, context) }
-        lookup.mark = cache.invalidations.mark(lookup.mark, of: lookup.head.target, after: invalid)
+        let invalid = await invalidate(by: response, lookup, context)
+        await sweep(by: response, lookup, context)
+        lookup.mark = cache.invalidations.mark(lookup.mark, of: lookup.key.target, after: invalid)
         let outcome: HopOutcome
         if let completion = context[Completion.self], context.validation != nil, response.status == .partialContent {
             outcome = try await complete(completion, with: &response, lookup, context)
@@ -174,6 +181,7 @@ public struct CachingHook: ServiceHook {
             context[HopOutcome.self] = outcome
         } else if let reason = lookup.bypassReason {
             response.cacheDecision = CacheDecision(.bypass, reason, storage: outcome.storage)
+            StatusReport(cache.options)?.sign(&response, lookup.key)
         }
     }
 
@@ -185,9 +193,7 @@ public struct CachingHook: ServiceHook {
         guard let lookup = context[CacheLookup.self] else { return nil }
         let failure = ServiceError.attemptFailure(of: error)
         let wasSent = context.exchange != nil
-        for target in Invalidation.targets(request: lookup.head, failure: failure, wasSent: wasSent) {
-            await invalidate(target, lookup, context)
-        }
+        await invalidate(by: failure, wasSent: wasSent, lookup, context)
         return nil
     }
 

@@ -19,19 +19,26 @@ public final class HTTPCache: Sendable {
     /// How the rules are applied.
     public let options: CacheOptions
 
-    let decoded = DecodedResponses()
+    let decoded: DecodedResponses
     let invalidations = InvalidationLog()
     let flights = FlightTable()
     /// Keys whose last response could not be shared.
     let unshared = RecentKeys()
     /// Keys whose last revalidation in the background failed.
     let paused = RecentKeys()
+    /// Whether entries may be there whose keys have content in them: they are found by a scan, which is spared while none are.
+    private let contentKeys: Atomic<Bool>
+    /// Whether entries may be there that answer for several queries.
+    private let searchVariance: Atomic<Bool>
     private let counts = Mutex(CacheStatistics())
 
     /// A cache over `store`; private mode by default.
     public init(store: any CacheStore, options: CacheOptions = CacheOptions()) {
         self.store = store
         self.options = options
+        contentKeys = Atomic(store.statistics.entryCount > 0)
+        searchVariance = Atomic(store.statistics.entryCount > 0)
+        decoded = DecodedResponses(targetedFields: options.targets)
     }
 
     /// What was counted so far.
@@ -44,10 +51,14 @@ public final class HTTPCache: Sendable {
     /// - Returns: how many entries were removed; 0 as well where the URL is no http or https URI.
     @discardableResult
     public func remove(_ url: URL) async throws -> Int {
-        guard let target = try? TargetURI(url.absoluteString) else { return 0 }
+        guard let asked = try? TargetURI(url.absoluteString) else { return 0 }
+        let target = options.keyTarget(of: asked)
         invalidations.note(target)
         return try await store.purge(
-            .matching { HTTPCache.canonicalURI(ofKey: $0.key.bytes) == target.canonical },
+            .matching {
+                HTTPCache.canonicalURI(ofKey: $0.key.bytes) == target.canonical
+                    && !SearchVarianceKeys.isOne($0.key.bytes)
+            },
             now: HTTPCache.systemNow()
         )
     }
@@ -80,6 +91,20 @@ public final class HTTPCache: Sendable {
             explicit: context.options.principal,
             secret: store.secret
         )
+    }
+
+    var holdsContentKeys: Bool { contentKeys.load(ordering: .acquiring) }
+
+    /// An entry is about to be stored whose key has content in it.
+    func noteContentKey() {
+        contentKeys.store(true, ordering: .releasing)
+    }
+
+    var holdsSearchVariance: Bool { searchVariance.load(ordering: .acquiring) }
+
+    /// An entry is about to be stored that answers for several queries.
+    func noteSearchVariance() {
+        searchVariance.store(true, ordering: .releasing)
     }
 
     func count(_ change: (inout CacheStatistics) -> Void) {

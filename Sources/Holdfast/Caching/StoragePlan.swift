@@ -51,6 +51,9 @@ enum StoragePlan: Sendable {
             return .leave(.otherPrincipal)
         }
         if lookup.bypassReason == .content { return .leave(.content) }
+        if let content = lookup.content, !content.isSame(as: LookupKeys.content(of: sent, context, cache.options)) {
+            return .leave(.content)
+        }
         let length = response.contentDecoded ? nil : response.head.contentLength
         if let length, let bytes = response.body.bytesInMemory, bytes.count != length {
             return .leave(.incomplete)
@@ -61,7 +64,8 @@ enum StoragePlan: Sendable {
             response: part?.storedHead ?? response.head,
             directive: lookup.directive,
             options: cache.options,
-            isPersonal: !lookup.principal.isEmpty
+            isPersonal: !lookup.principal.isEmpty,
+            hasContentKey: lookup.content != nil
         ) {
         case .store(let permitted): scope = permitted
         case .doNotStore(let reason): return .leave(reason)
@@ -81,14 +85,16 @@ enum StoragePlan: Sendable {
             head: FieldUpdate.storable(
                 part?.storedHead ?? response.head,
                 contentDecoded: response.contentDecoded,
-                mode: cache.options.mode
+                mode: cache.options.mode,
+                targetedFields: cache.options.targets
             ),
             requestTime: response.requestTime ?? now,
             responseTime: response.responseTime ?? now,
-            contentDecoded: response.contentDecoded
+            contentDecoded: response.contentDecoded,
+            targetedFields: cache.options.targets
         )
         stored.ranges = part?.ranges
-        let description = stored.description(tags: context.options.tags, cache.options)
+        let description = stored.description(tags: cache.tags(context.options.tags, for: stored), cache.options)
         return .store(
             Entry(
                 key: lookup.storeKey(for: scope),

@@ -31,7 +31,9 @@ extension StoredResponse {
     }
 
     /// The response that metadata describes; nil where it is damaged or of another format.
-    init?(decoding metadata: ByteChunk) {
+    ///
+    /// - Parameter targetedFields: the target list of the cache that reads; it may have changed since the writing.
+    init?(decoding metadata: ByteChunk, targetedFields: [FieldName] = []) {
         var reader = FramedBytes.Reader(metadata.array)
         guard reader.nextString() == StoredResponse.format,
             let target = reader.nextString().flatMap({ try? TargetURI($0) }),
@@ -58,7 +60,8 @@ extension StoredResponse {
             head: ResponseHead(status: StatusCode(rawValue: status), fields: fields),
             requestTime: Timestamp(millisecondsSinceEpoch: requestTime),
             responseTime: Timestamp(millisecondsSinceEpoch: responseTime),
-            contentDecoded: decoded == "decoded"
+            contentDecoded: decoded == "decoded",
+            targetedFields: targetedFields
         )
         self.ranges = ranges
     }
@@ -101,6 +104,11 @@ final class DecodedResponses: Sendable {
     private static let longestMetadata = 4 << 10
 
     private let places = Mutex([Place?](repeating: nil, count: placeCount))
+    private let targetedFields: [FieldName]
+
+    init(targetedFields: [FieldName] = []) {
+        self.targetedFields = targetedFields
+    }
 
     /// What the entry's metadata describes; nil where it is damaged.
     func response(of entry: StoredEntry) -> StoredResponse? {
@@ -109,8 +117,9 @@ final class DecodedResponses: Sendable {
             places[index].flatMap { $0.version == entry.version ? $0.response : nil }
         }
         if let known { return known }
-        guard let response = StoredResponse(decoding: entry.description.metadata) else { return nil }
-        guard entry.description.metadata.count <= DecodedResponses.longestMetadata else { return response }
+        let metadata = entry.description.metadata
+        guard let response = StoredResponse(decoding: metadata, targetedFields: targetedFields) else { return nil }
+        guard metadata.count <= DecodedResponses.longestMetadata else { return response }
         places.withLock { $0[index] = Place(version: entry.version, response: response) }
         return response
     }

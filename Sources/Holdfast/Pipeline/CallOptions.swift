@@ -9,6 +9,9 @@ public struct CallOptions: Sendable {
     public var cache: CacheDirective = .default
     /// Whose responses may be used and stored: replaces the credentials as the name of the cache partition.
     public var principal: String?
+    /// Says that a POST of this call only asks, and how its content is read for the key it is then cached under; nil, the
+    /// default, leaves it to the cache's ``KeyRule``s. Of a QUERY it is the reading of the content alone (RFC 10008).
+    public var cachesContent: ContentNormalizer?
     /// Words by which a stored response can be purged.
     public var tags: Set<String> = []
     /// The time the whole call may take up to its response head; nil: the pipeline's `callTimeout`.

@@ -31,6 +31,28 @@ public struct CacheOptions: Sendable, Hashable {
         didSet { heuristicCap = max(heuristicCap, .zero) }
     }
 
+    /// The fields that are obeyed in the place of Cache-Control and Expires, the most specific first (RFC 9213 §2.2).
+    ///
+    /// nil, the default: CDN-Cache-Control in shared mode and none in private mode, since that field speaks to caches in
+    /// front of an origin. The first that is present and valid rules alone.
+    public var targetedFields: [FieldName]?
+
+    /// The name under which the cache tells in Cache-Status what it did; nil, the default: it does not (RFC 9211).
+    public var cacheName: String?
+
+    /// Whether the entry in Cache-Status shows method and URI of the key; false by default (RFC 9211 §2.7).
+    public var showsKeyInCacheStatus = false
+
+    /// What the keys of some origins and paths leave out or take in; none by default.
+    public var keyRules: [KeyRule] = []
+
+    /// How many bytes of content are read for the key of a QUERY or a cached POST; 1 MiB by default. A longer one passes the
+    /// cache by.
+    public var maximumKeyContent = 1 << 20
+
+    /// Whether `Clear-Site-Data: "cache"` of an https origin removes what is stored of it; true by default.
+    public var honorsClearSiteData = true
+
     /// How long past its freshness an entry stays useful for revalidation or stale answers; 30 days by default.
     public var retention: Duration {
         didSet { retention = max(retention, .zero) }
@@ -89,6 +111,11 @@ public struct CacheOptions: Sendable, Hashable {
         self.heuristicCap = max(heuristicCap, .zero)
         self.retention = max(retention, .zero)
         self.maximumVariants = max(maximumVariants, 1)
+    }
+
+    /// The target list in force.
+    package var targets: [FieldName] {
+        targetedFields ?? (mode == .shared ? [.cdnCacheControl] : [])
     }
 
     private static func clamped(_ fraction: Double) -> Double {

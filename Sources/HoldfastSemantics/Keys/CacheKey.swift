@@ -53,6 +53,35 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
         framed = frames.bytes
     }
 
+    /// What a framed key says, for those who have nothing but its bytes.
+    package struct Parts: Sendable {
+        /// Whose responses these are.
+        package let partition: String
+        /// The method group.
+        package let methodGroup: String
+        /// The canonical URI.
+        package let target: String
+
+        /// Reads the first frames of a key; nil where they are not those of a key.
+        package init?(framed: [UInt8]) {
+            var reader = FramedBytes.Reader(framed)
+            guard reader.nextString() == CacheKey.formatName, let partition = reader.nextString(),
+                let methodGroup = reader.nextString(), let target = reader.nextString()
+            else { return nil }
+            (self.partition, self.methodGroup, self.target) = (partition, methodGroup, target)
+        }
+    }
+
+    /// The bytes with which the keys of a method group and URI begin, whatever the content.
+    package static func prefix(partition: String, methodGroup: RequestMethod, target: TargetURI) -> [UInt8] {
+        var frames = FramedBytes()
+        frames.append(CacheKey.formatName)
+        frames.append(partition)
+        frames.append(methodGroup.rawValue)
+        frames.append(target.canonical)
+        return frames.bytes
+    }
+
     /// The SHA-256 of ``framed`` in hexadecimal: the same on every system, for stores that are shared.
     ///
     /// Computed at each reading, about a microsecond for a key of usual length.

@@ -68,7 +68,8 @@ public struct PartCombination: Sendable, Hashable {
             nominated: freshened.nominated,
             head: combined,
             requestTime: requestTime,
-            responseTime: responseTime
+            responseTime: responseTime,
+            targetedFields: freshened.targetedFields
         )
         self.ranges = ranges
         interval = part.interval

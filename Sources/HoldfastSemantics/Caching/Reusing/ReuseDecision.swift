@@ -60,16 +60,26 @@ public enum ReuseDecision: Sendable, Hashable {
     }
 
     /// Why a request is not answered from any store, whatever is stored; nil where a look-up makes sense.
-    public static func bypassReason(request: RequestHead, directive: CacheDirective) -> Reason? {
-        bypassReason(request, directive, CacheControl(request: request.fields))
+    ///
+    /// - Parameters:
+    ///   - request: the request.
+    ///   - directive: what the call asks.
+    ///   - hasContentKey: whether it is a QUERY or an opted-in POST whose content is in the key; false by default.
+    public static func bypassReason(
+        request: RequestHead,
+        directive: CacheDirective,
+        hasContentKey: Bool = false
+    ) -> Reason? {
+        bypassReason(request, directive, CacheControl(request: request.fields), hasContentKey)
     }
 
     static func bypassReason(
         _ request: RequestHead,
         _ directive: CacheDirective,
-        _ cacheControl: CacheControl
+        _ cacheControl: CacheControl,
+        _ hasContentKey: Bool
     ) -> Reason? {
-        guard request.method == .get || request.method == .head else { return .method }
+        guard request.method == .get || request.method == .head || hasContentKey else { return .method }
         if request.namesOtherHost { return .host }
         if request.asksOrigin { return .originCondition }
         if directive.noStore || cacheControl.noStore { return .requestNoStore }

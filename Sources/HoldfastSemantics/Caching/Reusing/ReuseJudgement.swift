@@ -16,20 +16,23 @@ public struct ReuseJudgement: Sendable, Hashable {
     public let staleAllowance: StaleAllowance
 
     /// Judges a request against what is stored for its key; as ``ReuseDecision/decide(request:candidates:directive:now:options:secret:)``.
+    ///
+    /// - Parameter hasContentKey: whether the request is a QUERY or an opted-in POST whose content is in the key.
     public init(
         request: RequestHead,
         candidates: [StoredResponse],
         directive: CacheDirective,
         now: Timestamp,
         options: CacheOptions,
-        secret: [UInt8]
+        secret: [UInt8],
+        hasContentKey: Bool = false
     ) {
         let cacheControl = CacheControl(request: request.fields)
         let mayNotSend = directive.onlyIfCached || cacheControl.onlyIfCached
         func unanswered(_ reason: CacheReason) -> ReuseDecision {
             mayNotSend ? .unsatisfiable(reason) : .forward(reason)
         }
-        if let reason = ReuseDecision.bypassReason(request, directive, cacheControl) {
+        if let reason = ReuseDecision.bypassReason(request, directive, cacheControl, hasContentKey) {
             self.init(unanswered(reason), reason)
             return
         }

@@ -31,7 +31,11 @@ package enum VariantSelection {
     ) -> Int? {
         var best: Int?
         for (index, candidate) in candidates.enumerated() {
-            guard candidate.method == .get || candidate.method == request.method, matches(candidate) else { continue }
+            // HEAD is answered by what a GET got; nothing else shares (RFC 9111 §4).
+            let method: RequestMethod = request.method == .head ? .get : request.method
+            guard candidate.method == method || candidate.method == request.method, matches(candidate) else {
+                continue
+            }
             if let known = best {
                 let current = candidates[known]
                 guard (candidate.date, candidate.responseTime) > (current.date, current.responseTime) else { continue }

@@ -13,16 +13,18 @@ public enum FieldUpdate {
     ///   - head: the head as it came.
     ///   - contentDecoded: whether a content coding was undone; then Content-Encoding and Content-Length go too.
     ///   - mode: for whom the cache stores.
+    ///   - targetedFields: the cache's target list (RFC 9213 §2.2); empty by default.
     public static func storable(
         _ head: ResponseHead,
         contentDecoded: Bool,
-        mode: CacheOptions.Mode
+        mode: CacheOptions.Mode,
+        targetedFields: [FieldName] = []
     ) -> ResponseHead {
         var dropped = connectionBound
         for value in head.fields.values(of: .connection) {
             dropped.formUnion(FieldScanner.members(of: value).compactMap { FieldName($0) })
         }
-        let cacheControl = CacheControl(head.fields)
+        let cacheControl = RulingCacheControl(head.fields, targets: targetedFields).cacheControl
         if case .fields(let names) = cacheControl.noCache { dropped.formUnion(names) }
         if mode == .shared, case .fields(let names) = cacheControl.private { dropped.formUnion(names) }
         if contentDecoded { dropped.formUnion([.contentEncoding, .contentLength]) }
@@ -61,7 +63,12 @@ extension StoredResponse {
         responseTime: Timestamp,
         mode: CacheOptions.Mode
     ) -> StoredResponse {
-        var update = FieldUpdate.storable(notModified, contentDecoded: contentDecoded, mode: mode).fields
+        var update = FieldUpdate.storable(
+            notModified,
+            contentDecoded: contentDecoded,
+            mode: mode,
+            targetedFields: targetedFields
+        ).fields
         update.removeAll { FieldUpdate.contentBound.contains($0.name) }
         if notModified.date(receivedAt: responseTime) == nil {
             update[.date] = HTTPDate(responseTime).description
@@ -75,7 +82,8 @@ extension StoredResponse {
             head: ResponseHead(status: head.status, fields: fields.merging(update)),
             requestTime: requestTime,
             responseTime: responseTime,
-            contentDecoded: contentDecoded
+            contentDecoded: contentDecoded,
+            targetedFields: targetedFields
         )
         freshened.ranges = ranges
         return freshened

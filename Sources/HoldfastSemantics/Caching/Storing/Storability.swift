@@ -30,17 +30,20 @@ public enum Storability: Sendable, Hashable {
     ///   - options: the cache's rules.
     ///   - isPersonal: whether the request is known to be of one principal by other means than its Authorization and
     ///     Cookie fields; false by default.
+    ///   - hasContentKey: whether it is a QUERY or an opted-in POST whose content is in the key; false by default.
     /// - Returns: the verdict; the first reason that applies.
     public static func judge(
         request: RequestHead,
         response: ResponseHead,
         directive: CacheDirective,
         options: CacheOptions,
-        isPersonal: Bool = false
+        isPersonal: Bool = false,
+        hasContentKey: Bool = false
     ) -> Storability {
-        let cacheControl = CacheControl(response.fields)
+        let ruling = RulingCacheControl(response.fields, targets: options.targets)
+        let cacheControl = ruling.cacheControl
         if request.namesOtherHost { return .doNotStore(.host) }
-        if let reason = statusReason(request, response, cacheControl) { return .doNotStore(reason) }
+        if let reason = statusReason(request, response, ruling, hasContentKey) { return .doNotStore(reason) }
         if directive.noStore || CacheControl(request: request.fields).noStore { return .doNotStore(.requestNoStore) }
         // must-understand and a known status together make no-store a message to older caches only.
         if cacheControl.noStore, !cacheControl.mustUnderstand { return .doNotStore(.responseNoStore) }
@@ -53,21 +56,24 @@ public enum Storability: Sendable, Hashable {
         guard NominatedFields(vary: response.fields, request: request.fields, secret: []) != nil else {
             return .doNotStore(.varyStar)
         }
-        guard isWorthStoring(response, cacheControl, options) else { return .doNotStore(.noFreshness) }
+        guard isWorthStoring(response, ruling, options) else { return .doNotStore(.noFreshness) }
         return .store(scope: scope(request, cacheControl, options, isPersonal))
     }
 
     private static func statusReason(
         _ request: RequestHead,
         _ response: ResponseHead,
-        _ cacheControl: CacheControl
+        _ ruling: RulingCacheControl,
+        _ hasContentKey: Bool
     ) -> Reason? {
-        guard request.method == .get || answersLaterGet(request, response, cacheControl) else { return .method }
+        guard request.method == .get || hasContentKey || answersLaterGet(request, response, ruling) else {
+            return .method
+        }
         guard response.status.isFinal else { return .status }
         if response.status.forbidsStoring { return .forbiddenStatus }
         if response.status == .partialContent { return .partialContent }
         if response.status == .notModified { return .notModified }
-        if cacheControl.mustUnderstand, !response.status.isRegistered { return .notUnderstood }
+        if ruling.cacheControl.mustUnderstand, !response.status.isRegistered { return .notUnderstood }
         return nil
     }
 
@@ -76,10 +82,10 @@ public enum Storability: Sendable, Hashable {
     private static func answersLaterGet(
         _ request: RequestHead,
         _ response: ResponseHead,
-        _ cacheControl: CacheControl
+        _ ruling: RulingCacheControl
     ) -> Bool {
         guard request.method == .post, response.status == .ok,
-            cacheControl.maxAge != nil || cacheControl.sMaxAge != nil || response.fields.contains(.expires)
+            ruling.cacheControl.maxAge != nil || ruling.cacheControl.sMaxAge != nil || ruling.hasExpires
         else { return false }
         let locations = response.fields.values(of: .contentLocation)
         guard let location = locations.first, locations.count == 1, !location.isEmpty else { return false }
@@ -92,10 +98,11 @@ public enum Storability: Sendable, Hashable {
 
     private static func isWorthStoring(
         _ response: ResponseHead,
-        _ cacheControl: CacheControl,
+        _ ruling: RulingCacheControl,
         _ options: CacheOptions
     ) -> Bool {
-        if cacheControl.maxAge != nil || cacheControl.public || response.fields.contains(.expires) { return true }
+        let cacheControl = ruling.cacheControl
+        if cacheControl.maxAge != nil || cacheControl.public || ruling.hasExpires { return true }
         if options.mode == .shared ? cacheControl.sMaxAge != nil : cacheControl.private != .absent { return true }
         return response.status.isHeuristicallyCacheable
     }

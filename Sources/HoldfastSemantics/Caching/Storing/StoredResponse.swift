@@ -29,7 +29,10 @@ public struct StoredResponse: Sendable, Hashable {
     /// Which bytes of its content are stored, where some may be missing; nil: all (RFC 9111 §3.3).
     public var ranges: StoredRanges?
 
-    /// Its Cache-Control.
+    /// The targeted fields that rule in the place of its Cache-Control and Expires where it has one of them.
+    public let targetedFields: [FieldName]
+
+    /// Its Cache-Control, or the targeted field in its place (RFC 9213 §2.2).
     public let cacheControl: CacheControl
 
     /// Its entity tag; weak when the content was decoded, nil when missing, malformed or repeated.
@@ -60,6 +63,7 @@ public struct StoredResponse: Sendable, Hashable {
     ///   - requestTime: when the request was sent.
     ///   - responseTime: when the head came.
     ///   - contentDecoded: whether a content coding was undone; false by default.
+    ///   - targetedFields: the cache's target list (RFC 9213 §2.2); empty by default.
     public init(
         target: TargetURI,
         method: RequestMethod = .get,
@@ -67,7 +71,8 @@ public struct StoredResponse: Sendable, Hashable {
         head: ResponseHead,
         requestTime: Timestamp,
         responseTime: Timestamp,
-        contentDecoded: Bool = false
+        contentDecoded: Bool = false,
+        targetedFields: [FieldName] = []
     ) {
         self.target = target
         self.method = method
@@ -76,13 +81,15 @@ public struct StoredResponse: Sendable, Hashable {
         self.requestTime = requestTime
         self.responseTime = responseTime
         self.contentDecoded = contentDecoded
-        cacheControl = CacheControl(head.fields)
+        self.targetedFields = targetedFields
+        let ruling = RulingCacheControl(head.fields, targets: targetedFields)
+        cacheControl = ruling.cacheControl
         let tag = head.entityTag
         entityTag = contentDecoded ? tag?.weakened : tag
         lastModified = head.lastModified(receivedAt: responseTime)
         date = head.date(receivedAt: responseTime)?.timestamp ?? responseTime
         ageValue = head.age ?? 0
-        if !head.fields.contains(.expires) {
+        if !ruling.hasExpires {
             expires = .absent
         } else {
             // A repeated Expires counts as invalid, an invalid one as past (RFC 9111 §4.2.1, §5.3).

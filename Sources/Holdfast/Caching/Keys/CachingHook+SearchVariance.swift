@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import HoldfastSemantics
+internal import HoldfastStorage
+
+/// Finds what was stored for another query that means the same, by the response's own No-Vary-Search.
+extension CachingHook {
+    /// The key of a URI whose stored response may answer for `key` as well; asked once the exact look-up has found nothing.
+    func equivalentKeys(of key: CacheKey, _ context: CallContext) async -> [CacheKey] {
+        guard cache.holdsSearchVariance, let keys = SearchVarianceKeys(key) else { return [] }
+        var found: [CacheKey] = []
+        for place in await entries(for: StoreKey(keys.ofPath.framed), context) {
+            guard let value = String(validating: place.description.metadata.array, as: UTF8.self) else { continue }
+            for alias in await entries(for: StoreKey(keys.ofQuery(value).framed), context) {
+                guard let text = String(validating: alias.description.metadata.array, as: UTF8.self),
+                    let stored = keys.ofURI(text), stored != key, !found.contains(stored)
+                else { continue }
+                found.append(stored)
+            }
+        }
+        return found
+    }
+
+    /// Whether a stored response says itself that it answers for the look-up's query.
+    func isEquivalent(_ entry: StoredEntry, _ stored: StoredResponse, _ lookup: CacheLookup) -> Bool {
+        guard let parts = CacheKey.Parts(framed: entry.key.bytes), let target = try? TargetURI(parts.target) else {
+            return false
+        }
+        return NoVarySearch(stored.head.fields).isEquivalent(target, lookup.key.target)
+    }
+
+    /// Remembers for which queries a response that is about to be stored answers too.
+    ///
+    /// Should the response not be stored after all, what is remembered leads to nothing and does no harm.
+    func noteSearchVariance(
+        of response: Response,
+        _ entry: StoragePlan.Entry,
+        _ lookup: CacheLookup,
+        _ context: CallContext
+    ) async {
+        guard let value = response.fields[.noVarySearch], value.utf8.count <= SearchVarianceKeys.longestValue,
+            !NoVarySearch(fieldValue: value).isNone
+        else { return }
+        let key = entry.key == lookup.storeKey ? lookup.key : lookup.sharedKey ?? lookup.key
+        guard let keys = SearchVarianceKeys(key) else { return }
+        cache.noteSearchVariance()
+        let place = StoreKey(keys.ofPath.framed)
+        let variant = StoreKey(Array(value.utf8))
+        if !(await entries(for: place, context)).contains(where: { $0.variant == variant }) {
+            await write(to: place, variant, EntryDescription(metadata: ByteChunk(copying: value.utf8)), context)
+        }
+        let alias = EntryDescription(
+            metadata: ByteChunk(copying: key.target.canonical.utf8),
+            uselessAfter: entry.description.uselessAfter
+        )
+        await write(to: StoreKey(keys.ofQuery(value).framed), StoreKey([]), alias, context)
+    }
+
+    private func write(
+        to key: StoreKey,
+        _ variant: StoreKey,
+        _ description: EntryDescription,
+        _ context: CallContext
+    ) async {
+        let now = StoreInstant(context.clock.timestamp)
+        do throws(StoreError) {
+            let writer = try await cache.store.write(
+                key,
+                variant: variant,
+                description: description,
+                expectedLength: 0,
+                now: now
+            )
+            try await writer.commit(nil, now: now)
+        } catch {
+            storeFailed(error, context)
+        }
+    }
+}

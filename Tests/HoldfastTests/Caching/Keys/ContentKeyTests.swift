@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import Holdfast
+import HoldfastSemantics
+import HoldfastStorage
+import HoldfastTesting
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@Suite("Requests whose content is in the key (RFC 10008)", .timeLimit(.minutes(5)))
+struct ContentKeyTests {
+    private static let posting: CallOptions = {
+        var options = CallOptions()
+        options.cachesContent = .raw
+        return options
+    }()
+
+    @Test("RFC 10008: QUERY is stored under URI, content and content type")
+    func query() async throws {
+        let bench = CacheBench(.counting())
+        #expect(try await bench.load(.asking("QUERY", "a=1")) == .network("1"))
+        #expect(try await bench.load(.asking("QUERY", "a=1")) == .fresh("1"))
+        #expect(try await bench.load(.asking("QUERY", "a=2")) == .network("2"))
+        #expect(try await bench.load(.asking("QUERY", "a=1", type: "text/plain")) == .network("3"))
+        #expect(try await bench.load(.asking("QUERY", "a=1", type: "Application/JSON")) == .fresh("1"))
+        #expect(
+            try await bench.load(.request("QUERY", "http://origin.example/a", ["Content-Type": "application/json"]))
+                == .network("4")
+        )
+    }
+
+    @Test("What a QUERY or POST stored never answers a GET, nor the other way round", arguments: ["QUERY", "POST"])
+    func apart(method: String) async throws {
+        let bench = CacheBench(.counting())
+        let asking = URLRequest.asking(method, "a=1")
+        #expect(try await bench.load(asking, Self.posting) == .network("1"))
+        #expect(try await bench.load(.get()) == .network("2"))
+        #expect(try await bench.load(asking, Self.posting) == .fresh("1"))
+        #expect(try await bench.load(.get()) == .fresh("2"))
+        let other = URLRequest.asking(method == "QUERY" ? "POST" : "QUERY", "a=1")
+        #expect(try await bench.load(other, Self.posting) == .network("3"))
+    }
+
+    @Test(
+        "lysine-dev/okhttp#1969, #2945, karpetrosyan/hishel#203: POST is cached where the call or a rule says it only asks"
+    )
+    func post() async throws {
+        let bench = CacheBench(.counting())
+        #expect(try await bench.load(.asking("POST", "a=1")) == .network("1"))
+        #expect(try await bench.load(.asking("POST", "a=1")) == .network("2"))
+        #expect(try await bench.load(.asking("POST", "a=1"), Self.posting) == .network("3"))
+        #expect(try await bench.load(.asking("POST", "a=1"), Self.posting) == .fresh("3"))
+
+        var options = CacheOptions()
+        options.keyRules = [try KeyRule("http://origin.example/graphql", content: .graphQL, cachesPost: true)]
+        let ruled = CacheBench(options: options, .counting())
+        let url = "http://origin.example/graphql"
+        #expect(try await ruled.load(.asking("POST", url, #"{"query":"{a}"}"#)) == .network("1"))
+        #expect(try await ruled.load(.asking("POST", url, #"{ "variables": null, "query": "{a}" }"#)) == .fresh("1"))
+        #expect(try await ruled.load(.asking("POST", url, #"{"query":"{b}"}"#)) == .network("2"))
+        #expect(try await ruled.load(.asking("POST", url, #"{"query":"{a}"}"#)) == .fresh("1"))
+        #expect(try await ruled.load(.asking("POST", "http://origin.example/a", "{}")) == .network("3"))
+        #expect(try await ruled.load(.asking("POST", "http://origin.example/a", "{}")) == .network("4"))
+    }
+
+    @Test("An unsafe request removes what was stored under its URI's contents, and no other URI's (RFC 9111 §4.4)")
+    func invalidation() async throws {
+        let bench = CacheBench(.counting())
+        try await bench.load(.asking("QUERY", "a=1"))
+        try await bench.load(.asking("POST", "a=1"), Self.posting)
+        try await bench.load(.asking("QUERY", "http://origin.example/ab", "a=1"))
+        try await bench.load(.request("PUT", "http://origin.example/a"))
+        #expect(try await bench.load(.asking("QUERY", "a=1")) == .network("5"))
+        #expect(try await bench.load(.asking("POST", "a=1"), Self.posting) == .network("6"))
+        #expect(try await bench.load(.asking("QUERY", "http://origin.example/ab", "a=1")) == .fresh("3"))
+    }
+
+    @Test("Content beyond the cap, in a file or a stream passes the cache by, and says why")
+    func bypasses() async throws {
+        var options = CacheOptions()
+        options.maximumKeyContent = 8
+        let bench = CacheBench(options: options, .counting())
+        #expect(try await bench.load(.asking("QUERY", "12345678")) == .network("1"))
+        #expect(try await bench.load(.asking("QUERY", "12345678")) == .fresh("1"))
+        let bodies: [RequestBody] = [
+            .data(Data("123456789".utf8)), .factory { OnceBytes() }, .oneShot(OnceBytes()),
+        ]
+        for body in bodies {
+            for _ in 0..<2 {
+                let response = try await bench.pipeline.send(.request("QUERY", "http://origin.example/a"), body: body)
+                #expect(response.source == .network(attempts: 1))
+                #expect(response.cacheDecision?.reason == .content && response.cacheDecision?.outcome == .bypass)
+            }
+        }
+    }
+
+    @Test("A user's QUERY answers nobody else, and no-store keeps it out")
+    func rules() async throws {
+        let bench = CacheBench(.counting())
+        try await bench.load(.asking("QUERY", "http://h.example/", "a", ["Authorization": "a"]))
+        #expect(
+            try await bench.load(.asking("QUERY", "http://h.example/", "a", ["Authorization": "b"])) == .network("2")
+        )
+        let secret = CacheBench(.counting { _ in ["Cache-Control": "no-store"] })
+        try await secret.load(.asking("QUERY", "a"))
+        #expect(try await secret.load(.asking("QUERY", "a")) == .network("2"))
+    }
+
+    @Test("A prepare step that changes the content's type keeps the response out of the store")
+    func prepared() async throws {
+        let transport = ScriptedTransport.counting()
+        let bench = CacheBench(transport) { configuration in
+            configuration.prepare = [{ request, _ in request.setValue("text/x", forHTTPHeaderField: "Content-Type") }]
+        }
+        try await bench.load(.asking("QUERY", "a"))
+        #expect(bench.cache.store.statistics.entryCount == 0)
+    }
+
+    @Test("A stale QUERY is confirmed by a conditional QUERY with its content")
+    func validation() async throws {
+        let fields: HeaderFields = ["Cache-Control": "max-age=1", "ETag": "\"a\""]
+        let bench = CacheBench(
+            ScriptedTransport { request in
+                request.value(forHTTPHeaderField: "If-None-Match") == nil
+                    ? .respond(200, fields, body: "one") : .respond(304, fields)
+            }
+        )
+        try await bench.load(.asking("QUERY", "a"))
+        bench.clock.advance(by: .seconds(5))
+        #expect(try await bench.load(.asking("QUERY", "a")) == .revalidated("one"))
+        #expect(bench.transport.sent.last?.body?.array == Array("a".utf8))
+    }
+
+    @Test("Equal QUERYs share one exchange, others do not")
+    func collapsed() async throws {
+        let numbers = AnswerNumbers()
+        let transport = ScriptedTransport { _ in
+            .respond(200, ["Cache-Control": "max-age=60"], body: String(numbers.next())).delayed(by: .seconds(1))
+        }
+        let bench = CacheBench(transport)
+        let calls = ["a", "a", "a", "b"].map { content in
+            Task { try await bench.text(.asking("QUERY", content)) }
+        }
+        try await transport.waitForSends(2)
+        try await bench.clock.waitForSleeps(2)
+        bench.clock.advance(by: .seconds(1))
+        var bodies: [String] = []
+        for call in calls { bodies.append(try await call.value) }
+        #expect(Set(bodies[0..<3]).count == 1 && bodies[3] != bodies[0] && transport.sent.count == 2)
+    }
+}
+
+/// One byte.
+private final class OnceBytes: ByteSource {
+    private let numbers = AnswerNumbers()
+
+    func next() async throws -> ByteChunk? {
+        numbers.next() == 1 ? ByteChunk([97]) : nil
+    }
+
+    func cancel() {}
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import Holdfast
+import HoldfastSemantics
+import HoldfastStorage
+import HoldfastTesting
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@Suite("No-Vary-Search: an equivalent query finds what another one stored", .timeLimit(.minutes(5)))
+struct SearchVarianceTests {
+    private static func origin(_ value: String?, _ more: HeaderFields = [:]) -> ScriptedTransport {
+        .counting { _ in
+            var fields = more
+            fields[.cacheControl] = "max-age=60"
+            fields[.noVarySearch] = value
+            return fields
+        }
+    }
+
+    @Test(
+        "Reordered and ignored names",
+        arguments: [
+            ("key-order", "?b=1&a=2", "?a=2&b=1", true), ("key-order", "?b=1&a=2", "?a=2&b=2", false),
+            ("params=(\"u\")", "?a=1&u=2", "?a=1", true), ("params=(\"u\")", "?a=1&u=2", "?a=2&u=2", false),
+            ("params, except=(\"id\")", "?id=1&x=2", "?y=9&id=1", true), ("params", "?x=1", "", true),
+            ("params=1", "?a=1&u=2", "?u=2&a=1", false), (nil, "?a=1&u=2", "?u=2&a=1", false),
+        ] as [(String?, String, String, Bool)]
+    )
+    func equivalents(value: String?, stored: String, asked: String, answers: Bool) async throws {
+        let bench = CacheBench(Self.origin(value))
+        try await bench.load(.get("http://h.example/a\(stored)"))
+        let answer = try await bench.load(.get("http://h.example/a\(asked)"))
+        #expect(answer == (answers ? .fresh("1") : .network("2")))
+        for other in ["http://h.example/b\(asked)", "http://i.example/a\(asked)"] {
+            #expect(try await bench.load(.get(other)).source != .fresh)
+        }
+    }
+
+    @Test("Neither another user's nor another variant's response answers")
+    func rules() async throws {
+        let bench = CacheBench(Self.origin("key-order", ["Vary": "X"]))
+        try await bench.load(.get("http://h.example/a?b&c", ["Authorization": "a"]))
+        #expect(try await bench.load(.get("http://h.example/a?c&b", ["Authorization": "b"])) == .network("2"))
+        #expect(
+            try await bench.load(.get("http://h.example/a?c&b", ["Authorization": "a", "X": "1"])) == .network("3")
+        )
+    }
+
+    @Test("What a newer response says of itself holds")
+    func withdrawn() async throws {
+        let numbers = AnswerNumbers()
+        let bench = CacheBench(
+            ScriptedTransport { _ in
+                let number = numbers.next()
+                var fields: HeaderFields = ["Cache-Control": "max-age=60"]
+                if number == 1 { fields[.noVarySearch] = "key-order" }
+                return .respond(200, fields, body: String(number))
+            }
+        )
+        var reload = CallOptions()
+        reload.cache = .reload
+        try await bench.load(.get("http://h.example/a?b&c"))
+        try await bench.load(.get("http://h.example/a?b&c"), reload)
+        #expect(try await bench.load(.get("http://h.example/a?c&b")) == .network("3"))
+    }
+
+    @Test("RFC 9111 §4.4: an unsafe request to one of two equivalent URIs removes what is stored for the other")
+    func invalidated() async throws {
+        let bench = CacheBench(Self.origin("key-order"))
+        try await bench.load(.get("http://h.example/a?b&c"))
+        try await bench.load(.request("PUT", "http://h.example/a?c&b"))
+        #expect(try await bench.load(.get("http://h.example/a?b&c")) == .network("3"))
+    }
+
+    @Test("A purge by URL counts responses and leaves what is remembered of the path")
+    func purged() async throws {
+        let bench = CacheBench(Self.origin("key-order"))
+        try await bench.load(.get("http://h.example/a?b&c"))
+        try await bench.load(.get("http://h.example/a"))
+        let url = try #require(URL(string: "http://h.example/a"))
+        #expect(try await bench.cache.remove(url) == 1)
+        #expect(try await bench.load(.get("http://h.example/a?c&b")) == .fresh("1"))
+    }
+
+    @Test("It is there again after a restart with a store on disk")
+    func disk() async throws {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("holdfast-nvs-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: path) }
+        let start = StoreInstant(milliseconds: 0)
+        let first = try await DiskStore.open(directory: path.path, capacity: 1 << 20, now: start)
+        try await CacheBench(Self.origin("key-order"), store: first).load(.get("http://h.example/a?b&c"))
+        await first.close()
+        let second = try await DiskStore.open(directory: path.path, capacity: 1 << 20, now: start)
+        let bench = CacheBench(Self.origin("key-order"), store: second)
+        #expect(try await bench.load(.get("http://h.example/a?c&b")) == .fresh("1"))
+        await second.close()
+    }
+
+    @Test("Ever new field values stay within the store's bounds")
+    func bounded() async throws {
+        let numbers = AnswerNumbers()
+        let bench = CacheBench(
+            .counting { _ in ["Cache-Control": "max-age=60", "No-Vary-Search": "params=(\"p\(numbers.next())\")"] }
+        )
+        for number in 0..<200 { try await bench.load(.get("http://h.example/a?n=\(number)")) }
+        #expect(try await bench.load(.get("http://h.example/a?n=199")) == .fresh("200"))
+        #expect(try await bench.load(.get("http://h.example/a?n=199&p200=x")) == .fresh("200"))
+        #expect(bench.cache.store.statistics.entryCount <= 200 + 200 + 64)
+    }
+}
