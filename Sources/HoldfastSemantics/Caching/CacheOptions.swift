@@ -43,6 +43,13 @@ public struct CacheOptions: Sendable, Hashable {
     /// Whether the entry in Cache-Status shows method and URI of the key; false by default (RFC 9211 §2.7).
     public var showsKeyInCacheStatus = false
 
+    /// Whether, in private mode, a fresh response stored for a request without credentials may answer one whose only
+    /// credential is a Cookie; true by default (RFC 9111 §4).
+    ///
+    /// An origin that makes something else for a Cookie has to say `Vary: Cookie` or `private`. Set false for origins that do
+    /// not, such as one whose page for guests would be seen for a while after logging in.
+    public var cookiesMayBorrow = true
+
     /// What the keys of some origins and paths leave out or take in; none by default.
     public var keyRules: [KeyRule] = []
 

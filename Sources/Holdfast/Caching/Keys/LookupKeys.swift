@@ -37,11 +37,12 @@ struct LookupKeys: Sendable {
             switch options.mode {
             case .shared: !principal.isEmpty
             case .private:
-                CachePrincipal.isCookieOnly(
-                    head.fields,
-                    userinfo: head.target.userinfo,
-                    explicit: context.options.principal
-                )
+                options.cookiesMayBorrow
+                    && CachePrincipal.isCookieOnly(
+                        head.fields,
+                        userinfo: head.target.userinfo,
+                        explicit: context.options.principal
+                    )
             }
         shared =
             readsShared ? CacheKey(method: method, target: target, contentType: type, contentDigest: digest) : nil

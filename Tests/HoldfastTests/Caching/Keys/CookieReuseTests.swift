@@ -102,4 +102,13 @@ struct CookieReuseTests {
         try await bench.load(.request("DELETE", "http://h.example/a", ["Cookie": "id=7"]))
         #expect(try await bench.load(.get("http://h.example/a")) == .network("3"))
     }
+
+    @Test("With cookiesMayBorrow off, a Cookie sees its own partition alone")
+    func switchedOff() async throws {
+        var options = CacheOptions()
+        options.cookiesMayBorrow = false
+        let bench = CacheBench(options: options, .counting())
+        try await bench.load(.get("http://h.example/a"))
+        #expect(try await bench.load(.get("http://h.example/a", ["Cookie": "id=7"])) == .network("2"))
+    }
 }
