@@ -74,8 +74,8 @@ public struct CacheReason: Sendable, Hashable, CustomStringConvertible {
 
     /// The status is interim or no status at all.
     public static let status = CacheReason(code: "status", section: "RFC 9111 §3")
-    /// The status is one that no cache may store: 428, 429, 431 or 511.
-    public static let forbiddenStatus = CacheReason(code: "forbidden-status", section: "RFC 6585")
+    /// The status must never be stored: 428, 429, 431 or 511.
+    public static let statusForbidsStoring = CacheReason(code: "status-forbids-storing", section: "RFC 6585")
     /// A part that cannot be stored: no strong validator, or no range to be understood.
     public static let partialContent = CacheReason(code: "partial-content", section: "RFC 9111 §3.3")
     /// A 304 freshens what is stored and is not stored itself.

@@ -70,7 +70,7 @@ public enum Storability: Sendable, Hashable {
             return .method
         }
         guard response.status.isFinal else { return .status }
-        if response.status.forbidsStoring { return .forbiddenStatus }
+        if response.status.forbidsStoring { return .statusForbidsStoring }
         if response.status == .partialContent { return .partialContent }
         if response.status == .notModified { return .notModified }
         if ruling.cacheControl.mustUnderstand, !response.status.isRegistered { return .notUnderstood }

@@ -43,7 +43,7 @@ import Testing
         for options in [CacheOptions.private, .shared] {
             let fields: HeaderFields = ["Cache-Control": cacheControl]
             let verdict = try judge(fields, status: StatusCode(status), options: options)
-            #expect(verdict == .doNotStore(.forbiddenStatus))
+            #expect(verdict == .doNotStore(.statusForbidsStoring))
         }
     }
 
