@@ -91,7 +91,8 @@ public struct PurgeSelection: Sendable {
         /// Entries whose primary key begins with these bytes.
         case keyPrefix([UInt8])
         /// Entries for which the predicate holds; it must be quick and must not call the store. An entry that is being
-        /// written is shown with the description its writer began with and a body length of 0.
+        /// written is shown with the description its writer began with, a body length of 0 and the version
+        /// ``StoredEntry/Version/beingWritten``.
         case matching(@Sendable (StoredEntry) -> Bool)
     }
 

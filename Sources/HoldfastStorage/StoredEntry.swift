@@ -28,6 +28,9 @@ public struct StoredEntry: Sendable, Hashable {
         /// The number; a later write or freshening of the same entry bears a higher one.
         public let number: UInt64
 
+        /// What stands for the version of an entry that is still being written, where a purge shows it.
+        public static let beingWritten = Version(number: .max)
+
         /// The version with this number; only stores make versions.
         public init(number: UInt64) {
             self.number = number

@@ -70,12 +70,13 @@ extension CacheDirective {
     init(_ directive: CacheDirective, _ policy: URLRequest.CachePolicy) {
         var asked = directive
         asked.staleAfter = nil
+        asked.lifetime = nil
         self = directive
         guard asked == .default else { return }
         switch policy {
         case .useProtocolCachePolicy: break
-        case .reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData: self = .reload
-        case .reloadRevalidatingCacheData: self = .revalidate
+        case .reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData: reload = true
+        case .reloadRevalidatingCacheData: revalidate = true
         case .returnCacheDataElseLoad: ignoresAge = true
         case .returnCacheDataDontLoad:
             ignoresAge = true

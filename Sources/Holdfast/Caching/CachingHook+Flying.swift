@@ -52,8 +52,12 @@ extension CachingHook {
         var context = context
         context.flight = flight
         let request = need.prepared(in: &context)
+        if let status = need.standIn?.stored.head.status, status.rawValue < 400 {
+            context[HoldsUsable.self] = HoldsUsable()
+        }
         if endsInBackground {
             context.verdict = nil
+            context.options.storing = nil
             context.options.acceptance = nil
             context.options.onInterimResponse = nil
         }

@@ -144,7 +144,9 @@ extension CachingHook {
             return leave(&response, error.reason, context, delivered: delivered)
         }
         for candidate in await candidates(for: lookup, context)
-        where candidate.stored.nominated.matches(lookup.head.fields, secret: cache.store.secret) {
+        where candidate.isOwn
+            && candidate.stored.nominated.matches(lookup.head.fields, secret: cache.store.secret)
+        {
             guard let held = await hold(candidate, context),
                 let join = join(response, to: sent, with: held, asked: nil, now: now)
             else { continue }
@@ -212,13 +214,13 @@ extension CachingHook {
                 await remove(held.entry, context)
             }
         )
-        let (stored, options) = (join.stored, cache.options)
-        let own = cache.ownTags(held.entry.description.tags, of: held.stored)
-        let tags = cache.tags(own, for: stored)
+        let (stored, tags, options) = (join.stored, held.entry.description.tags, cache.options)
         let layout = join.combination.ranges.intervals
         do throws(Unstored) {
             // What may be stored is judged by the newest response, whatever the old one allowed.
             let planned = try StoragePlan.judge(response, part: join.part, lookup, exchange, context, cache).entry()
+            // A part that is for one principal joins nothing that is for all.
+            guard planned.key == held.entry.key else { throw Unstored(reason: .otherPrincipal) }
             let entry = StoragePlan.Entry(
                 key: held.entry.key,
                 variant: held.entry.variant,
@@ -260,8 +262,7 @@ extension CachingHook {
         _ context: CallContext,
         delivered: @escaping @Sendable (Int) -> Void
     ) async -> HopOutcome {
-        let (stored, options) = (entry.stored, cache.options)
-        let tags = cache.tags(context.options.tags, for: stored)
+        let (stored, tags, options) = (entry.stored, context.options.tags, cache.options)
         let judge: @Sendable (Int, Bool) -> StoringBody.Ending = { received, isWhole in
             guard let ended = part.ended(after: Int64(received), isWhole: isWhole) else { return .abandon }
             if ended == part { return .commit }
@@ -328,6 +329,8 @@ extension StoredResponse {
             requestTime: requestTime,
             responseTime: responseTime,
             contentDecoded: contentDecoded,
+            givenLifetime: givenLifetime,
+            needsConfirmation: needsConfirmation,
             targetedFields: targetedFields
         )
     }

@@ -69,7 +69,8 @@ extension CachingHook {
                 by: response.head,
                 requestTime: response.requestTime ?? now,
                 responseTime: response.responseTime ?? now,
-                mode: cache.options.mode
+                mode: cache.options.mode,
+                givenLifetime: lookup.directive.lifetime?.wholeSeconds
             )
             if let entry = await replaceDescription(of: held.entry, as: held.stored, context) { held.entry = entry }
         }
@@ -132,11 +133,15 @@ extension CachingHook {
             judge: { received, isWhole in
                 // An incomplete response must not be taken for a whole one (RFC 9111 §3.3).
                 if isWhole, expected.map({ $0 == received }) ?? true { return .commit }
+                context.options.storing?.note(.incomplete)
                 guard let cut = stored.cutOff(after: received, of: layout) else { return .abandon }
                 return .commitAs(cut.description(tags: tags, options))
             },
             finish: finish,
-            fail: { [self] error in storeFailed(error, context) }
+            fail: { [self] error in
+                storeFailed(error, context)
+                context.options.storing?.note(.storeFailure)
+            }
         )
         response.body = ResponseBody(storing, length: response.body.length)
         return HopOutcome(nominated: entry.nominated, storing: storing)
@@ -208,8 +213,10 @@ extension CachingHook {
             try await writer.commit(description, now: StoreInstant(context.clock.timestamp))
             cache.count { $0.stored += 1 }
             context.emit(.responseStored)
+            context.options.storing?.note(nil)
         } catch {
             // Invalidated meanwhile: not a fault of the store, the response was merely overtaken.
+            context.options.storing?.note(error.code == .superseded ? .overtaken : .storeFailure)
             if error.code == .superseded {
                 context.emit(.responseNotStored) { $0.detail = CacheReason.overtaken.description }
             } else {

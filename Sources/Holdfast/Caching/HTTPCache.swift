@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-public import Foundation
 public import HoldfastSemantics
 public import HoldfastStorage
 private import Synchronization
@@ -44,38 +43,6 @@ public final class HTTPCache: Sendable {
     /// What was counted so far.
     public var statistics: CacheStatistics {
         counts.withLock { $0 }
-    }
-
-    /// Removes every stored response for a URL, of all partitions and variants.
-    ///
-    /// - Returns: how many entries were removed; 0 as well where the URL is no http or https URI.
-    @discardableResult
-    public func remove(_ url: URL) async throws -> Int {
-        guard let asked = try? TargetURI(url.absoluteString) else { return 0 }
-        let target = options.keyTarget(of: asked)
-        invalidations.note(target)
-        return try await store.purge(
-            .matching {
-                HTTPCache.canonicalURI(ofKey: $0.key.bytes) == target.canonical
-                    && !SearchVarianceKeys.isOne($0.key.bytes)
-            },
-            now: HTTPCache.systemNow()
-        )
-    }
-
-    /// Removes every stored response.
-    public func removeAll() async throws {
-        invalidations.noteAll()
-        try await store.purge(.all, now: HTTPCache.systemNow())
-    }
-
-    /// Removes the stored responses of calls that named `tag`.
-    ///
-    /// - Returns: how many entries were removed.
-    @discardableResult
-    public func removeAll(tag: String) async throws -> Int {
-        invalidations.noteAll()
-        return try await store.purge(.tag(tag), now: HTTPCache.systemNow())
     }
 
     /// Closes the store, cleanly marked; later calls find nothing and store nothing. Idempotent.
@@ -123,70 +90,11 @@ public final class HTTPCache: Sendable {
     func count(_ reason: CacheReason) {
         counts.withLock { $0.notStored[reason, default: 0] += 1 }
     }
-
-    /// The URI in a framed key: the fourth frame, after the format's name, the partition and the method group.
-    private static func canonicalURI(ofKey framed: [UInt8]) -> String? {
-        var reader = FramedBytes.Reader(framed)
-        for _ in 0..<3 { guard reader.next() != nil else { return nil } }
-        return reader.nextString()
-    }
-
-    private static func systemNow() -> StoreInstant {
-        StoreInstant(SystemClock().timestamp)
-    }
 }
 
 extension StoreInstant {
     /// The instant of a timestamp.
     init(_ timestamp: Timestamp) {
         self.init(milliseconds: timestamp.millisecondsSinceEpoch)
-    }
-}
-
-/// Counts invalidations, so that a response whose request went out before one is not stored after it.
-///
-/// Once the head is there the store itself keeps watch (see ``CacheStore``); this covers the time before. Targets share a
-/// fixed number of counters: two that fall together cost a response that could have been stored, and never the opposite.
-final class InvalidationLog: Sendable {
-    /// The counts at one moment.
-    struct Mark: Sendable, Hashable {
-        fileprivate let ofTarget: UInt64
-        fileprivate let ofAll: UInt64
-    }
-
-    private struct Counts {
-        var ofTargets = [UInt64](repeating: 0, count: 1_024)
-        var ofAll: UInt64 = 0
-    }
-
-    private let counts = Mutex(Counts())
-
-    /// The counts for a target now.
-    func mark(of target: TargetURI) -> Mark {
-        let place = InvalidationLog.place(of: target)
-        return counts.withLock { Mark(ofTarget: $0.ofTargets[place], ofAll: $0.ofAll) }
-    }
-
-    /// A mark of `target` as it must be found if nothing but `own` was invalidated since: what a request makes invalid was
-    /// stored before its response.
-    func mark(_ mark: Mark, of target: TargetURI, after own: [TargetURI]) -> Mark {
-        let place = InvalidationLog.place(of: target)
-        let count = own.count { InvalidationLog.place(of: $0) == place }
-        return Mark(ofTarget: mark.ofTarget &+ UInt64(count), ofAll: mark.ofAll)
-    }
-
-    /// A target is being invalidated.
-    func note(_ target: TargetURI) {
-        let place = InvalidationLog.place(of: target)
-        counts.withLock { $0.ofTargets[place] &+= 1 }
-    }
-
-    /// More than one target is being invalidated.
-    func noteAll() {
-        counts.withLock { $0.ofAll &+= 1 }
-    }
-
-    private static func place(of target: TargetURI) -> Int {
-        Int(UInt(bitPattern: target.canonical.hashValue) % 1_024)
     }
 }

@@ -25,7 +25,7 @@ struct AcceptanceStage<Next: Exchanging>: Exchanging {
             await removeStored()
             let maySend = !context.options.cache.onlyIfCached && request.cachePolicy != .returnCacheDataDontLoad
             guard maySend, context.body.isWhole else { throw refusal.error }
-            context.options.cache = .reload
+            context.options.cache.reload = true
             context.exchange = nil
             context.forgetHookStates(from: firstHookBeneath)
             return try await judged(request, acceptance, &context).mapError(\.error).get()

@@ -25,6 +25,9 @@ public struct CallOptions: Sendable {
     /// Is told of interim (1xx) responses, from whatever thread the transport has them on.
     public var onInterimResponse: (@Sendable (ResponseHead) -> Void)?
 
+    /// Is told whether the response was stored, once that is certain.
+    var storing: StoringWatch?
+
     /// All defaults.
     public init() {}
 }

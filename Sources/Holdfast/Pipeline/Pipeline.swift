@@ -26,7 +26,7 @@ public struct Pipeline: Transport {
 
     private typealias Stages = HookChain<AcceptanceStage<RedirectLoop<HookChain<AttemptLoop>>>>
     private let stages: Stages
-    private let background: BackgroundTasks
+    let background: BackgroundTasks
 
     private static let lastCallID = Atomic<UInt64>(0)
 
@@ -105,6 +105,7 @@ public struct Pipeline: Transport {
         var options = outer.options
         options.acceptance = nil
         options.retrierFactory = nil
+        options.storing = nil
         var context = CallContext(
             callID: outer.callID,
             clock: configuration.clock,

@@ -29,6 +29,12 @@ public struct CacheDirective: Sendable, Hashable {
     /// How long to wait for the origin while something stale is at hand that may stand in; nil leaves it to the cache's options.
     public var staleAfter: Duration?
 
+    /// How long a response of this call counts as fresh where its server does not say; nil leaves it to the cache's rules.
+    ///
+    /// Kept with the entry. It replaces the guess from Last-Modified for a 2xx or 3xx that may be guessed at (RFC 9111 §4.2.2),
+    /// and nothing the server says: max-age, Expires, no-cache and no-store stand. Negative counts as zero.
+    public var lifetime: Duration?
+
     /// Creates a directive; by default it asks for nothing special.
     public init(
         reload: Bool = false,
@@ -37,7 +43,8 @@ public struct CacheDirective: Sendable, Hashable {
         noStore: Bool = false,
         maxStale: Duration? = nil,
         minFresh: Duration? = nil,
-        ignoresAge: Bool = false
+        ignoresAge: Bool = false,
+        lifetime: Duration? = nil
     ) {
         self.reload = reload
         self.revalidate = revalidate
@@ -46,6 +53,7 @@ public struct CacheDirective: Sendable, Hashable {
         self.maxStale = maxStale
         self.minFresh = minFresh
         self.ignoresAge = ignoresAge
+        self.lifetime = lifetime
     }
 
     /// Nothing special.
@@ -68,5 +76,12 @@ public struct CacheDirective: Sendable, Hashable {
     /// - Parameter duration: the greatest staleness; negative counts as none.
     public static func maxStale(_ duration: Duration) -> CacheDirective {
         CacheDirective(maxStale: duration)
+    }
+
+    /// Count the response as fresh for so long where its server does not say.
+    ///
+    /// - Parameter duration: the lifetime, counted from the making of the response; negative counts as zero.
+    public static func lifetime(_ duration: Duration) -> CacheDirective {
+        CacheDirective(lifetime: duration)
     }
 }

@@ -31,6 +31,23 @@ public struct CacheOptions: Sendable, Hashable {
         didSet { heuristicCap = max(heuristicCap, .zero) }
     }
 
+    /// The longest lifetime of any response, whatever gave it; nil, the default: no limit. Negative counts as zero.
+    ///
+    /// A response is then asked about sooner than its server needs, which RFC 9111 always allows.
+    public var maximumLifetime: Duration? {
+        didSet { maximumLifetime = maximumLifetime.map { max($0, .zero) } }
+    }
+
+    /// How long a 4xx or 5xx counts as fresh whose server does not say; nil, the default: nothing is made of such a response.
+    ///
+    /// Replaces the guess from Last-Modified. Never for a status that is about one request, connection or user rather than
+    /// the resource (401, 406, 407, 408, 412, 413, 415, 416, 417, 421, 425, 426, 428, 429, 431, 511), nor for a response
+    /// with Retry-After, whose server names a time of its own. A 5xx never takes the place of a stored response that is no error.
+    /// Negative counts as zero.
+    public var negativeLifetime: Duration? {
+        didSet { negativeLifetime = negativeLifetime.map { max($0, .zero) } }
+    }
+
     /// The fields that are obeyed in the place of Cache-Control and Expires, the most specific first (RFC 9213 §2.2).
     ///
     /// nil, the default: CDN-Cache-Control in shared mode and none in private mode, since that field speaks to caches in

@@ -76,6 +76,10 @@ public struct CacheReason: Sendable, Hashable, CustomStringConvertible {
     public static let status = CacheReason(code: "status", section: "RFC 9111 §3")
     /// The status must never be stored: 428, 429, 431 or 511.
     public static let statusForbidsStoring = CacheReason(code: "status-forbids-storing", section: "RFC 6585")
+    /// An error without a lifetime of its own would have taken the place of a stored response that is none.
+    public static let negativeOverStored = CacheReason(code: "negative-over-stored", section: "RFC 9111 §4.3.3")
+    /// No cache was asked: the pipeline has none.
+    public static let noCache = CacheReason(code: "no-cache")
     /// A part that cannot be stored: no strong validator, or no range to be understood.
     public static let partialContent = CacheReason(code: "partial-content", section: "RFC 9111 §3.3")
     /// A 304 freshens what is stored and is not stored itself.

@@ -49,14 +49,6 @@ public struct StatusCode: RawRepresentable, Sendable, Hashable, Comparable, Expr
     /// 2xx to 5xx: the response that ends an exchange (RFC 9110 §15).
     public var isFinal: Bool { rawValue >= 200 && rawValue <= 599 }
 
-    /// Whether no cache may store a response with it, whatever the response says: 428, 429, 431 and 511 (RFC 6585 §3–§6).
-    public var forbidsStoring: Bool {
-        switch rawValue {
-        case 428, 429, 431, 511: true
-        default: false
-        }
-    }
-
     /// Whether a cache may guess a freshness lifetime for it (RFC 9110 §15.1).
     ///
     /// 206 is on the RFC's list but its parts are not whole responses; they are stored by other rules.

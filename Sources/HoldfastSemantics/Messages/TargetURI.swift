@@ -149,3 +149,17 @@ extension TargetURI {
         }
     }
 }
+
+extension TargetURI {
+    /// Whether another canonical URI is this one or stands beneath it: it begins with this text, and a part of it ends there.
+    ///
+    /// - Parameter other: a URI in canonical form, as ``canonical`` is.
+    public func isPrefix(of other: String) -> Bool {
+        let prefix = canonical.utf8
+        let text = other.utf8
+        guard text.starts(with: prefix) else { return false }
+        guard let next = text.dropFirst(prefix.count).first else { return true }
+        if query != nil { return next == UInt8(ascii: "&") }
+        return prefix.last == UInt8(ascii: "/") || next == UInt8(ascii: "/") || next == UInt8(ascii: "?")
+    }
+}

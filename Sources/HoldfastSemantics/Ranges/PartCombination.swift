@@ -69,6 +69,7 @@ public struct PartCombination: Sendable, Hashable {
             head: combined,
             requestTime: requestTime,
             responseTime: responseTime,
+            givenLifetime: freshened.givenLifetime,
             targetedFields: freshened.targetedFields
         )
         self.ranges = ranges

@@ -34,7 +34,7 @@ struct PurgeJudge: Sendable {
             unknown.written[id] = StoredEntry(
                 key: writer.key,
                 variant: writer.variant,
-                version: StoredEntry.Version(number: .max),
+                version: .beingWritten,
                 description: writer.description,
                 bodyLength: 0,
                 storedAt: now

@@ -180,4 +180,27 @@ import Testing
         }
         #expect(accepted > 20)
     }
+
+    @Test(
+        "A prefix ends where a part of a URI ends",
+        arguments: [
+            ("http://h.example/img", "http://h.example/img", true),
+            ("http://h.example/img", "http://h.example/img/1", true),
+            ("http://h.example/img", "http://h.example/img?w=2", true),
+            ("http://h.example/img", "http://h.example/imgs", false),
+            ("http://h.example/img/", "http://h.example/img", false),
+            ("http://h.example/img/", "http://h.example/img/1", true), ("http://h.example", "http://h.example/a", true),
+            ("http://h.example", "http://h.example/?q", true), ("http://h.example", "http://h.example.org/", false),
+            ("http://h.example", "https://h.example/", false), ("http://h.example", "http://h.example:81/", false),
+            ("http://H.example:80/%69mg", "http://h.example/img/1", true),
+            ("http://h.example/a?w=2", "http://h.example/a?w=2", true),
+            ("http://h.example/a?w=2", "http://h.example/a?w=2&h=3", true),
+            ("http://h.example/a?w=2", "http://h.example/a?w=20", false),
+            ("http://h.example/a?w=/", "http://h.example/a?w=/b", false),
+            ("http://h.example/a?", "http://h.example/a", false),
+        ]
+    )
+    func prefixes(prefix: String, uri: String, isPrefix: Bool) throws {
+        #expect(try TargetURI(prefix).isPrefix(of: TargetURI(uri).canonical) == isPrefix)
+    }
 }

@@ -25,11 +25,13 @@ struct CacheBench {
         mode: CacheOptions.Mode = .private,
         hooks: [any ServiceHook] = [],
         retrierFactory: any RetrierFactory = NilRetrier.Factory(),
-        _ change: (inout PipelineConfiguration) -> Void = { _ in }
+        _ change: (inout PipelineConfiguration) -> Void = { _ in },
+        options changeOptions: (inout CacheOptions) -> Void = { _ in }
     ) {
         self.transport = transport
         var options = CacheOptions()
         options.mode = mode
+        changeOptions(&options)
         cache = HTTPCache(store: store, options: options)
         var configuration = PipelineConfiguration()
         configuration.clock = clock

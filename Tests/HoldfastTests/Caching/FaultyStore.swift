@@ -8,10 +8,15 @@ import Synchronization
 /// A memory store that fails where it is told to, and whose look-ups can be held up.
 final class FaultyStore: CacheStore {
     enum Fault: String, CaseIterable, Sendable {
-        case lookUp, body, write, append, commit, replace
+        case lookUp, body, write, append, commit, replace, purge, pin
+
+        /// Those of steps that requests take.
+        static let ofRequests = allCases.filter { $0 != .purge && $0 != .pin }
     }
 
     let fault = Mutex<Fault?>(nil)
+    /// Runs once, before the next description is replaced.
+    let beforeReplacing = Mutex<(@Sendable () async -> Void)?>(nil)
     let stallsLookUps = Atomic(false)
     let lookUps = CountWatch()
     let gate = CountWatch()
@@ -64,6 +69,11 @@ final class FaultyStore: CacheStore {
         now: StoreInstant
     ) async throws(StoreError) -> StoredEntry? {
         try check(.replace)
+        let before = beforeReplacing.withLock { step in
+            defer { step = nil }
+            return step
+        }
+        await before?()
         return try await inner.replaceDescription(of: entry, with: description, now: now)
     }
 
@@ -71,11 +81,13 @@ final class FaultyStore: CacheStore {
     func invalidate(_ key: StoreKey) async throws(StoreError) { try await inner.invalidate(key) }
 
     func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int {
-        try await inner.purge(selection, now: now)
+        try check(.purge)
+        return try await inner.purge(selection, now: now)
     }
 
     func setPinned(_ pinned: Bool, _ entry: StoredEntry) async throws(StoreError) -> Bool {
-        try await inner.setPinned(pinned, entry)
+        try check(.pin)
+        return try await inner.setPinned(pinned, entry)
     }
 
     func close() async { await inner.close() }

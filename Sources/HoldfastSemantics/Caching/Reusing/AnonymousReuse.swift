@@ -6,13 +6,13 @@ extension StoredResponse {
     /// each principal of a private cache has entries of its own.
     ///
     /// RFC 9111 §4 lets it, since a Cookie selects nothing unless Vary says so. It must be fresh, because what the origin
-    /// tells of it to a user is that user's, and not `private`.
+    /// tells of it to a user is that user's, and neither `private` nor a part, which the user's request would complete.
     ///
     /// - Parameters:
     ///   - now: the time of the request.
     ///   - options: the cache's rules.
     public func mayAnswerCookies(now: Timestamp, options: CacheOptions) -> Bool {
-        cacheControl.private == .absent && isFresh(now: now, options: options)
+        cacheControl.private == .absent && ranges == nil && isFresh(now: now, options: options)
     }
 }
 

@@ -11,6 +11,10 @@ public struct FreshnessLifetime: Sendable, Hashable {
         case maxAge
         /// Expires less Date.
         case expires
+        /// The call that got it; its server says nothing (``CacheDirective/lifetime``).
+        case given
+        /// The cache's options, for an error whose server says nothing (``CacheOptions/negativeLifetime``).
+        case negative
         /// A share of the time since the last modification (RFC 9111 §4.2.2).
         case heuristic
         /// No rule: the response is stale at once.
@@ -33,8 +37,14 @@ public struct FreshnessLifetime: Sendable, Hashable {
 extension StoredResponse {
     /// How long this response is fresh, counted from its making (RFC 9111 §4.2.1).
     ///
-    /// - Parameter options: the cache's mode and heuristics.
+    /// - Parameter options: the cache's mode, heuristics and limits.
     public func freshnessLifetime(_ options: CacheOptions) -> FreshnessLifetime {
+        let lifetime = unlimitedLifetime(options)
+        guard let limit = options.maximumLifetime?.wholeSeconds, limit < lifetime.seconds else { return lifetime }
+        return FreshnessLifetime(seconds: limit, source: lifetime.source)
+    }
+
+    private func unlimitedLifetime(_ options: CacheOptions) -> FreshnessLifetime {
         if options.mode == .shared, let seconds = cacheControl.sMaxAge {
             return FreshnessLifetime(seconds: seconds, source: .sMaxAge)
         }
@@ -48,7 +58,7 @@ extension StoredResponse {
             let milliseconds = date.millisecondsUntil(expires.timestamp)
             return FreshnessLifetime(seconds: milliseconds / 1000, source: .expires)
         case .absent:
-            return heuristicLifetime(options)
+            return unstatedLifetime(options)
         }
     }
 
@@ -73,8 +83,9 @@ extension StoredResponse {
     /// The instant from which the entry can be neither reused nor revalidated and may go first.
     ///
     /// An entry with a validator, or one that may be served stale, stays useful for the options' retention past its
-    /// freshness; any other is useless once stale.
+    /// freshness; any other is useless once stale. One that must be confirmed and cannot be is useless at once.
     public func uselessAfter(_ options: CacheOptions) -> Timestamp {
+        if needsConfirmation, !hasValidator { return responseTime }
         let lifetime = freshnessLifetime(options).seconds.multipliedReportingOverflow(by: 1000)
         let remaining = (lifetime.overflow ? .max : lifetime.partialValue) - initialAgeMilliseconds
         let staleFrom = responseTime.advanced(byMilliseconds: max(0, remaining))
@@ -84,9 +95,21 @@ extension StoredResponse {
 
     /// Whether the response must not be used once stale, whatever a caller accepts (RFC 9111 §4.2.4).
     public func forbidsStale(_ options: CacheOptions) -> Bool {
-        if cacheControl.mustRevalidate || cacheControl.noCache == .unqualified { return true }
+        if needsConfirmation || cacheControl.mustRevalidate || cacheControl.noCache == .unqualified { return true }
         guard options.mode == .shared else { return false }
         return cacheControl.proxyRevalidate || cacheControl.sMaxAge != nil
+    }
+
+    /// The lifetime of a response whose server does not say.
+    private func unstatedLifetime(_ options: CacheOptions) -> FreshnessLifetime {
+        let isError = head.status.rawValue >= 400
+        if !isError, let givenLifetime, head.status.isHeuristicallyCacheable || cacheControl.public {
+            return FreshnessLifetime(seconds: givenLifetime, source: .given)
+        }
+        if let negative = options.negativeLifetime, head.allowsNegativeCaching {
+            return FreshnessLifetime(seconds: negative.wholeSeconds, source: .negative)
+        }
+        return heuristicLifetime(options)
     }
 
     private func heuristicLifetime(_ options: CacheOptions) -> FreshnessLifetime {

@@ -40,8 +40,8 @@ public enum Precondition {
     public static func evaluate(request: RequestHead, stored: StoredResponse, now: Timestamp) -> Outcome {
         let fields = request.fields
         if fields.contains(.ifMatch) || fields.contains(.ifUnmodifiedSince) { return .forward }
-        guard request.method == .get || request.method == .head else {
-            // What stands under the content of a QUERY or POST answers it whole; conditions of theirs are not a cache's.
+        guard request.method == .get || request.method == .head || request.method == .query else {
+            // What stands under the content of a POST answers it whole; conditions of its own are not a cache's.
             return fields.contains(.ifNoneMatch) || fields.contains(.ifModifiedSince) ? .forward : .full
         }
         guard stored.head.status == .ok || stored.head.status == .partialContent else { return .full }
@@ -139,6 +139,7 @@ public enum Precondition {
             responseTime: now,
             mode: .private
         )
+        guard request.isConditionalOrPartial else { return .full(candidate: index) }
         return switch evaluate(request: request, stored: freshened, now: now) {
         case .notModified: .notModified(candidate: index)
         case .full: .full(candidate: index)

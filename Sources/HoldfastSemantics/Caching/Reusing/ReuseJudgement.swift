@@ -52,6 +52,18 @@ public struct ReuseJudgement: Sendable, Hashable {
         let age = selected.currentAge(now: now)
         let lifetime = selected.freshnessLifetime(options).seconds
         let isStale = lifetime <= age
+        func offered() -> [Int] {
+            let others = usable.filter { $0 != index && candidates[$0].entityTag != nil }
+            return [index] + others.prefix(options.maximumVariants - 1)
+        }
+        // A person's word: not even a caller that takes anything stored gets it unconfirmed.
+        if selected.needsConfirmation {
+            let decision: ReuseDecision =
+                mayNotSend || !selected.hasValidator
+                ? unanswered(.softPurged) : .revalidate(candidates: offered())
+            self.init(decision, .softPurged, selected: index)
+            return
+        }
         if directive.ignoresAge {
             let reason: CacheReason = isStale ? .acceptedStale : .fresh
             self.init(.reuse(candidate: index, age: age, isStale: isStale), reason, selected: index)
@@ -73,19 +85,17 @@ public struct ReuseJudgement: Sendable, Hashable {
             self.init(.reuse(candidate: index, age: age, isStale: isStale), reason, selected: index)
             return
         }
-        let others = usable.filter { $0 != index && candidates[$0].entityTag != nil }
-        let offered = [index] + others.prefix(options.maximumVariants - 1)
         if allowance.whileRevalidating {
             let decision: ReuseDecision =
                 mayNotSend
                 ? .reuse(candidate: index, age: age, isStale: true)
-                : .reuseWhileRevalidating(candidates: offered, age: age)
+                : .reuseWhileRevalidating(candidates: offered(), age: age)
             self.init(decision, .staleWhileRevalidate, selected: index, allowance)
             return
         }
         let reason: CacheReason = isStale ? .stale : .mustValidate
         let decision =
-            mayNotSend || !selected.hasValidator ? unanswered(reason) : ReuseDecision.revalidate(candidates: offered)
+            mayNotSend || !selected.hasValidator ? unanswered(reason) : ReuseDecision.revalidate(candidates: offered())
         self.init(decision, reason, selected: index, allowance)
     }
 

@@ -56,12 +56,14 @@ extension StoredResponse {
     ///   - requestTime: when the validating request was sent.
     ///   - responseTime: when the 304 came.
     ///   - mode: for whom the cache stores.
-    /// - Returns: the freshened response; body, status and nominated fields stay.
+    ///   - givenLifetime: the lifetime in seconds that the validating call gives it; nil keeps the one it has.
+    /// - Returns: the freshened response; body, status and nominated fields stay. It needs confirmation no more.
     public func freshened(
         by notModified: ResponseHead,
         requestTime: Timestamp,
         responseTime: Timestamp,
-        mode: CacheOptions.Mode
+        mode: CacheOptions.Mode,
+        givenLifetime: Int64? = nil
     ) -> StoredResponse {
         var update = FieldUpdate.storable(
             notModified,
@@ -83,6 +85,7 @@ extension StoredResponse {
             requestTime: requestTime,
             responseTime: responseTime,
             contentDecoded: contentDecoded,
+            givenLifetime: givenLifetime ?? self.givenLifetime,
             targetedFields: targetedFields
         )
         freshened.ranges = ranges
@@ -91,13 +94,21 @@ extension StoredResponse {
 
     /// The head to answer with: the stored fields and one Age with the current age (RFC 9111 §4, §5.1).
     ///
-    /// A response that came without Date bears the time of its receipt (RFC 9110 §6.6.1).
+    /// A Retry-After in seconds is less that age, since it counts from the making of the response (RFC 9110 §10.2.3); one
+    /// with a date stays as it is. A response that came without Date bears the time of its receipt (RFC 9110 §6.6.1).
     ///
     /// - Parameter now: the time of the answer.
     public func responseHead(now: Timestamp) -> ResponseHead {
         var answer = head
         if !answer.fields.contains(.date) { answer.fields.append(.date, HTTPDate(date).description) }
-        answer.fields[.age] = String(min(currentAge(now: now), CacheControl.maximumDeltaSeconds))
+        let age = currentAge(now: now)
+        let waits = head.fields.values(of: .retryAfter)
+        if waits.count == 1, let wait = waits.first,
+            let seconds = FieldScanner.number(wait.utf8, limit: CacheControl.maximumDeltaSeconds)
+        {
+            answer.fields[.retryAfter] = String(max(0, seconds - min(age, seconds)))
+        }
+        answer.fields[.age] = String(min(age, CacheControl.maximumDeltaSeconds))
         return answer
     }
 }

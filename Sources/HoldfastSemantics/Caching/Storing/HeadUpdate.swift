@@ -47,14 +47,14 @@ public enum HeadUpdate: Sendable, Hashable {
         guard stored.head.status == .ok, describesContent(of: stored, bodyLength, response, responseTime) else {
             return .invalidate
         }
-        return .update(
-            stored.freshened(
-                by: response,
-                requestTime: requestTime,
-                responseTime: responseTime,
-                mode: options.mode
-            )
+        let updated = stored.freshened(
+            by: response,
+            requestTime: requestTime,
+            responseTime: responseTime,
+            mode: options.mode
         )
+        // The fields agree, which is less than the confirmation that a person asked for.
+        return .update(stored.needsConfirmation ? updated.needingConfirmation : updated)
     }
 
     private static func describesContent(

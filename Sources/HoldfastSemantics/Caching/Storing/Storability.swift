@@ -104,6 +104,7 @@ public enum Storability: Sendable, Hashable {
         let cacheControl = ruling.cacheControl
         if cacheControl.maxAge != nil || cacheControl.public || ruling.hasExpires { return true }
         if options.mode == .shared ? cacheControl.sMaxAge != nil : cacheControl.private != .absent { return true }
+        if options.negativeLifetime != nil, response.allowsNegativeCaching { return true }
         return response.status.isHeuristicallyCacheable
     }
 

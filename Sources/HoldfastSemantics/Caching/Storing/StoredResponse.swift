@@ -26,6 +26,12 @@ public struct StoredResponse: Sendable, Hashable {
     /// Whether the transport had undone a content coding, so that the bytes are not those the origin tagged.
     public let contentDecoded: Bool
 
+    /// The lifetime in seconds that the call which got it gave it, for want of the server's; nil where none did.
+    public let givenLifetime: Int64?
+
+    /// Whether the origin must confirm it before it is used again, whatever its freshness: it was marked by a person.
+    public private(set) var needsConfirmation: Bool
+
     /// Which bytes of its content are stored, where some may be missing; nil: all (RFC 9111 §3.3).
     public var ranges: StoredRanges?
 
@@ -63,6 +69,8 @@ public struct StoredResponse: Sendable, Hashable {
     ///   - requestTime: when the request was sent.
     ///   - responseTime: when the head came.
     ///   - contentDecoded: whether a content coding was undone; false by default.
+    ///   - givenLifetime: the call's ``CacheDirective/lifetime`` in seconds; negative counts as 0, nil by default.
+    ///   - needsConfirmation: whether the origin must confirm it before it is used again; false by default.
     ///   - targetedFields: the cache's target list (RFC 9213 §2.2); empty by default.
     public init(
         target: TargetURI,
@@ -72,6 +80,8 @@ public struct StoredResponse: Sendable, Hashable {
         requestTime: Timestamp,
         responseTime: Timestamp,
         contentDecoded: Bool = false,
+        givenLifetime: Int64? = nil,
+        needsConfirmation: Bool = false,
         targetedFields: [FieldName] = []
     ) {
         self.target = target
@@ -81,6 +91,8 @@ public struct StoredResponse: Sendable, Hashable {
         self.requestTime = requestTime
         self.responseTime = responseTime
         self.contentDecoded = contentDecoded
+        self.givenLifetime = givenLifetime.map { max($0, 0) }
+        self.needsConfirmation = needsConfirmation
         self.targetedFields = targetedFields
         let ruling = RulingCacheControl(head.fields, targets: targetedFields)
         cacheControl = ruling.cacheControl
@@ -97,6 +109,13 @@ public struct StoredResponse: Sendable, Hashable {
             expires =
                 StoredResponse.namesOtherZone(head.fields[.expires]) ? .invalid : parsed.map { .at($0) } ?? .invalid
         }
+    }
+
+    /// This response marked so that the origin must confirm it before it is used again (RFC 9111 §4.4: "invalidate").
+    public var needingConfirmation: StoredResponse {
+        var marked = self
+        marked.needsConfirmation = true
+        return marked
     }
 
     /// Whether an expiration date is given in another zone than GMT, UTC by name included: such a date is readable, but

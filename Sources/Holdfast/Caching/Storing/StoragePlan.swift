@@ -70,6 +70,9 @@ enum StoragePlan: Sendable {
         case .store(let permitted): scope = permitted
         case .doNotStore(let reason): return .leave(reason)
         }
+        if isNegative(response), context[HoldsUsable.self] != nil, cache.options.negativeLifetime != nil {
+            return .leave(.negativeOverStored)
+        }
         // The conditions of a revalidation are the cache's own and select nothing.
         var selecting = sent.fields
         for name: FieldName in [.ifNoneMatch, .ifModifiedSince] { selecting[name] = lookup.head.fields[name] }
@@ -91,6 +94,7 @@ enum StoragePlan: Sendable {
             requestTime: response.requestTime ?? now,
             responseTime: response.responseTime ?? now,
             contentDecoded: response.contentDecoded,
+            givenLifetime: lookup.directive.lifetime?.wholeSeconds,
             targetedFields: cache.options.targets
         )
         stored.ranges = part?.ranges
@@ -107,6 +111,11 @@ enum StoragePlan: Sendable {
         )
     }
 
+    /// Whether only the cache's own choice makes a failure of the server worth storing.
+    private static func isNegative(_ response: Response) -> Bool {
+        response.status.rawValue >= 500 && response.head.allowsNegativeCaching
+    }
+
     /// Whose response it is, by what was sent for it; nil where that cannot be seen.
     static func principal(
         of response: Response,
@@ -118,6 +127,9 @@ enum StoragePlan: Sendable {
         return cache.principal(of: presented, to: lookup.head.target, context)
     }
 }
+
+/// Notes that what is stored for a request is no error, so that a failure does not take its place by the cache's own choice.
+struct HoldsUsable: Sendable {}
 
 extension StoredResponse {
     /// How a store keeps the response.

@@ -20,7 +20,9 @@ extension StoredResponse {
         frames.append(nominated.framed)
         frames.append(String(requestTime.millisecondsSinceEpoch))
         frames.append(String(responseTime.millisecondsSinceEpoch))
-        frames.append(contentDecoded ? "decoded" : "")
+        // Always of one length, so that marking an entry takes no room that may not be there.
+        frames.append((contentDecoded ? "d" : "-") + (needsConfirmation ? "c" : "-"))
+        frames.append(givenLifetime.map { String($0) } ?? "")
         frames.append(ranges?.text ?? "")
         frames.append(String(head.status.rawValue))
         for line in head.fields {
@@ -41,7 +43,8 @@ extension StoredResponse {
             let nominated = reader.next().flatMap({ NominatedFields(framed: $0) }),
             let requestTime = reader.nextString().flatMap({ Int64($0) }),
             let responseTime = reader.nextString().flatMap({ Int64($0) }),
-            let decoded = reader.nextString(),
+            let marks = reader.nextString(), marks.utf8.count == 2,
+            let given = reader.nextString(), given.isEmpty || Int64(given) != nil,
             let rangesText = reader.nextString(),
             let status = reader.nextString().flatMap({ Int($0) })
         else { return nil }
@@ -60,7 +63,9 @@ extension StoredResponse {
             head: ResponseHead(status: StatusCode(rawValue: status), fields: fields),
             requestTime: Timestamp(millisecondsSinceEpoch: requestTime),
             responseTime: Timestamp(millisecondsSinceEpoch: responseTime),
-            contentDecoded: decoded == "decoded",
+            contentDecoded: marks.hasPrefix("d"),
+            givenLifetime: Int64(given),
+            needsConfirmation: marks.hasSuffix("c"),
             targetedFields: targetedFields
         )
         self.ranges = ranges

@@ -47,6 +47,27 @@ struct StoredEntryCodingTests {
         #expect(StoredResponse(decoding: bare.encoded) == bare)
     }
 
+    @Test(
+        "A call's lifetime and a person's mark are kept, and marking takes no room",
+        arguments: [nil, 0, 86_400, Int64.max]
+    )
+    func marks(lifetime: Int64?) throws {
+        let response = StoredResponse(
+            target: try TargetURI("http://h/"),
+            head: ResponseHead(status: .ok, fields: ["ETag": "\"v\""]),
+            requestTime: Timestamp(millisecondsSinceEpoch: 0),
+            responseTime: Timestamp(millisecondsSinceEpoch: 0),
+            givenLifetime: lifetime
+        )
+        for expected in [response, response.needingConfirmation] {
+            let read = try #require(StoredResponse(decoding: expected.encoded))
+            #expect(read == expected)
+            #expect(read.givenLifetime == lifetime)
+        }
+        #expect(response.encoded != response.needingConfirmation.encoded)
+        #expect(response.encoded.count == response.needingConfirmation.encoded.count)
+    }
+
     @Test("Every truncation and every flipped byte reads back as nothing or as something, and never traps")
     func damage() throws {
         let bytes = try Self.response().encoded.array

@@ -131,7 +131,7 @@ struct StreamingStoreTests {
         #expect(bench.events.events(.responseNotStored).contains { $0.detail == CacheReason.overtaken.description })
     }
 
-    @Test("A store that fails at any step never breaks a request", arguments: FaultyStore.Fault.allCases)
+    @Test("A store that fails at any step never breaks a request", arguments: FaultyStore.Fault.ofRequests)
     func brokenStore(_ fault: FaultyStore.Fault) async throws {
         let store = FaultyStore()
         let bench = CacheBench(

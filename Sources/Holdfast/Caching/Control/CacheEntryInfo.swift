@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import HoldfastSemantics
+internal import HoldfastStorage
+
+/// What a cache tells of one stored response, for choosing among them.
+///
+/// Times and ages are as of the moment at which the selection began.
+public struct CacheEntryInfo: Sendable, Hashable {
+    /// The target URI of the request that the response answered.
+    public let target: TargetURI
+    /// The method of that request: as a rule GET.
+    public let method: RequestMethod
+    /// The response's status.
+    public let status: StatusCode
+    /// The words the call gave it (``CallOptions/tags``).
+    public let tags: Set<String>
+    /// When it was stored.
+    public let storedAt: Timestamp
+    /// The length of its body in bytes; 0 while it is still being stored.
+    public let bodyLength: Int
+    /// The length of its status, fields and the cache's own notes as stored, in bytes.
+    public let headLength: Int
+    /// Its age in seconds (RFC 9111 §4.2.3).
+    public let age: Int64
+    /// How many seconds it stays fresh; 0 or less once it is stale (RFC 9111 §4.2).
+    public let freshnessLeft: Int64
+    /// Whether it is one principal's own, and nobody else is answered from it.
+    public let isPersonal: Bool
+    /// Whether it is pinned against eviction.
+    public let isPinned: Bool
+    /// Whether the origin must confirm it before it is used again, since it was removed softly.
+    public let needsConfirmation: Bool
+
+    /// Whether it answers requests without the origin: within its lifetime, and not removed softly.
+    public var isFresh: Bool { freshnessLeft > 0 && !needsConfirmation }
+
+    init(_ entry: StoredEntry, _ stored: StoredResponse, _ options: CacheOptions, now: Timestamp) {
+        target = stored.target
+        method = stored.method
+        status = stored.head.status
+        tags = entry.description.tags
+        storedAt = Timestamp(millisecondsSinceEpoch: entry.storedAt.milliseconds)
+        bodyLength = entry.bodyLength
+        headLength = entry.description.metadata.count
+        age = stored.currentAge(now: now)
+        // Both are at least 0, so that the difference cannot overflow.
+        freshnessLeft = stored.freshnessLifetime(options).seconds - age
+        isPersonal = StoredKeyParts(entry.key).map { !$0.partition.isEmpty } ?? false
+        isPinned = entry.isPinned
+        needsConfirmation = stored.needsConfirmation
+    }
+}

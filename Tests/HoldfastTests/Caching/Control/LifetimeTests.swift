@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import Holdfast
+import HoldfastSemantics
+import HoldfastStorage
+import HoldfastTesting
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@Suite("Steering freshness and single calls", .timeLimit(.minutes(5)))
+struct LifetimeTests {
+    static func options(_ directive: CacheDirective) -> CallOptions {
+        var options = CallOptions()
+        options.cache = directive
+        return options
+    }
+
+    @Test("A call's lifetime is kept with the entry, through validation and restarts", arguments: EachStore.allCases)
+    func given(kind: EachStore) async throws {
+        try await kind.with { store in
+            let transport = ScriptedTransport { request in
+                request.value(forHTTPHeaderField: "If-None-Match") == nil
+                    ? .respond(200, ["ETag": "\"v\""], body: "x") : .respond(304)
+            }
+            let bench = CacheBench(transport, store: store)
+            try await bench.load(.get(), Self.options(.lifetime(.seconds(30))))
+            for _ in 0..<2 {
+                bench.clock.advance(by: .seconds(29))
+                #expect(try await bench.load() == .fresh("x"))
+                bench.clock.advance(by: .seconds(1))
+                #expect(try await bench.load() == .revalidated("x"))
+            }
+            // A validating call may give another one.
+            bench.clock.advance(by: .seconds(30))
+            #expect(try await bench.load(.get(), Self.options(.lifetime(.seconds(5)))) == .revalidated("x"))
+            bench.clock.advance(by: .seconds(5))
+            #expect(try await bench.load() == .revalidated("x"))
+        }
+    }
+
+    @Test("A call that gives a lifetime is still heard by its cachePolicy")
+    func givenWithPolicy() async throws {
+        let bench = CacheBench(ScriptedTransport([.respond(200, body: "x")], repeatsLastStep: true))
+        let given = Self.options(.lifetime(.seconds(30)))
+        var request = URLRequest.get()
+        request.cachePolicy = .reloadIgnoringLocalCacheData
+        for _ in 0..<2 { #expect(try await bench.load(request, given) == .network("x")) }
+        request.cachePolicy = .useProtocolCachePolicy
+        #expect(try await bench.load(request) == .fresh("x"))
+    }
+
+    @Test("The options' limit makes the cache ask sooner than the server needs")
+    func limited() async throws {
+        let step = ScriptedTransport.Step.respond(200, ["Cache-Control": "max-age=3600"], body: "x")
+        let bench = CacheBench(
+            ScriptedTransport([step], repeatsLastStep: true),
+            options: { $0.maximumLifetime = .seconds(10) }
+        )
+        try await bench.load()
+        bench.clock.advance(by: .seconds(9))
+        #expect(try await bench.load() == .fresh("x"))
+        bench.clock.advance(by: .seconds(1))
+        #expect(try await bench.load() == .network("x"))
+    }
+
+    @Test(
+        "Errors are held for a while where that is asked, and else are not",
+        arguments: [(500, true), (403, true), (404, true), (429, false), (401, false)],
+        [false, true]
+    )
+    func negative(example: (status: Int, isHeld: Bool), isOn: Bool) async throws {
+        let bench = CacheBench(
+            ScriptedTransport([.respond(example.status, body: "no")], repeatsLastStep: true),
+            options: { if isOn { $0.negativeLifetime = .seconds(10) } }
+        )
+        let expected: CacheBench.Answer =
+            isOn && example.isHeld ? .fresh("no", example.status) : .network("no", example.status)
+        try await bench.load()
+        #expect(try await bench.load() == expected)
+        bench.clock.advance(by: .seconds(10))
+        #expect(try await bench.load() == .network("no", example.status))
+    }
+
+    @Test(
+        "A failure does not take the place of a stored response that is none; a 404 does, and one failure another's",
+        arguments: [(200, 503, false), (200, 404, true), (404, 503, true)]
+    )
+    func negativeOverStored(first: Int, second: Int, replaces: Bool) async throws {
+        let bench = CacheBench(
+            ScriptedTransport([
+                .respond(first, ["Cache-Control": "max-age=60", "ETag": "\"v\""], body: "first"),
+                .respond(second, body: "second"), .respond(304),
+            ]),
+            options: { $0.negativeLifetime = .seconds(10) }
+        )
+        try await bench.load()
+        bench.clock.advance(by: .seconds(60))
+        let response = try await bench.pipeline.send(.get())
+        #expect(response.status == StatusCode(second))
+        #expect(response.cacheDecision?.storage == (replaces ? .stored : .notStored(.negativeOverStored)))
+        #expect(try await bench.load() == (replaces ? .fresh("second", second) : .revalidated("first")))
+    }
+
+    @Test("RETRY.md §3.6.5: a stored 503 says how long is left to wait, not how long it was")
+    func retryAfter() async throws {
+        let fields: HeaderFields = ["Cache-Control": "max-age=60", "Retry-After": "50"]
+        let bench = CacheBench([.respond(503, fields, body: "down")])
+        try await bench.load()
+        bench.clock.advance(by: .seconds(20))
+        let response = try await bench.pipeline.send(.get())
+        #expect(response.source == .fresh)
+        #expect(response.fields[.retryAfter] == "30")
+        #expect(response.fields[.age] == "20")
+    }
+
+    @Test("reload skips the look-up and stores; noStore neither looks up nor stores")
+    func reloadAndNoStore() async throws {
+        let steps = (0..<3).map { ScriptedTransport.Step.respond(200, ["Cache-Control": "max-age=60"], body: "\($0)") }
+        let bench = CacheBench(steps)
+        #expect(try await bench.load() == .network("0"))
+        #expect(try await bench.load(.get(), Self.options(.noStore)) == .network("1"))
+        #expect(try await bench.load() == .fresh("0"))
+        #expect(try await bench.load(.get(), Self.options(.reload)) == .network("2"))
+        #expect(try await bench.load() == .fresh("2"))
+    }
+
+    @Test(
+        "maxStale accepts so much staleness, minFresh asks for so much freshness (RFC 9111 §5.2.1.2, §5.2.1.3)",
+        arguments: [
+            (CacheDirective.maxStale(.seconds(10)), 70, ResponseSource.stale),
+            (.maxStale(.seconds(10)), 71, .network(attempts: 1)), (.maxStale(.seconds(-1)), 60, .network(attempts: 1)),
+            (CacheDirective(minFresh: .seconds(10)), 50, .fresh),
+            (CacheDirective(minFresh: .seconds(10)), 51, .network(attempts: 1)),
+        ]
+    )
+    func tolerances(directive: CacheDirective, seconds: Int, source: ResponseSource) async throws {
+        let step = ScriptedTransport.Step.respond(200, ["Cache-Control": "max-age=60"], body: "x")
+        let bench = CacheBench(ScriptedTransport([step], repeatsLastStep: true))
+        try await bench.load()
+        bench.clock.advance(by: .seconds(seconds))
+        #expect(try await bench.load(.get(), Self.options(directive)).source == source)
+    }
+}

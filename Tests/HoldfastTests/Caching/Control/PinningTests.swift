@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import Holdfast
+import HoldfastSemantics
+import HoldfastStorage
+import HoldfastTesting
+import Synchronization
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@Suite("Pinning", .timeLimit(.minutes(5)))
+struct PinningTests {
+    static let fields: HeaderFields = ["Cache-Control": "max-age=60", "ETag": "\"v\""]
+    static let pinned = CacheSelection.matching { $0.isPinned }
+
+    @Test("A pin survives freshening, replacement and a soft purge; unpin releases it", arguments: EachStore.allCases)
+    func survives(kind: EachStore) async throws {
+        try await kind.with { store in
+            let bench = CacheBench(
+                [
+                    .respond(200, Self.fields, body: "one"), .respond(200, Self.fields, body: "x"), .respond(304),
+                    .respond(200, Self.fields, body: "a longer two"),
+                ],
+                store: store
+            )
+            try await bench.load()
+            try await bench.load(.get("http://origin.example/b"))
+            let url = try #require(URL(string: "http://origin.example/a"))
+            #expect(try await bench.cache.pin(.url(url)) == PinReport(pinned: 1))
+            #expect(try await bench.cache.pin(.url(url)) == PinReport(pinned: 1))
+            bench.clock.advance(by: .seconds(61))
+            #expect(try await bench.load() == .revalidated("one"))
+            #expect(try await bench.cache.remove(.url(url), softly: true) == 1)
+            #expect(try await bench.load() == .network("a longer two"))
+            #expect(try await bench.cache.unpin(.all) == 1)
+            #expect(try await bench.cache.unpin(.all) == 0)
+            #expect(try await bench.cache.remove(Self.pinned) == 0)
+        }
+    }
+
+    @Test("What is pinned stays while other responses push each other out", arguments: EachStore.allCases)
+    func eviction(kind: EachStore) async throws {
+        try await kind.with(capacity: 256 << 10) { store in
+            let transport = ScriptedTransport(
+                [.respond(200, Self.fields, body: String(repeating: "x", count: 20_000))],
+                repeatsLastStep: true
+            )
+            let bench = CacheBench(transport, store: store)
+            try await bench.load()
+            #expect(try await bench.cache.pin(.all).pinned == 1)
+            for number in 0..<40 { try await bench.load(.get("http://origin.example/\(number)")) }
+            #expect(try await bench.load().source == .fresh)
+            #expect(try await bench.load(.get("http://origin.example/0")).source == .network(attempts: 1))
+        }
+    }
+
+    @Test("Pins take half of the capacity at most; the report tells what found no room", arguments: EachStore.allCases)
+    func bounded(kind: EachStore) async throws {
+        try await kind.with(capacity: 256 << 10) { store in
+            let transport = ScriptedTransport(
+                [.respond(200, Self.fields, body: String(repeating: "x", count: 30_000))],
+                repeatsLastStep: true
+            )
+            let bench = CacheBench(transport, store: store)
+            for number in 0..<6 { try await bench.load(.get("http://origin.example/\(number)")) }
+            let report = try await bench.cache.pin(.all)
+            #expect(report.pinned + report.refused == store.statistics.entryCount)
+            #expect(report.refused > 0 && report.pinned > 0)
+            #expect(report.pinned * 30_000 <= 128 << 10)
+            #expect(try await bench.cache.unpin(.all) == report.pinned)
+        }
+    }
+
+    @Test("A purge by hand takes what is pinned, too", arguments: EachStore.allCases)
+    func purged(kind: EachStore) async throws {
+        try await kind.with { store in
+            let bench = CacheBench([.respond(200, Self.fields, body: "x")], store: store)
+            try await bench.load()
+            try await bench.cache.pin(.all)
+            #expect(try await bench.cache.remove(Self.pinned) == 1)
+        }
+    }
+
+    @Test("A pin outlives the process")
+    func restart() async throws {
+        let transport = ScriptedTransport([.respond(200, Self.fields, body: "x")])
+        try await DiskCacheTests.withDirectory { directory in
+            let first = try await HTTPCache.onDisk(at: directory)
+            _ = try await Pipeline(transport: transport, cache: first).data(for: .get())
+            #expect(try await first.pin(.all).pinned == 1)
+            await first.close()
+            let second = try await HTTPCache.onDisk(at: directory)
+            #expect(try await second.unpin(.all) == 1)
+            await second.close()
+        }
+    }
+
+    @Test("A store that fails says so")
+    func failure() async throws {
+        let store = FaultyStore()
+        let bench = CacheBench([.respond(200, Self.fields, body: "x")], store: store)
+        try await bench.load()
+        store.fault.withLock { $0 = .pin }
+        await #expect(throws: StoreError.self) { try await bench.cache.pin(.all) }
+        store.fault.withLock { $0 = nil }
+        #expect(try await bench.load() == .fresh("x"))
+    }
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import Holdfast
+import HoldfastSemantics
+import HoldfastStorage
+import HoldfastTesting
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@Suite("Removing by selection", .timeLimit(.minutes(5)))
+struct RemovingTests {
+    /// A selection and what it takes of ``fill(_:)``.
+    struct Case: Sendable, CustomTestStringConvertible {
+        let name: String
+        let taken: Set<String>
+        let selection: @Sendable () throws -> CacheSelection
+        var testDescription: String { name }
+
+        init(_ name: String, _ taken: Set<String>, _ selection: @escaping @Sendable () throws -> CacheSelection) {
+            self.name = name
+            self.taken = taken
+            self.selection = selection
+        }
+    }
+
+    static let all: Set<String> = ["img", "img/1", "imgs", "user", "named", "other"]
+
+    static let cases: [Case] = [
+        Case("all", all) { .all },
+        Case("URL, in any spelling", ["img"]) { .url(try url("HTTP://H.example:80/%69mg#x")) },
+        Case("URL of a user's response too", ["user"]) { .url(try url("http://h.example/user")) },
+        Case("no HTTP URL", []) { .url(try url("ftp://h.example/img")) },
+        Case("prefix", ["img", "img/1"]) { .prefix(try url("http://h.example/img")) },
+        Case("origin", all.subtracting(["other"])) { .prefix(try url("http://h.example")) },
+        Case("no HTTP prefix", []) { .prefix(try url("ftp://h.example/")) },
+        Case("tag", ["img/1", "other"]) { .tag("t") },
+        Case("principal", ["named"]) { .principal("ann") },
+        Case("unknown principal", []) { .principal("") },
+        Case("credentials", ["user"]) { .principal(of: .get("http://h.example/", ["Authorization": "u"])) },
+        Case("credentials that the transport adds", ["user"]) {
+            .principal(of: .get("http://h.example/"), adding: ["Authorization": "u"])
+        },
+        Case("no credentials select nothing, least of all what is everyone's", []) {
+            .principal(of: .get("http://h.example/img"))
+        },
+        Case("predicate", ["imgs"]) { .matching { $0.status == .notFound && $0.method == .get } },
+        Case("predicate over partitions", ["user", "named"]) { .matching { $0.isPersonal } },
+        Case("predicate over tags and sizes", ["other"]) {
+            .matching {
+                $0.tags == ["t"] && $0.bodyLength == 5 && $0.target.host == "other.example" && $0.headLength > 5
+                    && !$0.isPinned
+            }
+        },
+        Case("predicate over ages", ["other"]) { .matching { $0.age == 0 && $0.freshnessLeft == 60 && $0.isFresh } },
+        Case("older than", all.subtracting(["other"])) { .olderThan(.seconds(9)) },
+        Case("not older than", []) { .olderThan(.seconds(10)) },
+    ]
+
+    static func url(_ text: String) throws -> URL { try #require(URL(string: text)) }
+
+    /// A bench with one response of each name, the last one ten seconds younger.
+    static func fill(_ store: any CacheStore) async throws -> CacheBench {
+        let transport = ScriptedTransport { request in
+            let path = String(request.url?.path.dropFirst() ?? "")
+            if request.value(forHTTPHeaderField: "If-None-Match") != nil { return .respond(304) }
+            return .respond(
+                path == "imgs" ? 404 : 200,
+                ["Cache-Control": "max-age=60", "ETag": "\"v\""],
+                body: path
+            )
+        }
+        let bench = CacheBench(transport, store: store)
+        for name in ["img", "img/1", "imgs", "user", "named"] { try await load(name, bench) }
+        bench.clock.advance(by: .seconds(10))
+        try await load("other", bench)
+        return bench
+    }
+
+    @discardableResult
+    static func load(_ name: String, _ bench: CacheBench) async throws -> CacheBench.Answer {
+        var options = CallOptions()
+        if name == "img/1" || name == "other" { options.tags = ["t"] }
+        if name == "named" { options.principal = "ann" }
+        let host = name == "other" ? "other.example" : "h.example"
+        let request = URLRequest.get("http://\(host)/\(name)", name == "user" ? ["Authorization": "u"] : [:])
+        return try await bench.load(request, options)
+    }
+
+    @Test("Hard: gone, and nothing else with it", arguments: EachStore.allCases, cases)
+    func hard(kind: EachStore, example: Case) async throws {
+        try await kind.with { store in
+            let bench = try await Self.fill(store)
+            let removed = try await bench.cache.remove(try example.selection(), now: bench.time)
+            #expect(removed == example.taken.count)
+            #expect(store.statistics.entryCount == Self.all.count - removed)
+            for name in Self.all {
+                let source = try await Self.load(name, bench).source
+                #expect(source == (example.taken.contains(name) ? .network(attempts: 1) : .fresh), "\(name)")
+            }
+        }
+    }
+
+    @Test(
+        "Softly: kept, and confirmed before it is used again; the rest stays fresh (RFC 9111 §4.4)",
+        arguments: EachStore.allCases,
+        cases
+    )
+    func soft(kind: EachStore, example: Case) async throws {
+        try await kind.with { store in
+            let bench = try await Self.fill(store)
+            for _ in 0..<2 {
+                let marked = try await bench.cache.remove(try example.selection(), softly: true, now: bench.time)
+                // Marked twice is marked once; a predicate may ask for what is no longer so.
+                if example.name != "predicate over ages" { #expect(marked == example.taken.count) }
+            }
+            #expect(store.statistics.entryCount == Self.all.count)
+            for name in Self.all {
+                let answer = try await Self.load(name, bench)
+                #expect(answer.source == (example.taken.contains(name) ? .revalidated : .fresh), "\(name)")
+                #expect(answer.body == name)
+                #expect(try await Self.load(name, bench).source == .fresh)
+            }
+        }
+    }
+
+    @Test("One call empties a user's cache at logout, and nobody else's")
+    func logout() async throws {
+        let bench = try await Self.fill(MemoryStore(capacity: 1 << 20))
+        #expect(try await bench.cache.removeAll(principal: "ann") == 1)
+        #expect(try await bench.cache.removeAll(principal: "ann") == 0)
+        #expect(try await Self.load("user", bench).source == .fresh)
+    }
+
+    @Test("What is marked says so; a 304 lifts the mark")
+    func info() async throws {
+        let bench = try await Self.fill(MemoryStore(capacity: 1 << 20))
+        try await bench.cache.remove(.tag("t"), softly: true)
+        try await Self.load("other", bench)
+        let marked = CacheSelection.matching { $0.needsConfirmation && !$0.isFresh }
+        #expect(try await bench.cache.remove(marked, now: bench.time) == 1)
+    }
+}

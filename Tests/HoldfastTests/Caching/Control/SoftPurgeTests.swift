@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import Holdfast
+import HoldfastSemantics
+import HoldfastStorage
+import HoldfastTesting
+import Synchronization
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@Suite("What a soft purge keeps from being used", .timeLimit(.minutes(5)))
+struct SoftPurgeTests {
+    static let tagged: HeaderFields = [
+        "Cache-Control": "max-age=60, stale-if-error=600, stale-while-revalidate=600", "ETag": "\"v\"",
+    ]
+
+    @Test("The condition goes out, the body stays, and a new response replaces it", arguments: EachStore.allCases)
+    func confirmation(kind: EachStore) async throws {
+        try await kind.with { store in
+            let bench = CacheBench(
+                [.respond(200, Self.tagged, body: "one"), .respond(304), .respond(200, Self.tagged, body: "two")],
+                store: store
+            )
+            try await bench.load()
+            try await bench.cache.remove(.all, softly: true)
+            #expect(try await bench.load() == .revalidated("one"))
+            #expect(try await bench.load() == .fresh("one"))
+            try await bench.cache.remove(.all, softly: true)
+            #expect(try await bench.load() == .network("two"))
+            #expect(try await bench.load() == .fresh("two"))
+            #expect(bench.sent("If-None-Match") == [nil, "\"v\"", "\"v\""])
+            #expect(bench.cache.statistics.reasons[.softPurged] == 2)
+        }
+    }
+
+    @Test(
+        "It stands in for nothing: not for a failing origin, and not for a caller that takes anything stored",
+        arguments: [
+            ScriptedTransport.Step.fail(progress: .notSent), .respond(503, body: "down"),
+        ]
+    )
+    func noStandIn(step: ScriptedTransport.Step) async throws {
+        let bench = CacheBench([.respond(200, Self.tagged, body: "one"), step, step])
+        try await bench.load()
+        try await bench.cache.remove(.all, softly: true)
+        var request = URLRequest.get()
+        for policy in [URLRequest.CachePolicy.useProtocolCachePolicy, .returnCacheDataElseLoad] {
+            request.cachePolicy = policy
+            let answer = try? await bench.load(request)
+            #expect(answer?.body != "one")
+        }
+        request.cachePolicy = .returnCacheDataDontLoad
+        await #expect(throws: ServiceError.self) { try await bench.load(request) }
+        #expect(bench.sends == 3)
+    }
+
+    @Test("Without a validator the response is fetched anew")
+    func withoutValidator() async throws {
+        let fields: HeaderFields = ["Cache-Control": "max-age=60"]
+        let bench = CacheBench([.respond(200, fields, body: "one"), .respond(200, fields, body: "two")])
+        try await bench.load()
+        #expect(try await bench.cache.remove(.all, softly: true) == 1)
+        #expect(try await bench.load() == .network("two"))
+        #expect(try await bench.load() == .fresh("two"))
+    }
+
+    @Test(
+        "A stored part is confirmed like a whole, before it answers its range and before it is completed (RFC 9111 §3.4)"
+    )
+    func parts() async throws {
+        let part: HeaderFields = ["Cache-Control": "max-age=60", "ETag": "\"v\"", "Content-Range": "bytes 0-3/8"]
+        let rest: HeaderFields = ["Cache-Control": "max-age=60", "ETag": "\"v\"", "Content-Range": "bytes 4-7/8"]
+        let bench = CacheBench([.respond(206, part, body: "abcd"), .respond(304), .respond(206, rest, body: "efgh")])
+        let request = URLRequest.get("http://origin.example/a", ["Range": "bytes=0-3"])
+        try await bench.load(request)
+        #expect(try await bench.load(request) == .fresh("abcd", 206))
+        #expect(try await bench.cache.remove(.all, softly: true) == 1)
+        #expect(try await bench.load(request) == .init(status: 206, body: "abcd", source: .revalidated))
+        #expect(try await bench.load(request) == .fresh("abcd", 206))
+        #expect(try await bench.cache.remove(.all, softly: true) == 1)
+        #expect(try await bench.load().body == "abcdefgh")
+        #expect(bench.sent("If-Range") == [nil, nil, "\"v\""])
+        #expect(try await bench.load() == .fresh("abcdefgh"))
+    }
+
+    @Test("The mark is there after a restart")
+    func restart() async throws {
+        let transport = ScriptedTransport([.respond(200, Self.tagged, body: "one"), .respond(304)])
+        try await DiskCacheTests.withDirectory { directory in
+            for run in 0..<2 {
+                let cache = try await HTTPCache.onDisk(at: directory)
+                let response = try await Pipeline(transport: transport, cache: cache).send(.get())
+                #expect(try await response.body.data() == Data("one".utf8))
+                #expect(response.source == (run == 0 ? .network(attempts: 1) : .revalidated))
+                try await cache.remove(.all, softly: true)
+                await cache.close()
+            }
+        }
+    }
+
+    @Test(
+        "A response that is being stored when its URL is purged does not appear afterwards",
+        arguments: EachStore.allCases,
+        [false, true]
+    )
+    func whileStoring(kind: EachStore, softly: Bool) async throws {
+        try await kind.with { store in
+            let bench = CacheBench(
+                [.stream(200, Self.tagged, chunks: ["a", "b"]), .respond(200, Self.tagged, body: "new")],
+                store: store
+            )
+            let response = try await bench.pipeline.send(.get())
+            #expect(try await bench.cache.remove(.all, softly: softly) == 0)
+            #expect(try await response.body.data() == Data("ab".utf8))
+            #expect(store.statistics.entryCount == 0)
+            #expect(try await bench.load() == .network("new"))
+        }
+    }
+
+    @Test("A response whose request was under way when its URL was purged is not stored", arguments: [false, true])
+    func whileSending(softly: Bool) async throws {
+        let bench = CacheBench([
+            .respond(200, Self.tagged, body: "old").delayed(by: .seconds(5)), .respond(200, Self.tagged, body: "new"),
+        ])
+        let pipeline = bench.pipeline
+        let call = Task { try await pipeline.send(.get()) }
+        try await bench.transport.waitForSends(1)
+        try await bench.cache.remove(.url(try #require(URL.origin)), softly: softly)
+        bench.clock.advance(by: .seconds(5))
+        let decision = try await call.value.cacheDecision
+        #expect(decision?.storage == .notStored(.overtaken))
+        #expect(try await bench.load() == .network("new"))
+    }
+
+    @Test("A 304 to a request that went out before the purge does not lift the mark")
+    func whileValidating() async throws {
+        let bench = CacheBench([
+            .respond(200, Self.tagged, body: "one"), .respond(304).delayed(by: .seconds(5)), .respond(304),
+        ])
+        try await bench.load()
+        var revalidating = CallOptions()
+        revalidating.cache = .revalidate
+        let (pipeline, options) = (bench.pipeline, revalidating)
+        let call = Task { try await pipeline.send(.get(), options: options) }
+        try await bench.transport.waitForSends(2)
+        #expect(try await bench.cache.remove(.all, softly: true) == 1)
+        bench.clock.advance(by: .seconds(5))
+        #expect(try await call.value.source == .revalidated)
+        #expect(try await bench.load() == .revalidated("one"))
+        #expect(bench.sends == 3)
+    }
+
+    @Test(
+        "An entry that is freshened, replaced or gone between the look and the mark: marked all the same, or left gone"
+    )
+    func meanwhile() async throws {
+        let store = FaultyStore()
+        let bench = CacheBench(
+            [
+                .respond(200, Self.tagged, body: "one"), .respond(304), .respond(304),
+                .respond(200, Self.tagged, body: "two"), .respond(304),
+            ],
+            store: store
+        )
+        var options = CallOptions()
+        options.cache = .revalidate
+        let (pipeline, cache, asking) = (bench.pipeline, bench.cache, options)
+        try await bench.load()
+        for _ in 0..<2 {
+            store.beforeReplacing.withLock {
+                $0 = { _ = try? await pipeline.send(.get(), options: asking).body.collect() }
+            }
+            #expect(try await cache.remove(.all, softly: true) == 1)
+            #expect(try await bench.load().source == .revalidated)
+        }
+        #expect(try await bench.load() == .fresh("two"))
+        #expect(bench.sends == 5)
+        store.beforeReplacing.withLock { $0 = { _ = try? await cache.remove(.all) } }
+        #expect(try await cache.remove(.all, softly: true) == 0)
+        #expect(store.statistics.entryCount == 0)
+    }
+
+    @Test(
+        "A store that fails: the purge says so and nothing is lost; what could be marked is",
+        arguments: [false, true]
+    )
+    func failure(softly: Bool) async throws {
+        let store = FaultyStore()
+        let transport = ScriptedTransport([.respond(200, Self.tagged, body: "x")], repeatsLastStep: true)
+        let bench = CacheBench(transport, store: store)
+        for path in ["a", "b"] { try await bench.load(.get("http://origin.example/\(path)")) }
+        store.fault.withLock { $0 = softly ? .replace : .purge }
+        let error = await #expect(throws: StoreError.self) { try await bench.cache.remove(.all, softly: softly) }
+        #expect(error?.code == .io)
+        store.fault.withLock { $0 = nil }
+        #expect(store.statistics.entryCount == 2)
+        #expect(try await bench.load(.get("http://origin.example/a")) == .fresh("x"))
+        #expect(try await bench.cache.remove(.all, softly: softly) == 2)
+    }
+}
+
+extension URL {
+    fileprivate static var origin: URL? { URL(string: "http://origin.example/a") }
+}
