@@ -128,7 +128,8 @@ extension CachingHook {
             await finish(writer, nil)
             return HopOutcome(storable: entry.stored)
         }
-        let (stored, expected, tags, options) = (entry.stored, entry.bodyLength, context.options.tags, cache.options)
+        let (stored, expected, options) = (entry.stored, entry.bodyLength, cache.options)
+        let tags = cache.tags(context.options.tags, for: stored)
         let layout = stored.ranges?.intervals ?? [0..<Int64(expected ?? .max)]
         let storing = StoringBody(
             CountedBody(source, delivered: delivered),

@@ -17,7 +17,8 @@ public struct TargetedCacheControl: Sendable, Hashable {
     /// The first target that is present, a valid Dictionary (RFC 9651 §3.2) and not empty wins, even if none of its
     /// directives means anything. Parameters are ignored, and so is a directive whose value has the wrong type: seconds
     /// must be an Integer (a negative one reads as stale), flags must be true, `no-cache` and `private` must be true or
-    /// a String or Token of field names. Unknown directives are kept.
+    /// a String or Token of field names. Unknown directives are kept. Names of directives know no letter case, as in
+    /// Cache-Control, although a Dictionary's keys have none but lower case: who writes `Max-Age` can mean nothing else.
     ///
     /// - Parameters:
     ///   - fields: the response's fields.
@@ -25,7 +26,8 @@ public struct TargetedCacheControl: Sendable, Hashable {
     ///     empty list.
     public init?(_ fields: HeaderFields, targets: [FieldName]) {
         for target in targets {
-            guard let value = fields[target], let dictionary = try? StructuredDictionary(parsing: value),
+            guard let value = fields[target],
+                let dictionary = try? StructuredDictionary(parsing: TargetedCacheControl.folded(value)),
                 !dictionary.isEmpty
             else { continue }
             field = target
@@ -33,6 +35,26 @@ public struct TargetedCacheControl: Sendable, Hashable {
             return
         }
         return nil
+    }
+
+    /// The value with everything outside its strings in lower case.
+    private static func folded(_ value: String) -> String {
+        var isInString = false
+        var isEscaped = false
+        var folded: [UInt8] = []
+        folded.reserveCapacity(value.utf8.count)
+        for byte in value.utf8 {
+            if isEscaped {
+                isEscaped = false
+            } else if byte == UInt8(ascii: "\"") {
+                isInString.toggle()
+            } else if isInString, byte == UInt8(ascii: "\\") {
+                isEscaped = true
+            }
+            let isUpper = !isInString && (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte)
+            folded.append(isUpper ? byte | 0x20 : byte)
+        }
+        return String(decoding: folded, as: UTF8.self)
     }
 
     private static func directive(_ name: String, _ member: StructuredMember) -> CacheControl.Directive? {

@@ -51,9 +51,11 @@ public struct RequestMethod: RawRepresentable, Sendable, Hashable, ExpressibleBy
     public static let query: RequestMethod = "QUERY"
 
     /// Whether the method asks for no change; unknown methods count as unsafe (RFC 9110 §9.2.1, RFC 9111 §4.4).
+    ///
+    /// Beside HTTP's own the registry knows QUERY, PROPFIND (RFC 4918), REPORT (RFC 3253) and SEARCH (RFC 5323) as safe.
     public var isSafe: Bool {
         switch rawValue {
-        case "GET", "HEAD", "OPTIONS", "TRACE", "QUERY": true
+        case "GET", "HEAD", "OPTIONS", "TRACE", "QUERY", "PROPFIND", "REPORT", "SEARCH": true
         default: false
         }
     }

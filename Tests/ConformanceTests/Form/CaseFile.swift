@@ -7,9 +7,14 @@ import Foundation
 struct CaseFile: Sendable {
     let cases: [CacheCase]
 
-    /// Reads a file: a list of suites, each with its tests.
-    init(contentsOf url: URL) throws {
-        let suites = try JSONDecoder().decode([JSONValue].self, from: Data(contentsOf: url))
+    /// Reads files, each a list of suites with their tests; a case may build upon one of an earlier file.
+    init(contentsOf urls: URL...) throws {
+        try self.init(contentsOf: urls)
+    }
+
+    /// Reads files, as the other initializer does.
+    init(contentsOf urls: [URL]) throws {
+        let suites = try urls.flatMap { try JSONDecoder().decode([JSONValue].self, from: Data(contentsOf: $0)) }
         cases = suites.flatMap { suite in
             (suite["tests"]?.elements ?? []).compactMap { CacheCase($0, suite: suite["id"]?.text ?? "") }
         }
@@ -25,8 +30,12 @@ struct CaseFile: Sendable {
         return FileManager.default.isReadableFile(atPath: url.path) ? url : nil
     }()
 
-    /// The cases written for this project, which every clone has.
-    static let ownURL = Bundle.module.bundleURL.appending(path: "Fixtures/own.json")
+    /// The cases written for this project, which every clone has: those that others build upon first.
+    static let ownURLs = [
+        "own", "own-freshness", "own-parsing", "own-directives", "own-vary", "own-conditions", "own-fields",
+        "own-methods", "own-partial", "own-others", "own-targeted",
+    ]
+    .map { Bundle.module.bundleURL.appending(path: "Fixtures/\($0).json") }
 
     /// What a person asked for by environment: cases to run, and whether each miss is told at length.
     static let only: Set<String>? = ProcessInfo.processInfo.environment["HOLDFAST_CONFORMANCE_ONLY"].map { list in

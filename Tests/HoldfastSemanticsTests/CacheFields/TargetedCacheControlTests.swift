@@ -43,6 +43,18 @@ import Testing
         #expect(field?.noStore == expected)
     }
 
+    @Test(
+        "RFC 9111 §5.2, RFC 9213 §2.1: names of directives know no letter case, strings keep theirs",
+        arguments: [
+            ("Max-Age=60", ["max-age", "60"]), ("MAX-AGE=60;P=1", ["max-age", "60"]),
+            (#"X="A \"B\" C""#, ["x", #"A "B" C"#]), (#"X="\\A", NO-STORE"#, ["x", #"\A"#, "no-store"]),
+        ]
+    )
+    func letterCase(value: String, expected: [String]) {
+        let directives = read(value)?.directives ?? []
+        #expect(directives.flatMap { [$0.name] + ($0.argument.map { [$0] } ?? []) } == expected)
+    }
+
     @Test("RFC 9213 §2.1: every flag of a response is known")
     func everyFlag() {
         let field = read("public, must-revalidate, proxy-revalidate, must-understand, immutable, no-transform")
@@ -77,7 +89,7 @@ import Testing
     @Test(
         "RFC 9213 §2.2: an invalid or empty field counts as absent",
         arguments: [
-            "", "max-age=10000, &&&&&", "max-age= 100", "Max-Age=60", "max-age=60,", "no-store;", "max-age=60 no-store",
+            "", "max-age=10000, &&&&&", "max-age= 100", "max-age=60,", "no-store;", "max-age=60 no-store",
             "max-age=9999999999999999", "no-cache=\"open",
         ]
     )

@@ -10,7 +10,9 @@ import Testing
         arguments: [
             (RequestMethod.get, true, true), (.head, true, true), (.options, true, true), (.trace, true, true),
             (.query, true, true), (.put, false, true), (.delete, false, true), (.post, false, false),
-            (.patch, false, false), (.connect, false, false), ("get", false, false), ("PURGE", false, false),
+            ("PROPFIND", true, true), ("REPORT", true, true),
+            ("SEARCH", true, true), ("M-SEARCH", false, false), (.patch, false, false), (.connect, false, false),
+            ("get", false, false), ("PURGE", false, false),
         ]
     )
     func methods(method: RequestMethod, isSafe: Bool, isIdempotent: Bool) {
@@ -51,6 +53,11 @@ import Testing
     func heuristicallyCacheable() {
         let cacheable = (0...700).filter { StatusCode($0).isHeuristicallyCacheable }
         #expect(cacheable == [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501])
+    }
+
+    @Test("RFC 6585 §3–§6: no cache stores a response with these codes, and RFC 9111 §3 forbids no other")
+    func forbidStoring() {
+        #expect((0...700).filter { StatusCode($0).forbidsStoring } == [428, 429, 431, 511])
     }
 
     @Test func phrases() {

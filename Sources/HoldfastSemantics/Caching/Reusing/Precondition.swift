@@ -40,7 +40,10 @@ public enum Precondition {
     public static func evaluate(request: RequestHead, stored: StoredResponse, now: Timestamp) -> Outcome {
         let fields = request.fields
         if fields.contains(.ifMatch) || fields.contains(.ifUnmodifiedSince) { return .forward }
-        guard request.method == .get || request.method == .head || request.method == .query else { return .forward }
+        guard request.method == .get || request.method == .head || request.method == .query else {
+            // What stands under the content of a POST answers it whole; conditions of its own are not a cache's.
+            return fields.contains(.ifNoneMatch) || fields.contains(.ifModifiedSince) ? .forward : .full
+        }
         guard stored.head.status == .ok || stored.head.status == .partialContent else { return .full }
         if let value = fields[.ifNoneMatch] {
             switch EntityTag.list(value) {

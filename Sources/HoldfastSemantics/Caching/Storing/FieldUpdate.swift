@@ -95,11 +95,12 @@ extension StoredResponse {
     /// The head to answer with: the stored fields and one Age with the current age (RFC 9111 §4, §5.1).
     ///
     /// A Retry-After in seconds is less that age, since it counts from the making of the response (RFC 9110 §10.2.3); one
-    /// with a date stays as it is.
+    /// with a date stays as it is. A response that came without Date bears the time of its receipt (RFC 9110 §6.6.1).
     ///
     /// - Parameter now: the time of the answer.
     public func responseHead(now: Timestamp) -> ResponseHead {
         var answer = head
+        if !answer.fields.contains(.date) { answer.fields.append(.date, HTTPDate(date).description) }
         let age = currentAge(now: now)
         let waits = head.fields.values(of: .retryAfter)
         if waits.count == 1, let wait = waits.first,

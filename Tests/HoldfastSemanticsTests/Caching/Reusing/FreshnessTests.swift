@@ -108,6 +108,15 @@ import Testing
         #expect(head.fields.count == 3)
     }
 
+    @Test("RFC 9110 §6.6.1: what came without Date bears the time of its receipt, what came with one keeps it")
+    func dates() throws {
+        let dateless = try stored(["A": "b"])
+        #expect(dateless.responseHead(now: .noon.plus(10)).fields[.date] == date(0))
+        #expect(Precondition.notModifiedHead(for: dateless, now: .noon.plus(10)).fields[.date] == date(0))
+        let dated = try stored(["Date": date(-5)])
+        #expect(dated.responseHead(now: .noon.plus(10)).fields.values(of: .date) == [date(-5)])
+    }
+
     @Test func uselessness() throws {
         let options = CacheOptions(retention: .seconds(1000))
         #expect(try stored(["Cache-Control": "max-age=60", "ETag": "\"a\""]).uselessAfter(options) == .noon.plus(1060))

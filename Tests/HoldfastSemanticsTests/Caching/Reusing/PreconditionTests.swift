@@ -89,6 +89,15 @@ import Testing
         request.append(rawName: name, value: "*")
         #expect(try outcome(request, ["ETag": "\"a\""]) == .forward)
         #expect(try outcome(["If-None-Match": "*"], [:], method: .put) == .forward)
+        #expect(try outcome(["If-Modified-Since": date(0)], [:], method: .post) == .forward)
+    }
+
+    @Test(
+        "RFC 10008: a QUERY without conditions of its own is answered whole",
+        arguments: [RequestMethod.query, .post]
+    )
+    func content(method: RequestMethod) throws {
+        #expect(try outcome([:], ["ETag": "\"a\"", "Last-Modified": date(-9)], method: method) == .full)
     }
 
     @Test("RFC 9110 §13.2.1: only a 200 or 206 knows preconditions")

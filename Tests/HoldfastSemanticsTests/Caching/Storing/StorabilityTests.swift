@@ -35,6 +35,28 @@ import Testing
     }
 
     @Test(
+        "RFC 6585 §3–§6: 428, 429, 431 and 511 are not stored, whatever they say of their freshness",
+        arguments: [428, 429, 431, 511],
+        ["max-age=60", "public, s-maxage=60", "must-understand, no-store, max-age=60"]
+    )
+    func forbidden(status: Int, cacheControl: String) throws {
+        for options in [CacheOptions.private, .shared] {
+            let fields: HeaderFields = ["Cache-Control": cacheControl]
+            let verdict = try judge(fields, status: StatusCode(status), options: options)
+            #expect(verdict == .doNotStore(.statusForbidsStoring))
+        }
+    }
+
+    @Test(
+        "RFC 9111 §3: any other final status with a lifetime is stored, known or not",
+        arguments: (200...599).filter { ![206, 304, 428, 429, 431, 511].contains($0) }
+    )
+    func anyStatus(status: Int) throws {
+        #expect(try judge(status: StatusCode(status)) == .store(scope: .principal))
+        #expect(try judge(status: StatusCode(status), options: .shared) == .store(scope: .shared))
+    }
+
+    @Test(
         "RFC 9110 §9.3.3: a POST's 200 with explicit freshness that is the target's representation",
         arguments: [
             (200, ["Cache-Control": "max-age=9", "Content-Location": "https://example.com/a"], true),
