@@ -28,6 +28,12 @@ struct HeldResponse: Sendable {
     init(_ candidate: CacheCandidate, in store: any CacheStore) async throws(StoreError) {
         entry = candidate.entry
         stored = candidate.stored
+        guard stored.ranges.map({ $0.length == Int64(candidate.entry.bodyLength) }) ?? true else {
+            throw StoreError(
+                .corrupt,
+                "A stored body is not as long as the parts it consists of; it is taken for a miss."
+            )
+        }
         body = try await store.body(of: candidate.entry)
         if let inMemory = body.bytesInMemory {
             bytes = inMemory
@@ -184,7 +190,19 @@ struct HeldResponse: Sendable {
     func pieces(_ failed: @escaping @Sendable (StoreError) async -> Void) -> @Sendable (Range<Int64>) -> any ByteSource
     {
         { [self] interval in
-            StoredBodySource(body, [.stored(offsets(of: interval))], delivered: { _ in }, failed: failed)
+            let offsets = offsets(of: interval)
+            if let bytes { return BytesSource(bytes[offsets]) }
+            return StoredBodySource(body, [.stored(offsets)], delivered: { _ in }, failed: failed)
+        }
+    }
+}
+
+extension StoredRanges {
+    /// How many bytes all intervals have together; saturates.
+    fileprivate var length: Int64 {
+        intervals.reduce(0) { sum, interval in
+            let (length, overflow) = sum.addingReportingOverflow(interval.upperBound - interval.lowerBound)
+            return overflow ? .max : length
         }
     }
 }

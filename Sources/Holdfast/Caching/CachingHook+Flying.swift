@@ -51,7 +51,7 @@ extension CachingHook {
     private func launch(_ flight: Flight, _ need: Need, _ context: CallContext, endsInBackground: Bool = false) {
         var context = context
         context.flight = flight
-        let request = need.prepared(in: &context)
+        let request = need.prepared(in: &context, cache)
         if endsInBackground {
             context.verdict = nil
             context.options.acceptance = nil

@@ -53,13 +53,7 @@ extension CachingHook {
         ) {
         case .notModified(let candidate), .full(let candidate): index = candidate
         case .relay: return HopOutcome(notStored: .notModified)
-        case .resend:
-            throw ServiceError(
-                .protocolError,
-                "The server answered 304 to a request without conditions; send the call again with another `cachePolicy`.",
-                progress: .headReceived,
-                response: response
-            )
+        case .resend: throw CachingHook.unasked(response)
         }
         var held = offered[index]
         let now = context.clock.timestamp
@@ -71,6 +65,8 @@ extension CachingHook {
                 responseTime: response.responseTime ?? now,
                 mode: cache.options.mode
             )
+            // Where the fields now say that a part is not what was asked for, the rest is not there.
+            guard held.stored.hasAll(askedBy: lookup.head) else { throw CachingHook.unasked(response) }
             if let entry = await replaceDescription(of: held.entry, as: held.stored, context) { held.entry = entry }
         }
         response.body.discard()
@@ -84,6 +80,15 @@ extension CachingHook {
         answer.presentation = response.presentation
         response = answer
         return HopOutcome(held: held)
+    }
+
+    private static func unasked(_ notModified: Response) -> ServiceError {
+        ServiceError(
+            .protocolError,
+            "The server answered 304 to a request without conditions; send the call again with another `cachePolicy`.",
+            progress: .headReceived,
+            response: notModified
+        )
     }
 
     /// Stores a response while its body passes through, where the rules allow it.

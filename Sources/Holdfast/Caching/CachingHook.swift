@@ -32,13 +32,15 @@ public struct CachingHook: ServiceHook {
 
     public func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
         cache.count { $0.requests += 1 }
-        // Positions count in bytes as they are stored, so no content coding may stand between (RFC 9110 §14.2).
+        let lookup = CacheLookup(request, context, cache)
+        // Positions count in bytes as they are stored, so no content coding may stand between (RFC 9110 §14.2). Which variant
+        // is meant goes by what the caller accepts, so that the parts of a response and its whole are one.
         if request.value(forHTTPHeaderField: "Range") != nil,
             request.value(forHTTPHeaderField: "Accept-Encoding") == nil
         {
             request.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
         }
-        guard let lookup = CacheLookup(request, context, cache) else { return bypass(.target, context) }
+        guard let lookup else { return bypass(.target, context) }
         context[CacheLookup.self] = lookup
         var candidates = lookup.bypassReason == nil ? await candidates(for: lookup, context) : []
         var hasLookedAgain = false
@@ -163,7 +165,10 @@ public struct CachingHook: ServiceHook {
         let outcome: HopOutcome
         if let completion = context[Completion.self], context.validation != nil, response.status == .partialContent {
             outcome = try await complete(completion, with: &response, lookup, context)
-        } else if let offered = context[OfferedResponses.self], response.status == .notModified {
+        } else if let offered = context[OfferedResponses.self], response.status == .notModified,
+            context.validation != nil || !lookup.head.isConditionalOrPartial
+        {
+            // Once the request was sent as it came, a 304 answers what the caller asked.
             outcome = try await useOffered(offered.responses, for: &response, lookup, context)
         } else {
             if lookup.head.method == .head { await updateStored(byHead: response, lookup, context) }

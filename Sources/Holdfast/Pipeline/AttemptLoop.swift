@@ -109,7 +109,10 @@ struct AttemptLoop: Exchanging {
                 response.presentation = .fields(presented)
             }
             response.body = response.body.announcingEnd(to: context)
-            if let acceptance = context.options.acceptance, acceptance.judgesAttempts, response.status.isSuccessful {
+            let isOwnPart = context.validation?.asksPart == true && response.status == .partialContent
+            if let acceptance = context.options.acceptance, acceptance.judgesAttempts, response.status.isSuccessful,
+                !isOwnPart
+            {
                 try await acceptance.judge(&response)
             }
             return .success(response)
