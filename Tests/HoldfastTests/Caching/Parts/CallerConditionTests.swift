@@ -194,6 +194,19 @@ struct CallerConditionTests {
         #expect(try await bench.range(nil).body == origin.bytes())
     }
 
+    @Test("A 304 after which a stored part is no longer what was asked for: the call is sent as it came")
+    func otherDate() async throws {
+        let origin = Self.origin
+        let bench = CacheBench(origin.transport)
+        try await bench.range("0-9")
+        bench.clock.advance(by: .seconds(61))
+        let fields: HeaderFields = ["ETag": "\"1\"", "Last-Modified": "Tue, 14 Nov 2023 21:00:00 GMT"]
+        origin.change { $0.instead = .respond(304, fields) }
+        let answer = try await bench.range("0-4", ["If-Range": Self.modified])
+        #expect(answer == .init(status: 200, body: origin.bytes(), source: .network(attempts: 2)))
+        #expect(bench.sent("If-None-Match") == [nil, "\"1\"", nil])
+    }
+
     @Test("Stale on error answers a condition as well (RFC 5861 §4)", arguments: [true, false])
     func staleIfError(_ holds: Bool) async throws {
         let origin = RangeOrigin { $0.fields["Cache-Control"] = "max-age=60, stale-if-error=600" }

@@ -189,6 +189,22 @@ struct UnwelcomePartTests {
         #expect(try await bench.range("10-19", ["Cookie": "a=2"]).source == .network(attempts: 1))
     }
 
+    @Test("In a shared cache a part for one only says nothing to others of what is stored whole for all")
+    func sharedWhole() async throws {
+        let origin = RangeOrigin { $0.fields["Cache-Control"] = "public, max-age=60" }
+        let bench = CacheBench(origin.transport, mode: .shared)
+        try await bench.range(nil, ["Cookie": "a=1"])
+        origin.change { state in
+            state.fields["Cache-Control"] = "max-age=60"
+            state.fields["Set-Cookie"] = "secret=1"
+        }
+        let request = URLRequest.get("http://origin.example/a", ["Cookie": "a=1", "Range": "bytes=0-9"])
+        #expect(try await bench.load(request, .reloading).body == origin.bytes(0..<10))
+        let other = try await bench.pipeline.send(.get("http://origin.example/a", ["Cookie": "a=2"]))
+        #expect(other.source == .fresh)
+        #expect(other.fields["Set-Cookie"] == nil)
+    }
+
     @Test("Parts of two users are not joined, and a token that changes on the way sends the call as it came")
     func principals() async throws {
         let origin = RangeOrigin()
