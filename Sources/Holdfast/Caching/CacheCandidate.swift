@@ -71,7 +71,8 @@ struct HeldResponse: Sendable {
         source: ResponseSource,
         now: Timestamp,
         delivered: @escaping @Sendable (Int) -> Void,
-        failed: @escaping @Sendable (StoreError) async -> Void
+        failed: @escaping @Sendable (StoreError) async -> Void,
+        rest: (@Sendable (Range<Int64>) async -> (any ByteSource)?)?
     ) -> Response {
         let (head, form) = form(of: lookup, now: now)
         var response = Response(
@@ -84,7 +85,7 @@ struct HeldResponse: Sendable {
         response.responseTime = stored.responseTime
         response.presentation = .fields(lookup.head.fields)
         guard lookup.head.method != .head, form != .empty else { return response }
-        response.body = body(form, delivered: delivered, failed: failed)
+        response.body = body(form, delivered: delivered, failed: failed, rest: rest)
         return response
     }
 
@@ -140,10 +141,12 @@ struct HeldResponse: Sendable {
     private func body(
         _ form: Form,
         delivered: @escaping @Sendable (Int) -> Void,
-        failed: @escaping @Sendable (StoreError) async -> Void
+        failed: @escaping @Sendable (StoreError) async -> Void,
+        rest: (@Sendable (Range<Int64>) async -> (any ByteSource)?)?
     ) -> ResponseBody {
         let pieces: [StoredBodySource.Piece]
         var length: Int
+        var content: Range<Int64>?
         switch form {
         case .empty:
             return ResponseBody()
@@ -153,13 +156,14 @@ struct HeldResponse: Sendable {
                 return ResponseBody(bytes)
             }
             (pieces, length) = ([.stored(0..<entry.bodyLength)], entry.bodyLength)
+            content = 0..<Int64(entry.bodyLength)
         case .part(let interval):
             let offsets = offsets(of: interval)
             if let bytes {
                 delivered(offsets.count)
                 return ResponseBody(bytes[offsets])
             }
-            (pieces, length) = ([.stored(offsets)], offsets.count)
+            (pieces, length, content) = ([.stored(offsets)], offsets.count, interval)
         case .parts(let multipart):
             pieces = multipart.pieces.map { piece in
                 switch piece {
@@ -169,7 +173,9 @@ struct HeldResponse: Sendable {
             }
             length = Int(clamping: multipart.contentLength)
         }
-        return ResponseBody(StoredBodySource(body, pieces, delivered: delivered, failed: failed), length: length)
+        let source = StoredBodySource(body, pieces, delivered: delivered, failed: failed)
+        guard let rest, let content else { return ResponseBody(source, length: length) }
+        return ResponseBody(HealingBody(source, of: content, rest: rest), length: length)
     }
 
     /// Where an interval of the content stands in the entry's body, which holds the stored intervals one after another.

@@ -277,7 +277,14 @@ extension CachingHook {
         var response: Response
         let decision: CacheDecision
         if let held = answer.outcome.held {
-            response = self.answer(held, to: need.lookup, source: .collapsed, context, delivered: delivered)
+            response = self.answer(
+                held,
+                to: need.lookup,
+                need.request,
+                source: .collapsed,
+                context,
+                delivered: delivered
+            )
             decision = self.decision(.collapsed, need.reason, held, context)
         } else {
             response = answer.response
@@ -305,7 +312,7 @@ extension CachingHook {
         if held == nil { held = await hold(candidate, context) }
         guard let held else { return nil }
         cache.count { $0.errorHits += 1 }
-        var response = answer(held, to: need.lookup, source: .stale, context) { [cache] bytes in
+        var response = answer(held, to: need.lookup, need.request, source: .stale, context) { [cache] bytes in
             cache.count { $0.hitBytes += bytes }
         }
         let decision = decision(.hit, reason, held, context)

@@ -244,7 +244,7 @@ extension CachingHook {
 
 extension ResponseBody {
     /// The body as a source, bytes in memory included.
-    fileprivate var anySource: any ByteSource { source ?? BytesSource(bytesInMemory ?? ByteChunk()) }
+    var anySource: any ByteSource { source ?? BytesSource(bytesInMemory ?? ByteChunk()) }
 }
 
 extension StoredResponse {

@@ -12,14 +12,23 @@ internal import HoldfastStorage
 /// What happens to a response on its way up: it answers a validation, or is stored.
 extension CachingHook {
     /// A stored response as the answer to a request.
+    ///
+    /// - Parameter request: what to send for the rest of a body that cannot be read to its end.
     func answer(
         _ held: HeldResponse,
         to lookup: CacheLookup,
+        _ request: URLRequest?,
         source: ResponseSource,
         _ context: CallContext,
         delivered: @escaping @Sendable (Int) -> Void
     ) -> Response {
         let entry = held.entry
+        var rest: (@Sendable (Range<Int64>) async -> (any ByteSource)?)?
+        if let request {
+            rest = { [self, stored = held.stored] missing in
+                await self.rest(of: stored, missing, request, lookup, context)
+            }
+        }
         var response = held.response(
             to: lookup,
             source: source,
@@ -28,7 +37,8 @@ extension CachingHook {
             failed: { [self] error in
                 storeFailed(error, context)
                 await remove(entry, context)
-            }
+            },
+            rest: rest
         )
         response.removeStored = { [self] in await remove(entry, context) }
         return response
@@ -70,7 +80,8 @@ extension CachingHook {
             if let entry = await replaceDescription(of: held.entry, as: held.stored, context) { held.entry = entry }
         }
         response.body.discard()
-        var answer = answer(held, to: lookup, source: .revalidated, context) { [cache] bytes in
+        var answer = answer(held, to: lookup, context.exchange?.request, source: .revalidated, context) {
+            [cache] bytes in
             cache.count { $0.revalidatedBytes += bytes }
         }
         answer.url = response.url

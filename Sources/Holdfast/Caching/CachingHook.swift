@@ -91,13 +91,13 @@ public struct CachingHook: ServiceHook {
             cache.count { counts in
                 if isStale { counts.staleHits += 1 } else { counts.hits += 1 }
             }
-            return answerHit(selected, to: lookup, judgement.reason, isStale: isStale, context)
+            return answerHit(selected, to: lookup, request, judgement.reason, isStale: isStale, context)
         case .reuseWhileRevalidating(let indices, _):
             let offered = await offer(indices, selected, candidates, context)
             let need = Need(request, lookup, judgement, candidates, selected, offered: offered)
             refresh(need, context)
             cache.count { $0.revalidatingHits += 1 }
-            return answerHit(selected, to: lookup, judgement.reason, isStale: true, context)
+            return answerHit(selected, to: lookup, request, judgement.reason, isStale: true, context)
         case .revalidate(let indices):
             let offered = await offer(indices, selected, candidates, context)
             return try await fly(Need(request, lookup, judgement, candidates, selected, offered: offered), &context)
@@ -205,11 +205,12 @@ public struct CachingHook: ServiceHook {
     private func answerHit(
         _ held: HeldResponse,
         to lookup: CacheLookup,
+        _ request: URLRequest,
         _ reason: CacheReason,
         isStale: Bool,
         _ context: CallContext
     ) -> Response {
-        var response = answer(held, to: lookup, source: isStale ? .stale : .fresh, context) { [cache] bytes in
+        var response = answer(held, to: lookup, request, source: isStale ? .stale : .fresh, context) { [cache] bytes in
             cache.count { $0.hitBytes += bytes }
         }
         let decision = decision(.hit, reason, held, context)

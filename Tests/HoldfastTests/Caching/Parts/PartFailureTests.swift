@@ -108,25 +108,45 @@ struct PartFailureTests {
         #expect(try await bench.range(nil).body == origin.bytes())
     }
 
-    @Test("A stored part that turns unreadable fails the store and not the caller of another part")
-    func damagedBase() async throws {
+    @Test(
+        "A stored part that turns unreadable fails the store and not the caller of another part",
+        arguments: [("0-599999", 700_000..<800_000), ("400000-999999", 0..<100_000)]
+    )
+    func damagedBase(_ base: String, _ wanted: Range<Int>) async throws {
         try await DiskCacheTests.withDirectory { directory in
             let store = try await StoreKind.open(directory)
             let origin = RangeOrigin(length: 1_000_000)
             let bench = CacheBench(origin.transport, store: store)
-            try await bench.range("0-599999")
-            let bodies = directory.appending(path: "b")
-            let name = try #require(try FileManager.default.contentsOfDirectory(atPath: bodies.path).first)
-            let file = try FileHandle(forUpdating: bodies.appending(path: name))
-            try file.seek(toOffset: 400_000)
-            try file.write(contentsOf: Data([0]))
-            try file.close()
-            #expect(try await bench.range("700000-799999") == .network(origin.bytes(700_000..<800_000), 206))
+            try await bench.range(base)
+            try Self.damageBody(in: directory)
+            let answer = try await bench.range("\(wanted.lowerBound)-\(wanted.upperBound - 1)")
+            #expect(answer == .network(origin.bytes(wanted), 206))
             #expect(bench.cache.statistics.storeFailures == 1)
             #expect(try await bench.range(nil).body == origin.bytes())
             #expect(try await bench.range(nil).source == .fresh)
             await store.close()
         }
+    }
+
+    static func damageBody(in directory: URL) throws {
+        let bodies = directory.appending(path: "b")
+        let name = try #require(try FileManager.default.contentsOfDirectory(atPath: bodies.path).first)
+        let file = try FileHandle(forUpdating: bodies.appending(path: name))
+        try file.seek(toOffset: 400_000)
+        try file.write(contentsOf: Data([0]))
+        try file.close()
+    }
+
+    @Test("A part that breaks off early does not replace more than it brings")
+    func keepsMore() async throws {
+        let origin = RangeOrigin { $0.chunkSize = 5 }
+        let bench = CacheBench(origin.transport)
+        try await bench.range("0-9")
+        try await bench.range("20-29")
+        origin.change { $0.breaksAfter = 5 }
+        try await bench.readBroken(["Range": "bytes=0-29"])
+        #expect(try await bench.range("20-29") == .fresh(origin.bytes(20..<30), 206))
+        #expect(try await bench.range("0-29").body == origin.bytes(0..<30))
     }
 
     @Test("A typed call's verdict is on what the caller gets, never on the part that the cache asked for")
