@@ -32,6 +32,12 @@ struct HeldResponse: Sendable {
         entry = candidate.entry
         stored = candidate.stored
         isOwn = candidate.isOwn
+        guard stored.ranges.map({ $0.length == Int64(candidate.entry.bodyLength) }) ?? true else {
+            throw StoreError(
+                .corrupt,
+                "A stored body is not as long as the parts it consists of; it is taken for a miss."
+            )
+        }
         body = try await store.body(of: candidate.entry)
         if let inMemory = body.bytesInMemory {
             bytes = inMemory
@@ -69,7 +75,8 @@ struct HeldResponse: Sendable {
         source: ResponseSource,
         now: Timestamp,
         delivered: @escaping @Sendable (Int) -> Void,
-        failed: @escaping @Sendable (StoreError) async -> Void
+        failed: @escaping @Sendable (StoreError) async -> Void,
+        rest: (@Sendable (Range<Int64>) async -> (any ByteSource)?)?
     ) -> Response {
         let (head, form) = form(of: lookup, now: now)
         var response = Response(
@@ -82,7 +89,7 @@ struct HeldResponse: Sendable {
         response.responseTime = stored.responseTime
         response.presentation = .fields(lookup.head.fields)
         guard lookup.head.method != .head, form != .empty else { return response }
-        response.body = body(form, delivered: delivered, failed: failed)
+        response.body = body(form, delivered: delivered, failed: failed, rest: rest)
         return response
     }
 
@@ -138,10 +145,12 @@ struct HeldResponse: Sendable {
     private func body(
         _ form: Form,
         delivered: @escaping @Sendable (Int) -> Void,
-        failed: @escaping @Sendable (StoreError) async -> Void
+        failed: @escaping @Sendable (StoreError) async -> Void,
+        rest: (@Sendable (Range<Int64>) async -> (any ByteSource)?)?
     ) -> ResponseBody {
         let pieces: [StoredBodySource.Piece]
         var length: Int
+        var content: Range<Int64>?
         switch form {
         case .empty:
             return ResponseBody()
@@ -151,13 +160,14 @@ struct HeldResponse: Sendable {
                 return ResponseBody(bytes)
             }
             (pieces, length) = ([.stored(0..<entry.bodyLength)], entry.bodyLength)
+            content = 0..<Int64(entry.bodyLength)
         case .part(let interval):
             let offsets = offsets(of: interval)
             if let bytes {
                 delivered(offsets.count)
                 return ResponseBody(bytes[offsets])
             }
-            (pieces, length) = ([.stored(offsets)], offsets.count)
+            (pieces, length, content) = ([.stored(offsets)], offsets.count, interval)
         case .parts(let multipart):
             pieces = multipart.pieces.map { piece in
                 switch piece {
@@ -167,7 +177,9 @@ struct HeldResponse: Sendable {
             }
             length = Int(clamping: multipart.contentLength)
         }
-        return ResponseBody(StoredBodySource(body, pieces, delivered: delivered, failed: failed), length: length)
+        let source = StoredBodySource(body, pieces, delivered: delivered, failed: failed)
+        guard let rest, let content else { return ResponseBody(source, length: length) }
+        return ResponseBody(HealingBody(source, of: content, rest: rest), length: length)
     }
 
     /// Where an interval of the content stands in the entry's body, which holds the stored intervals one after another.
@@ -188,7 +200,19 @@ struct HeldResponse: Sendable {
     func pieces(_ failed: @escaping @Sendable (StoreError) async -> Void) -> @Sendable (Range<Int64>) -> any ByteSource
     {
         { [self] interval in
-            StoredBodySource(body, [.stored(offsets(of: interval))], delivered: { _ in }, failed: failed)
+            let offsets = offsets(of: interval)
+            if let bytes { return BytesSource(bytes[offsets]) }
+            return StoredBodySource(body, [.stored(offsets)], delivered: { _ in }, failed: failed)
+        }
+    }
+}
+
+extension StoredRanges {
+    /// How many bytes all intervals have together; saturates.
+    fileprivate var length: Int64 {
+        intervals.reduce(0) { sum, interval in
+            let (length, overflow) = sum.addingReportingOverflow(interval.upperBound - interval.lowerBound)
+            return overflow ? .max : length
         }
     }
 }

@@ -72,7 +72,7 @@ extension CachingHook {
         var context = context
         context.flight = flight
         context.flightPath.append(ObjectIdentifier(flight))
-        let request = need.prepared(in: &context)
+        let request = need.prepared(in: &context, cache)
         if let status = need.standIn?.stored.head.status, status.rawValue < 400 {
             context[HoldsUsable.self] = HoldsUsable()
         }

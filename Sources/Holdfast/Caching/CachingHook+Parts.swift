@@ -9,77 +9,8 @@ internal import HoldfastStorage
     internal import FoundationNetworking
 #endif
 
-/// A stored part that a request of the cache's own is to complete (RFC 9111 §3.4).
-struct Completion: Sendable {
-    let held: HeldResponse
-    let missing: Range<Int64>
-    let fields: HeaderFields
-
-    /// Whether a response joins what is stored, and brings all that was asked for.
-    func fits(_ response: ResponseHead, to request: RequestHead, at time: Timestamp, contentDecoded: Bool) -> Bool {
-        guard
-            let part = ReceivedPart(response, to: request, receivedAt: time, contentDecoded: contentDecoded),
-            let ranges = held.stored.ranges,
-            PartCombination(
-                of: part,
-                head: response,
-                with: held.stored,
-                ranges: ranges,
-                asked: missing,
-                requestTime: time,
-                responseTime: time,
-                mode: .private
-            ) != nil
-        else { return false }
-        return part.interval.upperBound == missing.upperBound || part.interval.upperBound == part.completeLength
-    }
-}
-
 /// Parts on their way into the store, and answers made of stored and new bytes.
 extension CachingHook {
-    /// A stored response, the part that joins it, and what both make.
-    private struct Join {
-        let base: HeldResponse
-        let part: ReceivedPart
-        let combination: PartCombination
-
-        /// The joined response as it is stored: without ranges once nothing is missing.
-        var stored: StoredResponse {
-            var stored = combination.response
-            stored.ranges = combination.ranges.isComplete ? nil : combination.ranges
-            return stored
-        }
-
-        /// What is made of the joined content's intervals, in order: stored bytes around the new ones.
-        func sources(
-            _ network: any ByteSource,
-            failed: @escaping @Sendable (StoreError) async -> Void
-        ) -> [any ByteSource] {
-            let read = base.pieces(failed)
-            var sources: [any ByteSource] = []
-            for interval in combination.ranges.intervals {
-                let new = combination.interval.clamped(to: interval)
-                guard !new.isEmpty else {
-                    sources.append(read(interval))
-                    continue
-                }
-                if interval.lowerBound < new.lowerBound { sources.append(read(interval.lowerBound..<new.lowerBound)) }
-                sources.append(network)
-                if new.upperBound < interval.upperBound { sources.append(read(new.upperBound..<interval.upperBound)) }
-            }
-            return sources
-        }
-
-        /// How many bytes of the joined intervals stand before a position.
-        func offset(of position: Int64) -> Int {
-            combination.ranges.intervals.reduce(0) { sum, interval in
-                sum + Int(clamping: max(0, min(position, interval.upperBound) - interval.lowerBound))
-            }
-        }
-
-        var length: Int { offset(of: .max) }
-    }
-
     /// Answers from stored bytes together with the ones that were missing.
     func complete(
         _ completion: Completion,
@@ -91,7 +22,8 @@ extension CachingHook {
         guard let exchange = context.exchange,
             let sent = RequestHead(exchange.request, fields: exchange.presentedFields),
             StoragePlan.principal(of: response, lookup, context, cache) == lookup.principal,
-            let join = join(response, to: sent, with: completion.held, asked: completion.missing, now: now)
+            let join = join(response, to: sent, with: completion.held, asked: completion.missing, now: now),
+            let answer = join.answer(to: lookup.head)
         else {
             throw ServiceError(
                 .protocolError,
@@ -101,25 +33,25 @@ extension CachingHook {
             )
         }
         let delivered: @Sendable (Int) -> Void = { [cache] bytes in cache.count { $0.networkBytes += bytes } }
-        let (source, outcome) = await store(join, response, lookup, sent, exchange, context, delivered: delivered)
-        let stored = join.stored
-        var wanted = 0..<(join.combination.ranges.completeLength ?? .max)
-        var head = stored.responseHead(now: now)
-        let asked = PartialReuse.decide(request: lookup.head, stored: stored, ranges: join.combination.ranges)
-        if case .answer(.part(let interval)) = asked,
-            let range = ContentRange(interval, completeLength: join.combination.ranges.completeLength)
-        {
-            wanted = interval
-            head = PartialContent.head(of: stored, range: range, now: now)
+        let network = ExactBody(counted(response.body, delivered).anySource, count: join.partLength)
+        let (source, outcome) = await store(join, network, response, lookup, exchange, context)
+        response.head = join.stored.responseHead(now: now)
+        response.body = ResponseBody(source, length: join.length)
+        if case .part(let wanted) = answer, let range = ContentRange(wanted, completeLength: join.completeLength) {
+            response.head = PartialContent.head(of: join.stored, range: range, now: now)
+            let skip = join.offset(of: wanted.lowerBound)
+            let count = join.offset(of: wanted.upperBound) - skip
+            response.body = ResponseBody(
+                StretchOfBody(
+                    source,
+                    skip: skip,
+                    count: count,
+                    // A part that is all the caller wants does not depend on what the store makes of it.
+                    part: wanted == join.part.interval ? network : nil
+                ),
+                length: count
+            )
         }
-        response.head = head
-        let skip = join.offset(of: wanted.lowerBound)
-        let count = join.offset(of: wanted.upperBound) - skip
-        let isWhole = skip == 0 && count == join.length
-        response.body = ResponseBody(
-            isWhole ? source : StretchOfBody(source, skip: skip, count: count),
-            length: count
-        )
         return outcome
     }
 
@@ -148,22 +80,37 @@ extension CachingHook {
             && candidate.stored.nominated.matches(lookup.head.fields, secret: cache.store.secret)
         {
             guard let held = await hold(candidate, context),
-                let join = join(response, to: sent, with: held, asked: nil, now: now)
+                let join = join(response, to: sent, with: held, asked: nil, now: now),
+                variesAlike(response, entry, candidate)
             else { continue }
             if candidate.stored.ranges == nil {
-                // All of it is stored already: the part brings newer fields and nothing else.
-                _ = await replaceDescription(of: held.entry, as: join.stored, context)
+                // All of it is stored already: the part brings newer fields and nothing else, and to all only what is for all.
+                if entry.key == held.entry.key {
+                    _ = await replaceDescription(of: held.entry, as: join.stored, context)
+                }
                 response.body = counted(response.body, delivered)
                 return HopOutcome(storable: entry.stored)
             }
             let length = response.body.length
-            let (source, outcome) = await store(join, response, lookup, sent, exchange, context, delivered: delivered)
+            let network = ExactBody(counted(response.body, delivered).anySource, count: join.partLength)
+            let (source, outcome) = await store(join, network, response, lookup, exchange, context)
             let skip = join.offset(of: part.interval.lowerBound)
-            let count = Int(clamping: part.interval.upperBound - part.interval.lowerBound)
-            response.body = ResponseBody(StretchOfBody(source, skip: skip, count: count), length: length)
+            response.body = ResponseBody(
+                StretchOfBody(source, skip: skip, count: join.partLength, part: network, mayEndEarly: true),
+                length: length
+            )
             return outcome
         }
+        // A part that contradicts itself must not be taken for a piece of what bears the same tag.
+        guard part.validator != nil || StrongValidator(entry.stored) == nil else {
+            return leave(&response, .partialContent, context, delivered: delivered)
+        }
         return await storeAlone(part, entry, &response, lookup, context, delivered: delivered)
+    }
+
+    /// Whether a part varies as what is stored does; a part without Vary says nothing of it.
+    private func variesAlike(_ part: Response, _ planned: StoragePlan.Entry, _ candidate: CacheCandidate) -> Bool {
+        !part.fields.contains(.vary) || planned.stored.nominated == candidate.stored.nominated
     }
 
     private func join(
@@ -172,41 +119,28 @@ extension CachingHook {
         with held: HeldResponse,
         asked: Range<Int64>?,
         now: Timestamp
-    ) -> Join? {
-        let length = Int64(held.entry.bodyLength)
-        guard
-            let part = ReceivedPart(
-                response.head,
-                to: sent,
-                receivedAt: response.responseTime ?? now,
-                contentDecoded: response.contentDecoded
-            ),
-            let ranges = held.stored.ranges ?? StoredRanges(intervals: [0..<length], completeLength: length),
-            let combination = PartCombination(
-                of: part,
-                head: response.head,
-                with: held.stored,
-                ranges: ranges,
-                asked: asked,
-                requestTime: response.requestTime ?? now,
-                responseTime: response.responseTime ?? now,
-                mode: cache.options.mode
-            )
-        else { return nil }
-        return Join(base: held, part: part, combination: combination)
+    ) -> PartJoin? {
+        PartJoin(
+            response.head,
+            to: sent,
+            with: held,
+            asked: asked,
+            contentDecoded: response.contentDecoded,
+            requestTime: response.requestTime ?? now,
+            responseTime: response.responseTime ?? now,
+            mode: cache.options.mode
+        )
     }
 
     /// The joined content as one body, on its way into the store where it may be stored.
     private func store(
-        _ join: Join,
+        _ join: PartJoin,
+        _ network: ExactBody,
         _ response: Response,
         _ lookup: CacheLookup,
-        _ sent: RequestHead,
         _ exchange: SentExchange,
-        _ context: CallContext,
-        delivered: @escaping @Sendable (Int) -> Void
+        _ context: CallContext
     ) async -> (any ByteSource, HopOutcome) {
-        let network = counted(response.body, delivered).anySource
         let held = join.base
         let joined = JoinedBody(
             join.sources(network) { [self] error in
@@ -215,14 +149,15 @@ extension CachingHook {
             }
         )
         let (stored, tags, options) = (join.stored, held.entry.description.tags, cache.options)
-        let layout = join.combination.ranges.intervals
+        let layout = join.layout
         do throws(Unstored) {
             // What may be stored is judged by the newest response, whatever the old one allowed.
             let planned = try StoragePlan.judge(response, part: join.part, lookup, exchange, context, cache).entry()
-            // A part that is for one principal joins nothing that is for all.
-            guard planned.key == held.entry.key else { throw Unstored(reason: .otherPrincipal) }
+            let base = CacheCandidate(entry: held.entry, stored: held.stored)
+            guard variesAlike(response, planned, base) else { throw Unstored(reason: .noVariant) }
             let entry = StoragePlan.Entry(
-                key: held.entry.key,
+                // Joined for one only, where either of the two is for one only.
+                key: planned.key == held.entry.key ? planned.key : lookup.storeKey,
                 variant: held.entry.variant,
                 stored: stored,
                 description: stored.description(tags: tags, options),
@@ -234,6 +169,7 @@ extension CachingHook {
                 writer: writer,
                 background: context.background,
                 judge: { received, isWhole in
+                    if network.isInconsistent { return .abandon }
                     if isWhole, received == entry.bodyLength { return .commit }
                     // Less than there was before is not worth replacing it.
                     guard received > held.entry.bodyLength, let cut = stored.cutOff(after: received, of: layout) else {
@@ -261,7 +197,7 @@ extension CachingHook {
         _ context: CallContext,
         delivered: @escaping @Sendable (Int) -> Void
     ) async -> HopOutcome {
-        let (stored, tags, options) = (entry.stored, context.options.tags, cache.options)
+        let (stored, tags, options) = (entry.stored, entry.description.tags, cache.options)
         let judge: @Sendable (Int, Bool) -> StoringBody.Ending = { received, isWhole in
             guard let ended = part.ended(after: Int64(received), isWhole: isWhole) else { return .abandon }
             if ended == part { return .commit }
@@ -309,7 +245,7 @@ extension CachingHook {
 
 extension ResponseBody {
     /// The body as a source, bytes in memory included.
-    fileprivate var anySource: any ByteSource { source ?? BytesSource(bytesInMemory ?? ByteChunk()) }
+    var anySource: any ByteSource { source ?? BytesSource(bytesInMemory ?? ByteChunk()) }
 }
 
 extension StoredResponse {

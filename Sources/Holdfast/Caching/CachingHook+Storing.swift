@@ -12,14 +12,23 @@ internal import HoldfastStorage
 /// What happens to a response on its way up: it answers a validation, or is stored.
 extension CachingHook {
     /// A stored response as the answer to a request.
+    ///
+    /// - Parameter request: what to send for the rest of a body that cannot be read to its end.
     func answer(
         _ held: HeldResponse,
         to lookup: CacheLookup,
+        _ request: URLRequest?,
         source: ResponseSource,
         _ context: CallContext,
         delivered: @escaping @Sendable (Int) -> Void
     ) -> Response {
         let entry = held.entry
+        var rest: (@Sendable (Range<Int64>) async -> (any ByteSource)?)?
+        if let request {
+            rest = { [self, stored = held.stored] missing in
+                await self.rest(of: stored, missing, request, lookup, context)
+            }
+        }
         var response = held.response(
             to: lookup,
             source: source,
@@ -28,7 +37,8 @@ extension CachingHook {
             failed: { [self] error in
                 storeFailed(error, context)
                 await remove(entry, context)
-            }
+            },
+            rest: rest
         )
         response.removeStored = { [self] in await remove(entry, context) }
         return response
@@ -53,13 +63,7 @@ extension CachingHook {
         ) {
         case .notModified(let candidate), .full(let candidate): index = candidate
         case .relay: return HopOutcome(notStored: .notModified)
-        case .resend:
-            throw ServiceError(
-                .protocolError,
-                "The server answered 304 to a request without conditions; send the call again with another `cachePolicy`.",
-                progress: .headReceived,
-                response: response
-            )
+        case .resend: throw CachingHook.unasked(response)
         }
         var held = offered[index]
         let now = context.clock.timestamp
@@ -72,10 +76,13 @@ extension CachingHook {
                 mode: cache.options.mode,
                 givenLifetime: lookup.directive.lifetime?.wholeSeconds
             )
+            // Where the fields now say that a part is not what was asked for, the rest is not there.
+            guard held.stored.hasAll(askedBy: lookup.head) else { throw CachingHook.unasked(response) }
             if let entry = await replaceDescription(of: held.entry, as: held.stored, context) { held.entry = entry }
         }
         response.body.discard()
-        var answer = answer(held, to: lookup, source: .revalidated, context) { [cache] bytes in
+        var answer = answer(held, to: lookup, context.exchange?.request, source: .revalidated, context) {
+            [cache] bytes in
             cache.count { $0.revalidatedBytes += bytes }
         }
         answer.url = response.url
@@ -85,6 +92,15 @@ extension CachingHook {
         answer.presentation = response.presentation
         response = answer
         return HopOutcome(held: held)
+    }
+
+    private static func unasked(_ notModified: Response) -> ServiceError {
+        ServiceError(
+            .protocolError,
+            "The server answered 304 to a request without conditions; send the call again with another `cachePolicy`.",
+            progress: .headReceived,
+            response: notModified
+        )
     }
 
     /// Stores a response while its body passes through, where the rules allow it.

@@ -39,14 +39,14 @@ public struct CachingHook: ServiceHook {
 
     /// Looks for what is stored, and answers from it or through an exchange.
     func look(_ request: URLRequest, _ trail: LookTrail, _ context: inout CallContext) async throws -> Response? {
+        guard let lookup = CacheLookup(request, context, cache, trail) else { return bypass(.target, context) }
         var request = request
-        guard var lookup = CacheLookup(request, context, cache, trail) else { return bypass(.target, context) }
+        // Positions count in bytes as they are stored, so no content coding may stand between (RFC 9110 §14.2). Which variant
+        // is meant goes by what the caller accepts, so that the parts of a response and its whole are one.
         if lookup.isConditionalOrPartial, lookup.head.fields.contains(.range),
             request.value(forHTTPHeaderField: "Accept-Encoding") == nil
         {
-            // Positions count in bytes as they are stored, so no content coding may stand between (RFC 9110 §14.2).
             request.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
-            lookup = CacheLookup(request, context, cache, trail) ?? lookup
         }
         context[CacheLookup.self] = lookup
         var candidates = lookup.bypassReason == nil ? await candidates(for: lookup, context) : []
@@ -99,13 +99,13 @@ public struct CachingHook: ServiceHook {
             cache.count { counts in
                 if isStale { counts.staleHits += 1 } else { counts.hits += 1 }
             }
-            return answerHit(selected, to: lookup, judgement.reason, isStale: isStale, context)
+            return answerHit(selected, to: lookup, request, judgement.reason, isStale: isStale, context)
         case .reuseWhileRevalidating(let indices, _):
             let offered = await offer(indices, selected, candidates, context)
             let need = Need(request, lookup, judgement, candidates, selected, offered: offered)
             refresh(need, context)
             cache.count { $0.revalidatingHits += 1 }
-            return answerHit(selected, to: lookup, judgement.reason, isStale: true, context)
+            return answerHit(selected, to: lookup, request, judgement.reason, isStale: true, context)
         case .revalidate(let indices):
             let offered = await offer(indices, selected, candidates, context)
             return try await fly(Need(request, lookup, judgement, candidates, selected, offered: offered), &context)
@@ -173,7 +173,10 @@ public struct CachingHook: ServiceHook {
         let outcome: HopOutcome
         if let completion = context[Completion.self], context.validation != nil, response.status == .partialContent {
             outcome = try await complete(completion, with: &response, lookup, context)
-        } else if let offered = context[OfferedResponses.self], response.status == .notModified {
+        } else if let offered = context[OfferedResponses.self], response.status == .notModified,
+            context.validation != nil || !lookup.head.isConditionalOrPartial
+        {
+            // Once the request was sent as it came, a 304 answers what the caller asked.
             outcome = try await useOffered(offered.responses, for: &response, lookup, context)
         } else {
             if lookup.head.method == .head { await updateStored(byHead: response, lookup, context) }
@@ -209,11 +212,12 @@ public struct CachingHook: ServiceHook {
     private func answerHit(
         _ held: HeldResponse,
         to lookup: CacheLookup,
+        _ request: URLRequest,
         _ reason: CacheReason,
         isStale: Bool,
         _ context: CallContext
     ) -> Response {
-        var response = answer(held, to: lookup, source: isStale ? .stale : .fresh, context) { [cache] bytes in
+        var response = answer(held, to: lookup, request, source: isStale ? .stale : .fresh, context) { [cache] bytes in
             cache.count { $0.hitBytes += bytes }
         }
         let decision = decision(.hit, reason, held, context)

@@ -108,7 +108,10 @@ struct AttemptLoop: Exchanging {
                 response.presentation = .fields(presented)
             }
             response.body = response.body.announcingEnd(to: context.detached)
-            if let acceptance = context.options.acceptance, acceptance.judgesAttempts, response.status.isSuccessful {
+            let isOwnPart = context.validation?.asksPart == true && response.status == .partialContent
+            if let acceptance = context.options.acceptance, acceptance.judgesAttempts, response.status.isSuccessful,
+                !isOwnPart
+            {
                 try await acceptance.judge(&response)
             }
             return .success(response)

@@ -160,6 +160,8 @@ struct OfferedValidation: Sendable {
     /// The fields that the caller's request had itself, of those that were replaced.
     let own: [FieldName: String]
     let replaced: [FieldName]
+    /// Whether it asked for a part, which is not what the caller will be given.
+    let asksPart: Bool
     let isAnswered: @Sendable (_ response: Response) -> Bool
 }
 

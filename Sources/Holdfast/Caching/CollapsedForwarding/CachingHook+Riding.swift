@@ -193,7 +193,14 @@ extension CachingHook {
         var response: Response
         let decision: CacheDecision
         if let held = answer.outcome.held {
-            response = self.answer(held, to: need.lookup, source: .collapsed, context, delivered: delivered)
+            response = self.answer(
+                held,
+                to: need.lookup,
+                need.request,
+                source: .collapsed,
+                context,
+                delivered: delivered
+            )
             decision = self.decision(.collapsed, need.reason, held, context)
         } else {
             response = answer.response
@@ -232,7 +239,7 @@ extension CachingHook {
         _ context: CallContext
     ) -> Response {
         cache.count { $0.errorHits += 1 }
-        var response = answer(held, to: need.lookup, source: .stale, context) { [cache] bytes in
+        var response = answer(held, to: need.lookup, need.request, source: .stale, context) { [cache] bytes in
             cache.count { $0.hitBytes += bytes }
         }
         let decision = decision(.hit, reason, held, context)

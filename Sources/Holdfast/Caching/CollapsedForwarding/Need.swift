@@ -48,8 +48,8 @@ struct Need: Sendable {
     }
 
     /// The request with the cache's own conditions, or for the part that is missing.
-    func prepared(in context: inout CallContext) -> URLRequest {
-        let fields: HeaderFields
+    func prepared(in context: inout CallContext, _ cache: HTTPCache) -> URLRequest {
+        var fields: HeaderFields
         if let completion {
             fields = completion.fields
             context[Completion.self] = completion
@@ -63,36 +63,53 @@ struct Need: Sendable {
             return self.request
         }
         var replaced: [FieldName] = [.ifNoneMatch, .ifModifiedSince]
-        if completion != nil { replaced += [.range, .ifRange] }
+        if let completion {
+            replaced += [.range, .ifRange]
+            // A coding that a transport asks for by itself would give other bytes than those that are stored.
+            if request.value(forHTTPHeaderField: "Accept-Encoding") == nil,
+                !completion.held.stored.head.fields.contains(.contentEncoding)
+            {
+                replaced.append(.acceptEncoding)
+                fields[.acceptEncoding] = "identity"
+            }
+        }
         var request = self.request
         var own: [FieldName: String] = [:]
         for name in replaced {
             own[name] = request.value(forHTTPHeaderField: name.rawName)
             request.setValue(fields[name], forHTTPHeaderField: name.rawName)
         }
-        let (lookup, completion, clock, sent) = (lookup, completion, context.clock, RequestHead(request))
-        let stored = offered.map(\.stored)
-        context.validation = OfferedValidation(own: own, replaced: replaced) { response in
-            if let completion, let sent {
-                if response.status == .rangeNotSatisfiable || response.status == .notModified { return false }
-                return response.status != .partialContent
-                    || completion.fits(
-                        response.head,
-                        to: sent,
-                        at: clock.timestamp,
-                        contentDecoded: response.contentDecoded
-                    )
-            }
-            guard response.status == .notModified else { return true }
-            let answer = Precondition.answer(
-                to: response.head,
-                request: lookup.head,
-                candidates: stored,
-                now: clock.timestamp
-            )
-            return answer != .resend
+        let begun = context
+        context.validation = OfferedValidation(own: own, replaced: replaced, asksPart: completion != nil) { response in
+            isAnswered(by: response, begun, cache)
         }
         return request
+    }
+
+    /// Whether a response answers what was asked in the caller's place, so that the caller can be answered from it.
+    private func isAnswered(by response: Response, _ context: CallContext, _ cache: HTTPCache) -> Bool {
+        let now = response.responseTime ?? context.clock.timestamp
+        if let completion {
+            if response.status == .rangeNotSatisfiable || response.status == .notModified { return false }
+            guard response.status == .partialContent else { return true }
+            // With a part that was given to somebody else nothing of this principal's may be joined.
+            return StoragePlan.principal(of: response, lookup, context, cache) == lookup.principal
+                && completion.fits(response.head, to: lookup.head, at: now, contentDecoded: response.contentDecoded)
+        }
+        guard response.status == .notModified else { return true }
+        let stored = offered.map(\.stored)
+        switch Precondition.answer(to: response.head, request: lookup.head, candidates: stored, now: now) {
+        case .notModified, .relay: return true
+        case .resend: return false
+        case .full(let index):
+            let freshened = stored[index].freshened(
+                by: response.head,
+                requestTime: now,
+                responseTime: now,
+                mode: cache.options.mode
+            )
+            return freshened.hasAll(askedBy: lookup.head)
+        }
     }
 }
 

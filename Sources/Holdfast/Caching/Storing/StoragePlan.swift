@@ -72,9 +72,12 @@ enum StoragePlan: Sendable {
         if isNegative(response), context[HoldsUsable.self] != nil, cache.options.negativeLifetime != nil {
             return .leave(.negativeOverStored)
         }
-        // The conditions of a revalidation are the cache's own and select nothing.
+        // The conditions of a revalidation or completion are the cache's own and select nothing; content without a coding,
+        // which a cache asks for where it deals with parts, is what any caller accepts.
         var selecting = sent.fields
-        for name: FieldName in [.ifNoneMatch, .ifModifiedSince] { selecting[name] = lookup.head.fields[name] }
+        var own: [FieldName] = [.ifNoneMatch, .ifModifiedSince, .range, .ifRange]
+        if sent.fields[.acceptEncoding] == "identity" { own.append(.acceptEncoding) }
+        for name in own { selecting[name] = lookup.head.fields[name] }
         guard
             let nominated = NominatedFields(vary: response.fields, request: selecting, secret: cache.store.secret)
         else { return .leave(.varyStar) }

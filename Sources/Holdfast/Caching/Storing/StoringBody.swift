@@ -27,6 +27,8 @@ final class StoringBody: ByteSource {
         var received = 0
         var isStoring = true
         var isGivenUp = false
+        var isAppending = false
+        var isCancelled = false
     }
     private let state = Mutex(State())
 
@@ -64,17 +66,21 @@ final class StoringBody: ByteSource {
         do {
             chunk = try await upstream.next()
         } catch {
-            await end(isWhole: false)
+            if error.isCancellation {
+                leave(after: stopStoring())
+            } else {
+                await end(isWhole: false)
+            }
             throw error
         }
         guard let chunk else {
             await end(isWhole: true)
             return nil
         }
-        if isStoring {
+        if beginsAppending() {
             do throws(StoreError) {
                 try await writer.append(chunk)
-                state.withLock { $0.received += chunk.count }
+                leave(after: endAppending(chunk.count))
             } catch {
                 if stopStoring() != nil { giveUp() }
                 fail(error)
@@ -84,16 +90,45 @@ final class StoringBody: ByteSource {
     }
 
     func cancel() {
-        if let received = stopStoring() {
-            switch judge(received, false) {
-            case .commit, .abandon: giveUp()
-            case .commitAs(let description):
-                state.withLock { $0.isGivenUp = true }
-                // A cancelled reader waits for nothing.
-                _ = background.spawn { [finish, writer] in await finish(writer, description) }
-            }
+        let received: Int? = state.withLock { state in
+            state.isCancelled = true
+            // What is being appended counts or does not; only the append itself will tell.
+            guard state.isStoring, !state.isAppending else { return nil }
+            state.isStoring = false
+            return state.received
         }
+        leave(after: received)
         upstream.cancel()
+    }
+
+    private func beginsAppending() -> Bool {
+        state.withLock { state in
+            state.isAppending = state.isStoring
+            return state.isStoring
+        }
+    }
+
+    /// How many bytes are stored, where the reader has left meanwhile.
+    private func endAppending(_ count: Int) -> Int? {
+        state.withLock { state in
+            state.isAppending = false
+            state.received += count
+            guard state.isStoring, state.isCancelled else { return nil }
+            state.isStoring = false
+            return state.received
+        }
+    }
+
+    /// Keeps of a body whose reader has left what can be completed later.
+    private func leave(after received: Int?) {
+        guard let received else { return }
+        switch judge(received, false) {
+        case .commit, .abandon: giveUp()
+        case .commitAs(let description):
+            state.withLock { $0.isGivenUp = true }
+            // A cancelled reader waits for nothing.
+            _ = background.spawn { [finish, writer] in await finish(writer, description) }
+        }
     }
 
     /// How many bytes were stored; nil where the storing was over before.

@@ -101,13 +101,7 @@ public struct ReuseJudgement: Sendable, Hashable {
 
     /// The candidates that have all that the request asks for.
     private static func usable(_ candidates: [StoredResponse], for request: RequestHead) -> [Int] {
-        candidates.indices.filter { index in
-            guard let ranges = candidates[index].ranges else { return true }
-            guard case .answer = PartialReuse.decide(request: request, stored: candidates[index], ranges: ranges) else {
-                return false
-            }
-            return true
-        }
+        candidates.indices.filter { candidates[$0].hasAll(askedBy: request) }
     }
 
     private static func select(
@@ -126,7 +120,9 @@ public struct ReuseJudgement: Sendable, Hashable {
 
     /// How what a stored part lacks is asked for; a request for several ranges goes out as it came.
     private static func completion(of stored: StoredResponse, _ index: Int, for request: RequestHead) -> ReuseDecision {
+        // A condition of the caller's may spare all of it, and only the origin can judge it for content that lacks bytes.
         guard let ranges = stored.ranges, RangeRequest(request.fields).map({ $0.ranges.count == 1 }) ?? true,
+            !request.fields.contains(.ifNoneMatch), !request.fields.contains(.ifModifiedSince),
             case .complete(let missing, let fields) = PartialReuse.decide(
                 request: request,
                 stored: stored,
@@ -146,6 +142,15 @@ public struct ReuseJudgement: Sendable, Hashable {
         self.reason = reason
         self.selected = selected
         self.staleAllowance = staleAllowance
+    }
+}
+
+extension StoredResponse {
+    /// Whether every byte that a request asks for is stored.
+    package func hasAll(askedBy request: RequestHead) -> Bool {
+        guard let ranges else { return true }
+        guard case .answer = PartialReuse.decide(request: request, stored: self, ranges: ranges) else { return false }
+        return true
     }
 }
 

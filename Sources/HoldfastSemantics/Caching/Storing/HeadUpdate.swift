@@ -74,6 +74,8 @@ public enum HeadUpdate: Sendable, Hashable {
             }
         }
         guard !stored.contentDecoded, response.fields.contains(.contentLength) else { return true }
-        return response.contentLength == bodyLength
+        // Of content that is stored in part, the length of the whole is what a HEAD speaks of, where it is known.
+        guard let ranges = stored.ranges else { return response.contentLength == bodyLength }
+        return ranges.completeLength.map { $0 == response.contentLength.map { Int64($0) } } ?? true
     }
 }

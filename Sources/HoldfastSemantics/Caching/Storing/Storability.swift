@@ -73,6 +73,10 @@ public enum Storability: Sendable, Hashable {
         if response.status.forbidsStoring { return .statusForbidsStoring }
         if response.status == .partialContent { return .partialContent }
         if response.status == .notModified { return .notModified }
+        // What failed by a condition or a range of one request says nothing to a request without it, and no key tells them
+        // apart (RFC 9110 §15.5.13, §15.5.17).
+        if response.status == .preconditionFailed, request.isConditionalOrPartial { return .originCondition }
+        if response.status == .rangeNotSatisfiable, request.fields.contains(.range) { return .partialContent }
         if ruling.cacheControl.mustUnderstand, !response.status.isRegistered { return .notUnderstood }
         return nil
     }
