@@ -15,6 +15,11 @@ public struct StoreKey: Hashable, Sendable {
         self.bytes = bytes
     }
 
+    /// Feeds the bytes to the hasher in one go; an array would feed them one by one.
+    public func hash(into hasher: inout Hasher) {
+        bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
+    }
+
     /// Whether this key begins with the bytes of `prefix`.
     public func hasPrefix(_ prefix: [UInt8]) -> Bool {
         bytes.starts(with: prefix)

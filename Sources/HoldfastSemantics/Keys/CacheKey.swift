@@ -97,7 +97,8 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
 
     /// Feeds the frames to the hasher.
     public func hash(into hasher: inout Hasher) {
-        hasher.combine(framed)
+        // An array feeds its elements one by one; the frames are long enough to feel it.
+        framed.withUnsafeBytes { hasher.combine(bytes: $0) }
     }
 
     private static let formatName = "hck1"
