@@ -43,7 +43,7 @@ final class RecordingConsole: Sendable {
 /// A run as a reader of the JSON sees it; the keys are the program's promise.
 struct ReportedRun: Decodable, Equatable {
     let name: String
-    let calls, sent, failed, hits, revalidated, misses, bytesSaved, bytesFromNetwork: Int
+    let calls, sent, failed, hits, revalidated, collapsed, misses, bytesSaved, bytesFromNetwork: Int
     let hitRatio, byteHitRatio, p50ms, p99ms, seconds: Double
 }
 

@@ -52,10 +52,11 @@ public struct CacheStatistics: Sendable, Hashable {
     /// Body bytes that did not have to come over the network.
     public var bytesFromStore: Int { hitBytes + revalidatedBytes }
 
+    /// Hits, the stale ones of all kinds included.
+    public var allHits: Int { hits + staleHits + revalidatingHits + errorHits }
+
     /// Hits, stale ones included, of all requests that were looked up; 0 when there were none.
-    public var hitRatio: Double {
-        ratio(hits + staleHits + revalidatingHits + errorHits, of: requests - bypasses)
-    }
+    public var hitRatio: Double { ratio(allHits, of: requests - bypasses) }
 
     /// The share of delivered body bytes that hits delivered; 0 when there were none.
     public var byteHitRatio: Double {

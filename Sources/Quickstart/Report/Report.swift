@@ -43,7 +43,8 @@ struct Report: Sendable, Encodable {
     private var sentences: [String] {
         guard let bare = runs.first(where: { !$0.cached }), let cold = runs.first(where: \.cached) else { return [] }
         var sentences = [
-            "The cache answered \(cold.hits) of \(cold.calls) calls by itself and \(cold.revalidated) more after a 304: "
+            "The cache answered \(cold.hits) of \(cold.calls) calls by itself, \(cold.revalidated) after a 304, and "
+                + "\(cold.collapsed) by an exchange that was under way: "
                 + "\(comparison(cold, with: bare)), and \(Quantity.bytes(cold.bytesSaved)) did not cross the network."
         ]
         if let warm = runs.last, warm.name != cold.name {

@@ -19,13 +19,15 @@ struct RunResult: Sendable, Equatable, Encodable {
     let hits: Int
     /// Calls answered from the store after a 304.
     let revalidated: Int
-    /// Calls that were looked up and not answered from the store.
+    /// Calls answered by the exchange of another call that asked for the same at the same time.
+    let collapsed: Int
+    /// Calls that were looked up and answered by the origin, or not at all.
     let misses: Int
     /// Hits of all calls that were looked up, 0 to 1.
     let hitRatio: Double
     /// The share of the delivered body bytes that hits delivered, 0 to 1.
     let byteHitRatio: Double
-    /// Body bytes that came from the store instead of the network.
+    /// Body bytes that came from the store or from another call's exchange instead of the network.
     let bytesSaved: Int
     /// Body bytes that the origin sent.
     let bytesFromNetwork: Int
@@ -47,12 +49,13 @@ struct RunResult: Sendable, Equatable, Encodable {
         calls = latencies.count
         sent = traffic.sends
         failed = outcome.failed
-        hits = counts.hits + counts.staleHits
+        hits = counts.allHits
+        collapsed = counts.collapsed
         revalidated = counts.revalidated
         misses = counts.misses
         hitRatio = RunResult.rounded(counts.hitRatio, to: 10_000)
         byteHitRatio = RunResult.rounded(counts.byteHitRatio, to: 10_000)
-        bytesSaved = counts.bytesFromStore
+        bytesSaved = counts.bytesFromStore + counts.collapsedBytes
         bytesFromNetwork = traffic.bodyBytes
         storeFailures = counts.storeFailures
         p50ms = RunResult.milliseconds(RunResult.percentile(50, of: latencies))

@@ -45,7 +45,10 @@ struct ReportTests {
         let runs = try #require(object["runs"] as? [[String: Any]])
         #expect(runs.compactMap { $0["name"] as? String } == ["bare", "retries", "cache+retries", "from disk"])
         for run in runs {
-            for key in ["calls", "sent", "failed", "hits", "revalidated", "misses", "bytesSaved", "bytesFromNetwork"] {
+            for key in [
+                "calls", "sent", "failed", "hits", "revalidated", "collapsed", "misses", "bytesSaved",
+                "bytesFromNetwork",
+            ] {
                 #expect(run[key] is Int, "\(key)")
             }
             for key in ["hitRatio", "byteHitRatio", "p50ms", "p99ms", "seconds"] {
