@@ -5,9 +5,9 @@
 public enum FieldUpdate {
     /// A response head as it may be stored (RFC 9111 §3.1).
     ///
-    /// Gone are the fields of one connection, those that Connection nominates, proxy authentication, and the fields a
-    /// qualified `no-cache` names, which then need no validation; in a shared cache also those a qualified `private`
-    /// names.
+    /// Gone are the fields of one connection, those that Connection nominates (but for the ones a cache goes by), proxy
+    /// authentication, and the fields a qualified `no-cache` names, which then need no validation; in a shared cache also
+    /// those a qualified `private` names.
     ///
     /// - Parameters:
     ///   - head: the head as it came.
@@ -20,10 +20,14 @@ public enum FieldUpdate {
         mode: CacheOptions.Mode,
         targetedFields: [FieldName] = []
     ) -> ResponseHead {
-        var dropped = connectionBound
+        var dropped: Set<FieldName> = []
         for value in head.fields.values(of: .connection) {
             dropped.formUnion(FieldScanner.members(of: value).compactMap { FieldName($0) })
         }
+        // These are for every recipient (RFC 9110 §7.6.1): without them a response would be reused as no one allowed.
+        dropped.subtract(ruling)
+        dropped.subtract(targetedFields)
+        dropped.formUnion(connectionBound)
         let cacheControl = RulingCacheControl(head.fields, targets: targetedFields).cacheControl
         if case .fields(let names) = cacheControl.noCache { dropped.formUnion(names) }
         if mode == .shared, case .fields(let names) = cacheControl.private { dropped.formUnion(names) }
@@ -32,6 +36,9 @@ public enum FieldUpdate {
         stripped.fields.removeAll { dropped.contains($0.name) }
         return stripped
     }
+
+    /// What a stored response is judged by; no connection option can name it.
+    private static let ruling: Set<FieldName> = [.age, .cacheControl, .date, .expires, .vary]
 
     private static let connectionBound: Set<FieldName> = [
         .connection, .keepAlive, .proxyConnection, .te, .trailer, .transferEncoding, .upgrade,
@@ -49,7 +56,8 @@ extension StoredResponse {
     ///
     /// Every field of the 304 replaces the stored one of its name, but for those bound to a connection and those that
     /// describe the stored bytes: Content-Encoding, Content-Length, Content-Range, Content-Type. The old Age goes; a 304
-    /// without Date gets the time of its receipt (RFC 9110 §6.6.1).
+    /// without Date gets the time of its receipt (RFC 9110 §6.6.1). Stored fields that the 304 is the first to name in a
+    /// qualified `no-cache` or `private` go as they would have gone before storing (RFC 9111 §5.2.2.4, §5.2.2.7).
     ///
     /// - Parameters:
     ///   - notModified: the 304's head.
@@ -77,11 +85,17 @@ extension StoredResponse {
         }
         var fields = head.fields
         fields.removeAll(.age)
+        let merged = FieldUpdate.storable(
+            ResponseHead(status: head.status, fields: fields.merging(update)),
+            contentDecoded: contentDecoded,
+            mode: mode,
+            targetedFields: targetedFields
+        )
         var freshened = StoredResponse(
             target: target,
             method: method,
             nominated: nominated,
-            head: ResponseHead(status: head.status, fields: fields.merging(update)),
+            head: merged,
             requestTime: requestTime,
             responseTime: responseTime,
             contentDecoded: contentDecoded,

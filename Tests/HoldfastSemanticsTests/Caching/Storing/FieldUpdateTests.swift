@@ -34,6 +34,43 @@ import Testing
         )
     }
 
+    @Test(
+        "RFC 9110 §7.6.1: Connection cannot take away what a cache goes by",
+        arguments: ["Cache-Control", "vary, CDN-Cache-Control"]
+    )
+    func connectionAgainstDirectives(_ nominated: String) {
+        let fields: HeaderFields = [
+            "Connection": "x-hop, \(nominated)", "X-Hop": "1", "Cache-Control": "no-cache", "Vary": "A",
+            "CDN-Cache-Control": "max-age=1",
+        ]
+        let kept = FieldUpdate.storable(
+            ResponseHead(status: .ok, fields: fields),
+            contentDecoded: false,
+            mode: .shared,
+            targetedFields: [.cdnCacheControl]
+        )
+        #expect(kept.fields.map(\.name) == [.cacheControl, .vary, .cdnCacheControl])
+    }
+
+    @Test(
+        "RFC 9111 §5.2.2.4, §5.2.2.7: fields that a 304 is the first to qualify are stored no longer",
+        arguments: [
+            ("no-cache=\"x-user\"", CacheOptions.Mode.private, false), ("no-cache=\"x-user\"", .shared, false),
+            ("private=\"x-user\"", .shared, false), ("private=\"x-user\"", .private, true),
+            ("max-age=9", .shared, true),
+        ]
+    )
+    func lateQualification(_ cacheControl: String, _ mode: CacheOptions.Mode, isKept: Bool) throws {
+        let freshened = try stored(["ETag": "\"a\"", "X-User": "1", "Cache-Control": "max-age=1"]).freshened(
+            by: ResponseHead(status: .notModified, fields: ["ETag": "\"a\"", "Cache-Control": cacheControl]),
+            requestTime: .noon,
+            responseTime: .noon,
+            mode: mode
+        )
+        #expect(freshened.head.fields.contains("X-User") == isKept)
+        #expect(freshened.head.fields[.cacheControl] == cacheControl)
+    }
+
     @Test("RFC 9111 §3.2: a 304 updates fields, but not those of the stored bytes")
     func freshening() throws {
         let old = try stored([
