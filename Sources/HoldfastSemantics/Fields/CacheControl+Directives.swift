@@ -92,12 +92,15 @@ extension CacheControl {
     /// `only-if-cached` of a request (RFC 9111 §5.2.1.7).
     public var onlyIfCached: Bool { has("only-if-cached") }
 
+    /// Whether `s-maxage` stands there with nothing but numbers, so that it may release a response for all (RFC 9111 §3.5).
+    var hasValidSharedMaxAge: Bool { allowance("s-maxage") != nil }
+
     private func has(_ name: String) -> Bool {
         directives.contains { $0.name == name }
     }
 
     /// Like `has`, for directives that widen what a cache may do: every occurrence must be well formed.
-    private func grants(_ name: String) -> Bool {
+    func grants(_ name: String) -> Bool {
         var isPresent = false
         for directive in directives where directive.name == name {
             guard directive.argument == nil else { return false }

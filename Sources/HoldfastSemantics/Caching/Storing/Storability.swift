@@ -96,8 +96,9 @@ public enum Storability: Sendable, Hashable {
         return request.target.resolving(location) == request.target
     }
 
+    /// Whether the response is for others than the user who asked (RFC 9111 §3.5); what is malformed releases nothing.
     private static func releasesAuthorized(_ cacheControl: CacheControl) -> Bool {
-        cacheControl.public || cacheControl.mustRevalidate || cacheControl.sMaxAge != nil
+        cacheControl.public || cacheControl.grants("must-revalidate") || cacheControl.hasValidSharedMaxAge
     }
 
     private static func isWorthStoring(
@@ -119,7 +120,7 @@ public enum Storability: Sendable, Hashable {
         _ isPersonal: Bool
     ) -> Scope {
         guard options.mode == .shared else { return .principal }
-        if cacheControl.public || cacheControl.sMaxAge != nil { return .shared }
+        if cacheControl.public || cacheControl.hasValidSharedMaxAge { return .shared }
         if request.fields.contains(.cookie) { return .principal }
         // An authorized request got this far by must-revalidate, which releases its response for all.
         if request.fields.contains(.authorization) { return .shared }

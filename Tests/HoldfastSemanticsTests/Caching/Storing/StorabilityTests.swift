@@ -114,6 +114,12 @@ import Testing
             ("max-age=60", ["Cookie": "y"], .store(scope: .principal)),
             ("public, max-age=60", ["Cookie": "y"], .store(scope: .shared)),
             ("s-maxage=60", ["Cookie": "y"], .store(scope: .shared)),
+            ("s-maxage=x, max-age=60", ["Authorization": "x"], .doNotStore(.authorization)),
+            ("s-maxage, max-age=60", ["Authorization": "x"], .doNotStore(.authorization)),
+            ("s-maxage=60, s-maxage=-1", ["Authorization": "x"], .doNotStore(.authorization)),
+            ("must-revalidate=0, max-age=60", ["Authorization": "x"], .doNotStore(.authorization)),
+            ("public=no, max-age=60", ["Authorization": "x"], .doNotStore(.authorization)),
+            ("s-maxage=x, max-age=60", ["Cookie": "y"], .store(scope: .principal)),
         ] as [(String, HeaderFields, Storability)]
     )
     func sharedMode(cacheControl: String, request: HeaderFields, expected: Storability) throws {
