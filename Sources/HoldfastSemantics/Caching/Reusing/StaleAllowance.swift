@@ -45,7 +45,8 @@ public struct StaleAllowance: Sendable, Hashable {
         // A caller that sets a limit to age or freshness of its own would not take what a refresh is still to replace.
         whileRevalidating = age >= lifetime && staleness <= revalidating && revalidating > 0 && demand.isPlain
         self.onError = onError > 0 && staleness <= onError
-        whenDisconnected = staleness <= max(options.staleWhenDisconnected.wholeSeconds, onError, revalidating)
+        let disconnected = max(options.staleWhenDisconnected.wholeSeconds, onError, revalidating)
+        whenDisconnected = disconnected > 0 && staleness <= disconnected
     }
 }
 
