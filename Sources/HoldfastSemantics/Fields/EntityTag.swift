@@ -43,12 +43,17 @@ public struct EntityTag: Sendable, Hashable, CustomStringConvertible {
 
     /// Whether both tags are strong and the same (RFC 9110 §8.8.3.2).
     public func strongMatches(_ other: EntityTag) -> Bool {
-        !isWeak && !other.isWeak && opaqueTag == other.opaqueTag
+        !isWeak && !other.isWeak && weakMatches(other)
     }
 
     /// Whether both tags have the same text, weak or not (RFC 9110 §8.8.3.2).
     public func weakMatches(_ other: EntityTag) -> Bool {
-        opaqueTag == other.opaqueTag
+        opaqueTag.utf8.elementsEqual(other.opaqueTag.utf8)
+    }
+
+    /// Whether both tags have the same spelling; texts of equal meaning in Unicode are different tags.
+    public static func == (left: EntityTag, right: EntityTag) -> Bool {
+        left.isWeak == right.isWeak && left.weakMatches(right)
     }
 
     /// Reads the value of If-Match or If-None-Match (RFC 9110 §13.1.2).

@@ -95,9 +95,10 @@ public struct NominatedFields: Sendable, Hashable {
     ///   - request: the fields of the presented request.
     ///   - secret: the key the digests were made with.
     public func matches(_ request: HeaderFields, secret: [UInt8]) -> Bool {
-        entries.allSatisfy { entry in
+        let presented = PresentedValues(request, nameCount: entries.count)
+        return entries.allSatisfy { entry in
             entry.value
-                == NominatedFields.value(of: entry.name, in: request, secret: secret, normalizes: normalizes)
+                == NominatedFields.value(of: entry.name, in: presented, secret: secret, normalizes: normalizes)
         }
     }
 
@@ -113,8 +114,9 @@ public struct NominatedFields: Sendable, Hashable {
     ///   - secret: the key the digests were made with.
     package func matchesInEffect(_ request: HeaderFields, contentLanguage: String?, secret: [UInt8]) -> Bool {
         guard normalizes else { return false }
+        let presented = PresentedValues(request, nameCount: entries.count)
         return entries.allSatisfy { entry in
-            let bytes = NominatedFields.value(of: entry.name, in: request, secret: secret, normalizes: true)
+            let bytes = NominatedFields.value(of: entry.name, in: presented, secret: secret, normalizes: true)
             if bytes == entry.value { return true }
             guard let value = bytes.map({ String(decoding: $0, as: UTF8.self) }) else { return false }
             let stored = entry.value.map { String(decoding: $0, as: UTF8.self) }
@@ -125,7 +127,8 @@ public struct NominatedFields: Sendable, Hashable {
             }
             // Of a credential only a digest is known, so it never matches here.
             guard let known = stored, entry.name != FieldName.userAgent.canonicalName else { return false }
-            return VariantNormalizer.withoutListSpace(known) == VariantNormalizer.withoutListSpace(value)
+            return VariantNormalizer.withoutListSpace(known).utf8
+                .elementsEqual(VariantNormalizer.withoutListSpace(value).utf8)
         }
     }
 
@@ -140,25 +143,19 @@ public struct NominatedFields: Sendable, Hashable {
         secret: [UInt8],
         normalizes: Bool
     ) -> [Entry] {
-        names.map { Entry(name: $0, value: value(of: $0, in: request, secret: secret, normalizes: normalizes)) }
+        let presented = PresentedValues(request, nameCount: names.count)
+        return names.map {
+            Entry(name: $0, value: value(of: $0, in: presented, secret: secret, normalizes: normalizes))
+        }
     }
 
     private static func value(
         of name: String,
-        in request: HeaderFields,
+        in request: PresentedValues,
         secret: [UInt8],
         normalizes: Bool
     ) -> [UInt8]? {
-        var joined: String?
-        for line in request where line.name.canonicalName == name {
-            if joined == nil {
-                joined = line.value
-            } else {
-                joined?.append(", ")
-                joined?.append(line.value)
-            }
-        }
-        guard var value = joined else { return nil }
+        guard var value = request[name] else { return nil }
         if normalizes { value = VariantNormalizer.normalized(value, of: name) }
         let bytes = Array(value.utf8)
         return isCredential(name) ? Array(SHA256Digest(authenticating: bytes, key: secret).hex.utf8) : bytes
@@ -167,4 +164,51 @@ public struct NominatedFields: Sendable, Hashable {
     private static func isCredential(_ name: String) -> Bool {
         name == "authorization" || name == "cookie" || name == "proxy-authorization"
     }
+}
+
+/// The values of a request's fields by name, the lines of one name joined, for the matching of many names.
+///
+/// A few names are looked for line by line. Many are looked up in a table that is made once, for a Vary and a request that
+/// both name thousands of fields would cost the product of both otherwise.
+private struct PresentedValues {
+    private let fields: HeaderFields
+    private var table: [String: String]?
+
+    /// - Parameters:
+    ///   - fields: the request's fields.
+    ///   - nameCount: how many names will be asked for.
+    init(_ fields: HeaderFields, nameCount: Int) {
+        self.fields = fields
+        guard nameCount > PresentedValues.scanLimit else { return }
+        var table: [String: String] = [:]
+        for line in fields {
+            if let known = table.index(forKey: line.name.canonicalName) {
+                table.values[known] += PresentedValues.separator
+                table.values[known] += line.value
+            } else {
+                table[line.name.canonicalName] = line.value
+            }
+        }
+        self.table = table
+    }
+
+    /// The combined value of a field; nil where it is absent.
+    ///
+    /// - Parameter name: the name in lower case.
+    subscript(_ name: String) -> String? {
+        if let table { return table[name] }
+        var joined: String?
+        for line in fields where line.name.canonicalName == name {
+            if joined == nil {
+                joined = line.value
+            } else {
+                joined?.append(PresentedValues.separator)
+                joined?.append(line.value)
+            }
+        }
+        return joined
+    }
+
+    private static let separator = ", "
+    private static let scanLimit = 8
 }

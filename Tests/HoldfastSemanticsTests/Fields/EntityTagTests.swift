@@ -30,6 +30,8 @@ import Testing
         arguments: [
             (#"W/"1""#, #"W/"1""#, false, true), (#"W/"1""#, #"W/"2""#, false, false),
             (#"W/"1""#, #""1""#, false, true), (#""1""#, #""1""#, true, true),
+            // Compared character by character, so two spellings of one letter in Unicode are two tags.
+            ("\"\u{E9}\"", "\"e\u{301}\"", false, false),
         ]
     )
     func comparison(left: String, right: String, strong: Bool, weak: Bool) throws {
@@ -37,6 +39,7 @@ import Testing
         let other = try #require(EntityTag(right))
         #expect(one.strongMatches(other) == strong)
         #expect(one.weakMatches(other) == weak)
+        #expect((one == other) == (left.utf8.elementsEqual(right.utf8)))
     }
 
     @Test("RFC 9110 §13.1.2: If-None-Match lists")

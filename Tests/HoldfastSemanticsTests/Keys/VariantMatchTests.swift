@@ -50,6 +50,39 @@ import Testing
         #expect(matches(name, fields([[name, presented]]), fields([[name, stored]]), semantic: true) == expected)
     }
 
+    @Test(
+        "Spellings of one character in Unicode are different bytes, and so are the variants",
+        arguments: ["X-Foo", "X-List"]
+    )
+    func unicodeSpellings(_ name: String) throws {
+        let list = name == "X-List" ? "a, " : ""
+        let composed = fields([[name, list + "\u{E9}"]])
+        let decomposed = fields([[name, list + "e\u{301}"]])
+        #expect(!matches(name, composed, decomposed, semantic: true))
+        let stored = try #require(NominatedFields(vary: ["Vary": name], request: composed, secret: []))
+        #expect(!stored.matchesInEffect(decomposed, contentLanguage: nil, secret: []))
+        #expect(stored.matchesInEffect(composed, contentLanguage: nil, secret: []))
+    }
+
+    @Test("However many fields Vary names, each counts", arguments: [1, 8, 9, 200])
+    func manyNames(_ count: Int) throws {
+        let names = (0..<count).map { "X-\($0)" }
+        let request = fields(names.flatMap { [[$0, "a"], [$0.lowercased(), "b"]] })
+        let vary = names.joined(separator: ", ")
+        #expect(matches(vary, request, request, semantic: true))
+        for name in [names.first, names.last].compactMap(\.self) {
+            var other = request
+            other.append(rawName: name, value: "c")
+            #expect(!matches(vary, request, other, semantic: true))
+            var lacking = request
+            lacking.removeAll { $0.name.rawName == name }
+            #expect(!matches(vary, request, lacking, semantic: true))
+            #expect(!matches(vary, lacking, request, semantic: true))
+        }
+        let framed = try #require(NominatedFields(vary: ["Vary": vary], request: request, secret: [])).framed
+        #expect(NominatedFields(framed: framed)?.matches(request, secret: []) == true)
+    }
+
     @Test("RFC 9111 §4.1: empty is not absent")
     func emptyIsNotAbsent() {
         #expect(!matches("X", ["X": ""], [:], semantic: true))

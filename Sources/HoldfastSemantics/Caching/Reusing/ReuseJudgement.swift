@@ -38,7 +38,8 @@ public struct ReuseJudgement: Sendable, Hashable {
         }
         let usable = ReuseJudgement.usable(candidates, for: request)
         guard let index = ReuseJudgement.select(request, candidates, usable, secret) else {
-            let lacking = candidates.indices.filter { !usable.contains($0) }
+            let complete = Set(usable)
+            let lacking = candidates.indices.filter { !complete.contains($0) }
             if let part = ReuseJudgement.select(request, candidates, lacking, secret) {
                 let completion = ReuseJudgement.completion(of: candidates[part], part, for: request)
                 self.init(mayNotSend ? .unsatisfiable(.partial) : completion, .partial)

@@ -10,11 +10,8 @@ public enum Validation {
     ///   first candidate's date. Empty when there is no validator.
     public static func conditionalFields(for candidates: [StoredResponse]) -> HeaderFields {
         var fields = HeaderFields()
-        var tags: [String] = []
-        for candidate in candidates {
-            guard let tag = candidate.head.entityTag?.description, !tags.contains(tag) else { continue }
-            tags.append(tag)
-        }
+        var known: Set<EntityTag> = []
+        let tags = candidates.compactMap(\.head.entityTag).filter { known.insert($0).inserted }.map(\.description)
         if !tags.isEmpty { fields.append(.ifNoneMatch, tags.joined(separator: ", ")) }
         if let first = candidates.first, first.lastModified != nil,
             let value = first.head.fields[.lastModified]
