@@ -44,9 +44,14 @@ public struct StructuredDecimal: Sendable, Hashable, Comparable {
     /// - Parameter number: nil comes back for infinities, NaN and what has more than twelve digits before the point.
     public init?(rounding number: Double) {
         guard number.magnitude <= 1e12 else { return nil }
-        let scaled = (number * 1000).rounded(.toNearestOrEven)
-        guard scaled.magnitude <= Double(StructuredDecimal.maximumThousandths) else { return nil }
-        thousandths = Int64(scaled)
+        // By hand, since rounded() calls the C library's mathematics, which a Linux program without Foundation need not link.
+        let scaled = number * 1000
+        let whole = Int64(scaled)
+        let rest = (scaled - Double(whole)).magnitude
+        let isRoundedUp = rest > 0.5 || (rest == 0.5 && !whole.isMultiple(of: 2))
+        let nearest = isRoundedUp ? whole + (scaled < 0 ? -1 : 1) : whole
+        guard nearest.magnitude <= UInt64(StructuredDecimal.maximumThousandths) else { return nil }
+        thousandths = nearest
     }
 
     /// The nearest binary number.
