@@ -33,7 +33,7 @@ public struct NoVarySearch: Sendable, Hashable {
     ///
     /// - Parameter fieldValue: nil where the response has no such field.
     public init(fieldValue: String?) {
-        guard let fieldValue, let members = SearchVarianceParser.dictionary(fieldValue),
+        guard let fieldValue, let members = try? StructuredDictionary(parsing: fieldValue),
             let read = NoVarySearch(members: members)
         else {
             self = .none
@@ -48,29 +48,49 @@ public struct NoVarySearch: Sendable, Hashable {
     }
 
     /// nil for members of the wrong kind.
-    private init?(members: [String: SearchVarianceParser.Value]) {
-        switch members["key-order"] {
+    private init?(members: StructuredDictionary) {
+        switch members["key-order"].map(Value.init) {
         case nil: keepsOrder = true
         case .boolean(let ignoresOrder): keepsOrder = !ignoresOrder
-        default: return nil
+        case .names, .other: return nil
         }
-        let parameters = members["params"]
-        guard let except = members["except"] else {
+        let parameters = members["params"].map(Value.init)
+        guard let except = members["except"].map(Value.init) else {
             switch parameters {
             case nil, .boolean(false): selection = .all
             case .boolean(true): selection = .only([])
-            case .strings(let names): selection = names.isEmpty ? .all : .allBut(NoVarySearch.keys(names))
-            default: return nil
+            case .names(let names): selection = names.isEmpty ? .all : .allBut(names)
+            case .other: return nil
             }
             return
         }
-        guard parameters == .boolean(true), case .strings(let names) = except else { return nil }
-        selection = .only(NoVarySearch.keys(names))
+        guard case .boolean(true) = parameters, case .names(let names) = except else { return nil }
+        selection = .only(names)
     }
 
-    /// Names are listed in the spelling of a query, so they are decoded as one.
-    private static func keys(_ names: [String]) -> Set<[UInt8]> {
-        Set(names.map { QueryPiece.decoded($0.utf8) })
+    /// A member as far as it can mean anything here; parameters are ignored.
+    private enum Value {
+        case boolean(Bool)
+        case names(Set<[UInt8]>)
+        case other
+
+        init(_ member: StructuredMember) {
+            switch member {
+            case .item(let item):
+                if case .boolean(let isTrue) = item.value { self = .boolean(isTrue) } else { self = .other }
+            case .innerList(let list):
+                var names: Set<[UInt8]> = []
+                for item in list.items {
+                    guard case .string(let name) = item.value else {
+                        self = .other
+                        return
+                    }
+                    // Names are listed in the spelling of a query, so they are decoded as one.
+                    names.insert(QueryPiece.decoded(name.utf8))
+                }
+                self = .names(names)
+            }
+        }
     }
 
     /// Whether a response with this variance, stored for one URI, may answer a request for another.
