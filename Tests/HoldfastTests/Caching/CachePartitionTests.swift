@@ -184,6 +184,7 @@ struct CachePartitionTests {
         #expect(try await bench.load(.get("http://h.example/")) == .fresh("H.example:80"))
     }
 
+    /// lysine-dev/okhttp#3087, #1605, #2903
     @Test("No credential stands in a key or in metadata")
     func nothingInClear() async throws {
         let store = MemoryStore(capacity: 1 << 20)

@@ -104,6 +104,7 @@ struct ValidationTests {
         #expect(bench.cache.store.statistics.entryCount == 0)
     }
 
+    /// nodejs/undici#5505
     @Test("A freshened response is as old as its validation, not as its body")
     func ageAfterValidation() async throws {
         let bench = CacheBench([
