@@ -57,7 +57,8 @@ extension StoredResponse {
     /// Every field of the 304 replaces the stored one of its name, but for those bound to a connection and those that
     /// describe the stored bytes: Content-Encoding, Content-Length, Content-Range, Content-Type. The old Age goes; a 304
     /// without Date gets the time of its receipt (RFC 9110 §6.6.1). Stored fields that the 304 is the first to name in a
-    /// qualified `no-cache` or `private` go as they would have gone before storing (RFC 9111 §5.2.2.4, §5.2.2.7).
+    /// qualified `no-cache` or `private` go as they would have gone before storing (RFC 9111 §5.2.2.4, §5.2.2.7). A weak entity
+    /// tag stays weak.
     ///
     /// - Parameters:
     ///   - notModified: the 304's head.
@@ -80,6 +81,10 @@ extension StoredResponse {
             targetedFields: targetedFields
         ).fields
         update.removeAll { FieldUpdate.contentBound.contains($0.name) }
+        // A weak tag was given to bytes that may differ from those its strong form names (RFC 9110 §8.8.1).
+        if let known = head.entityTag, let told = notModified.entityTag, known.isWeak, known.weakMatches(told) {
+            update.removeAll(.eTag)
+        }
         if notModified.date(receivedAt: responseTime) == nil {
             update[.date] = HTTPDate(responseTime).description
         }

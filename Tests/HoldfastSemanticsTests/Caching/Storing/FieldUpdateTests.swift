@@ -53,6 +53,25 @@ import Testing
     }
 
     @Test(
+        "RFC 9110 §8.8.1: a 304 never makes a weak tag strong, for it says nothing of the stored bytes",
+        arguments: [
+            ("W/\"a\"", "\"a\"", "W/\"a\""), ("\"a\"", "W/\"a\"", "W/\"a\""), ("\"a\"", "\"a\"", "\"a\""),
+            ("W/\"a\"", "W/\"a\"", "W/\"a\""),
+        ]
+    )
+    func strength(_ known: String, _ told: String, _ expected: String) throws {
+        let freshened = try stored(["ETag": known, "Date": date(0)]).freshened(
+            by: ResponseHead(status: .notModified, fields: ["ETag": told, "X-New": "1"]),
+            requestTime: .noon,
+            responseTime: .noon,
+            mode: .private
+        )
+        #expect(freshened.head.fields.values(of: .eTag) == [expected])
+        #expect(freshened.head.fields.contains("X-New"))
+        #expect((StrongValidator(freshened) != nil) == !expected.hasPrefix("W/"))
+    }
+
+    @Test(
         "RFC 9111 §5.2.2.4, §5.2.2.7: fields that a 304 is the first to qualify are stored no longer",
         arguments: [
             ("no-cache=\"x-user\"", CacheOptions.Mode.private, false), ("no-cache=\"x-user\"", .shared, false),
