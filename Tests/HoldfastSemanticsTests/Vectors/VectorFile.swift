@@ -5,7 +5,8 @@ import Foundation
 import HoldfastSemantics
 import Testing
 
-/// The shared test vectors: the folder that HOLDFAST_VECTORS names, else the copies in this bundle.
+/// The shared test vectors, from the copies in this bundle unless HOLDFAST_VECTORS names others: a folder with files of these
+/// names, or one file, whose name says which vectors it holds: those of Retry-After, of backoff, or else the canonical ones.
 enum VectorFile {
     static let canonical = load("canonical-vectors", as: CanonicalVectors.self)
     static let retryAfter = load("retry-after-vectors", as: RetryAfterVectors.self)
@@ -13,19 +14,29 @@ enum VectorFile {
 
     private static func load<Content: Decodable>(_ name: String, as type: Content.Type) -> Content? {
         let file = "\(name).json"
-        let folder: URL
-        if let path = ProcessInfo.processInfo.environment["HOLDFAST_VECTORS"] {
-            folder = URL(fileURLWithPath: path)
-        } else {
-            folder = Bundle.module.bundleURL.appendingPathComponent("Fixtures")
-        }
+        let location = VectorFile.location(of: file, named: ProcessInfo.processInfo.environment["HOLDFAST_VECTORS"])
         do {
-            let data = try Data(contentsOf: folder.appendingPathComponent(file))
-            return try JSONDecoder().decode(Content.self, from: data)
+            return try JSONDecoder().decode(Content.self, from: try Data(contentsOf: location))
         } catch {
-            Issue.record("\(file) cannot be read from \(folder.path): \(error)")
+            Issue.record("\(file) cannot be read from \(location.path): \(error)")
             return nil
         }
+    }
+
+    /// Whether the vectors are the copies in this bundle.
+    static let isOwn = ProcessInfo.processInfo.environment["HOLDFAST_VECTORS"] == nil
+
+    /// Where one of the files is read; a path that is neither a file nor a folder stays, so that the reading complains.
+    static func location(of file: String, named path: String?) -> URL {
+        let own = Bundle.module.bundleURL.appendingPathComponent("Fixtures").appendingPathComponent(file)
+        guard let path else { return own }
+        let named = URL(fileURLWithPath: path)
+        var isFolder: ObjCBool = false
+        guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else { return named }
+        if isFolder.boolValue { return named.appendingPathComponent(file) }
+        let kinds = ["retry-after", "backoff"]
+        let kind = kinds.first { named.lastPathComponent.contains($0) } ?? "canonical"
+        return file.hasPrefix(kind) ? named : own
     }
 }
 
@@ -54,6 +65,25 @@ struct CanonicalVectors: Decodable, Sendable {
         case noVarySearch = "no_vary_search"
         case contentType = "content_type"
         case primaryKey = "primary_key"
+    }
+
+    init(from decoder: any Decoder) throws {
+        let groups = try decoder.container(keyedBy: CodingKeys.self)
+        func group<Vector>(_ key: CodingKeys) throws -> Group<Vector> {
+            try groups.decodeIfPresent(Group<Vector>.self, forKey: key) ?? Group(vectors: [])
+        }
+        uri = try group(.uri)
+        iriMapping = try group(.iriMapping)
+        mustEqual = try group(.mustEqual)
+        mustDiffer = try group(.mustDiffer)
+        mayMerge = try group(.mayMerge)
+        queryOptions = try group(.queryOptions)
+        noVarySearch = try group(.noVarySearch)
+        vary = try group(.vary)
+        contentType = try group(.contentType)
+        body = try group(.body)
+        primaryKey = try group(.primaryKey)
+        counts = try groups.decodeIfPresent([String: Int].self, forKey: .counts) ?? [:]
     }
 
     struct Group<Vector: Decodable & Sendable>: Decodable, Sendable {
