@@ -112,8 +112,6 @@ extension CachingHook {
         let delivered: @Sendable (Int) -> Void = { [cache] bytes in
             if wasLookedUp { cache.count { $0.networkBytes += bytes } }
         }
-        // What outlives the exchange must not hold on to the flight, which holds the response.
-        let context = context.detached
         if response.status == .partialContent {
             return await storePart(&response, lookup, exchange, context, delivered: delivered)
         }
