@@ -147,7 +147,7 @@ public struct CachingHook: ServiceHook {
         let decision = CacheDecision(.unsatisfiable, reason)
         cache.count(decision) { $0.misses += 1 }
         explain(decision, context)
-        if context.options.cache == .default, request.cachePolicy == .returnCacheDataDontLoad {
+        if lookup.directive.onlyIfCached, !context.options.cache.onlyIfCached {
             throw ServiceError(
                 .resourceUnavailable,
                 "Nothing usable is stored and the request's cachePolicy forbids to load it; use another cachePolicy.",

@@ -152,6 +152,10 @@ struct InvalidationTests {
             (error as? ServiceError)?.code == .resourceUnavailable
                 && ((error as? ServiceError)?.cause as? URLError)?.code == .resourceUnavailable
         }
+        // What says nothing of the same leaves the policy as it is.
+        options.cache = .default
+        options.cache.staleAfter = .seconds(1)
+        await #expect(throws: ServiceError.self) { try await bench.load(request, options) }
         #expect(bench.sends == 0)
     }
 
