@@ -125,7 +125,9 @@ final class DecodedResponses: Sendable {
         let metadata = entry.description.metadata
         guard let response = StoredResponse(decoding: metadata, targetedFields: targetedFields) else { return nil }
         // All entries that are being written have one version.
-        guard metadata.count <= DecodedResponses.longestMetadata, entry.version != .beingWritten else { return response }
+        guard metadata.count <= DecodedResponses.longestMetadata, entry.version != .beingWritten else {
+            return response
+        }
         places.withLock { $0[index] = Place(version: entry.version, response: response) }
         return response
     }
