@@ -84,6 +84,8 @@ struct StaleAnswerTests {
         let counted = bench.cache.statistics
         #expect(counted.revalidatingHits == 50)
         #expect(counted.backgroundRevalidations == 1 && counted.backgroundFailures == 0)
+        // What nobody waited for was delivered to nobody: the first call's three bytes are all that crossed the network for one.
+        #expect(counted.networkBytes == 3 && counted.revalidatedBytes == 0)
     }
 
     @Test("A failed refresh is no error of anybody, and the next one waits 10 s", arguments: [500, 429, 0, -1])
