@@ -119,7 +119,7 @@ extension CachingHook {
         var isShared = outcome.isShareable
         if isShared {
             cache.unshared.forget(key)
-        } else if response.status.isOriginError || response.status == .tooManyRequests {
+        } else if response.status.isOriginError || response.status == .tooManyRequests, outcome.isForWhoAsked {
             // One schedule of retries has failed for all who waited for it; each of them trying again would be a storm.
             isShared = true
         } else if need.lookup.mayShare {

@@ -32,7 +32,7 @@ extension CachingHook {
                 response: response
             )
         }
-        let delivered: @Sendable (Int) -> Void = { [cache] bytes in cache.count { $0.networkBytes += bytes } }
+        let delivered = delivered(lookup, context) { $0.networkBytes += $1 }
         let network = ExactBody(counted(response.body, delivered).anySource, count: join.partLength)
         let (source, outcome) = await store(join, network, response, lookup, exchange, context)
         response.head = join.stored.responseHead(now: now)

@@ -81,10 +81,14 @@ extension CachingHook {
             if let entry = await replaceDescription(of: held.entry, as: held.stored, context) { held.entry = entry }
         }
         response.body.discard()
-        var answer = answer(held, to: lookup, context.exchange?.request, source: .revalidated, context) {
-            [cache] bytes in
-            cache.count { $0.revalidatedBytes += bytes }
-        }
+        var answer = answer(
+            held,
+            to: lookup,
+            context.exchange?.request,
+            source: .revalidated,
+            context,
+            delivered: delivered(lookup, context) { $0.revalidatedBytes += $1 }
+        )
         answer.url = response.url
         answer.requestTime = response.requestTime
         answer.responseTime = response.responseTime
@@ -92,6 +96,16 @@ extension CachingHook {
         answer.presentation = response.presentation
         response = answer
         return HopOutcome(held: held)
+    }
+
+    /// Counts bytes as delivered to the call that an exchange was begun for: where it was looked up, and is there still.
+    func delivered(
+        _ lookup: CacheLookup,
+        _ context: CallContext,
+        _ add: @escaping @Sendable (inout CacheStatistics, Int) -> Void
+    ) -> @Sendable (Int) -> Void {
+        guard lookup.bypassReason == nil, context.flight?.isFirstPresent ?? true else { return { _ in } }
+        return { [cache] bytes in cache.count { add(&$0, bytes) } }
     }
 
     private static func unasked(_ notModified: Response) -> ServiceError {
@@ -108,12 +122,7 @@ extension CachingHook {
         guard let exchange = context.exchange, response.source != .synthesized else {
             return HopOutcome(notStored: .synthesized)
         }
-        let wasLookedUp = lookup.bypassReason == nil
-        let delivered: @Sendable (Int) -> Void = { [cache] bytes in
-            if wasLookedUp { cache.count { $0.networkBytes += bytes } }
-        }
-        // What outlives the exchange must not hold on to the flight, which holds the response.
-        let context = context.detached
+        let delivered = delivered(lookup, context) { $0.networkBytes += $1 }
         if response.status == .partialContent {
             return await storePart(&response, lookup, exchange, context, delivered: delivered)
         }

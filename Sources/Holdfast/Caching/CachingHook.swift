@@ -147,7 +147,7 @@ public struct CachingHook: ServiceHook {
         let decision = CacheDecision(.unsatisfiable, reason)
         cache.count(decision) { $0.misses += 1 }
         explain(decision, context)
-        if context.options.cache == .default, request.cachePolicy == .returnCacheDataDontLoad {
+        if lookup.directive.onlyIfCached, !context.options.cache.onlyIfCached {
             throw ServiceError(
                 .resourceUnavailable,
                 "Nothing usable is stored and the request's cachePolicy forbids to load it; use another cachePolicy.",
@@ -166,7 +166,10 @@ public struct CachingHook: ServiceHook {
         _ request: URLRequest,
         _ context: inout CallContext
     ) async throws {
-        guard var lookup = context[CacheLookup.self] else { return }
+        guard var lookup = context[CacheLookup.self] else {
+            response.cacheDecision = CacheDecision(.bypass, .target, storage: .notStored(.target))
+            return
+        }
         let invalid = await invalidate(by: response, lookup, context)
         await sweep(by: response, lookup, context)
         lookup.mark = cache.invalidations.mark(lookup.mark, of: lookup.key.target, after: invalid)
@@ -200,6 +203,15 @@ public struct CachingHook: ServiceHook {
         let wasSent = context.exchange != nil
         await invalidate(by: failure, wasSent: wasSent, lookup, context)
         return nil
+    }
+
+    public func onCancel(_ request: URLRequest, _ context: CallContext) {
+        guard let lookup = context[CacheLookup.self], !lookup.head.method.isSafe, context.exchange != nil else {
+            return
+        }
+        // The origin may have had it by then; and a cancelled call waits for nothing.
+        let failure = ServiceError.attemptFailure(of: CancellationError())
+        _ = context.background.spawn { [self] in await invalidate(by: failure, wasSent: true, lookup, context) }
     }
 
     private func bypass(_ reason: CacheReason, _ context: CallContext) -> Response? {

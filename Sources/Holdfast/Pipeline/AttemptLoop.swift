@@ -98,7 +98,7 @@ struct AttemptLoop: Exchanging {
                 responseTime: nil
             )
             context.emit(.attemptStarted) { $0.attempt = context.attempt }
-            var response = try await send(prepared, context.detached)
+            var response = try await send(prepared, context)
             let responseTime = context.clock.timestamp
             context.exchange?.responseTime = responseTime
             response.requestTime = context.exchange?.requestTime
@@ -107,7 +107,7 @@ struct AttemptLoop: Exchanging {
             if case .unknown = response.presentation, let presented = context.exchange?.presentedFields {
                 response.presentation = .fields(presented)
             }
-            response.body = response.body.announcingEnd(to: context.detached)
+            response.body = response.body.announcingEnd(to: context)
             let isOwnPart = context.validation?.asksPart == true && response.status == .partialContent
             if let acceptance = context.options.acceptance, acceptance.judgesAttempts, response.status.isSuccessful,
                 !isOwnPart

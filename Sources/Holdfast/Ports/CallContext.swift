@@ -44,14 +44,18 @@ public struct CallContext: Sendable {
     var currentHook = 0
     /// The chain that the running hook stands in.
     var chain: (any Forwarding)?
-    /// The exchange that this is the context of, where other calls may be waiting for it too.
-    var flight: Flight?
+    /// The exchange that this is the context of, where other calls may be waiting for it too; nil once it is over.
+    var flight: Flight? {
+        get { flightLink?.flight }
+        set { flightLink = newValue.map { FlightLink($0) } }
+    }
     /// The flights that wait for this call, outermost first: it must not wait for one of them.
     var flightPath: [ObjectIdentifier] = []
     /// Whether the attempt in hand ends with the call's deadline, rather than with a limit of its own.
     var attemptIsCut = false
     /// Runs what outlives the call.
     let background: BackgroundTasks
+    private var flightLink: FlightLink?
     private var ownDeadline: MonotonicInstant?
     private var hookStates: [HookStateKey: any Sendable] = [:]
     private let transport: any Transport
@@ -91,16 +95,6 @@ public struct CallContext: Sendable {
         )
         self.deadline = deadline
         attemptDeadline = deadline
-    }
-
-    /// The context without its flight, for what may outlive the exchange: a flight holds its response, and a response that held
-    /// its flight would never be let go.
-    var detached: CallContext {
-        guard flight != nil else { return self }
-        var context = self
-        context.ownDeadline = deadline
-        context.flight = nil
-        return context
     }
 
     /// State of the hook that is running, for this call (`.call`) or this hop of it (`.message`); no other hook sees it.
@@ -168,6 +162,16 @@ struct OfferedValidation: Sendable {
 private struct HookStateKey: Hashable, Sendable {
     let hook: Int
     let type: ObjectIdentifier
+}
+
+/// A flight from within: it holds its response, and what a response is made of holds the context it came about in, so that
+/// neither would ever be let go if the context held the flight.
+private final class FlightLink: Sendable {
+    weak let flight: Flight?
+
+    init(_ flight: Flight) {
+        self.flight = flight
+    }
 }
 
 /// Stands in where a context has no pipeline.

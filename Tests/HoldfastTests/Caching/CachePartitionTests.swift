@@ -100,6 +100,28 @@ struct CachePartitionTests {
         #expect(try await bench.load() == .network("secret"))
     }
 
+    @Test(
+        "Law 3: an error that was meant for the principal a prepare step named reaches no other call",
+        arguments: [429, 503]
+    )
+    func preparedPrincipalError(_ status: Int) async throws {
+        let cache = HTTPCache(store: MemoryStore(capacity: 1 << 20))
+        let origin = GatedOrigin { request, _ in
+            .answer(status, ["Retry-After": "5"], request.value(forHTTPHeaderField: "Authorization") ?? "nobody")
+        }
+        let calls = ["a", "b"].map { user in
+            var configuration = PipelineConfiguration()
+            configuration.prepare = [{ request, _ in request.setValue(user, forHTTPHeaderField: "Authorization") }]
+            let pipeline = Pipeline(transport: origin, cache: cache, configuration: configuration)
+            return Task { try await pipeline.send(.get()).body.collect() }
+        }
+        try await origin.asked.wait(for: 1)
+        for _ in 0..<100 { await Task.yield() }
+        origin.open(2)
+        #expect(try await calls[0].value == ByteChunk(copying: "a".utf8))
+        #expect(try await calls[1].value == ByteChunk(copying: "b".utf8))
+    }
+
     @Test("A credential added beneath a hand-listed caching hook keeps the response out of the store")
     func hookBeneath() async throws {
         let cache = HTTPCache(store: MemoryStore(capacity: 1 << 20))

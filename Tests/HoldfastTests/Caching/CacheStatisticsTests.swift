@@ -45,6 +45,14 @@ struct CacheStatisticsTests {
         #expect(counted.byteHitRatio == 10.0 / 35.0)
     }
 
+    @Test("An exchange that is cancelled beneath the cache, its caller being there still, is a miss")
+    func cancelledBeneath() async throws {
+        let bench = CacheBench([.fail(URLError(.cancelled))])
+        await #expect(throws: CancellationError.self) { try await bench.load() }
+        #expect(bench.cache.statistics.requests == 1)
+        #expect(bench.cache.statistics.misses == 1)
+    }
+
     @Test("A retry is no second request, and a validation without an answer is a miss")
     func retriesAndFailures() async throws {
         let bench = CacheBench(

@@ -29,6 +29,15 @@ struct CachingHookTests {
         #expect(bench.sends == 1)
     }
 
+    @Test("A URL that is no key is passed by, and the response says so")
+    func noKey() async throws {
+        let bench = CacheBench([.respond(200, body: "one")])
+        let response = try await bench.pipeline.send(.get("ftp://origin.example/a"))
+        #expect(response.cacheDecision?.outcome == .bypass)
+        #expect(response.cacheDecision?.reason == .target)
+        #expect(bench.cache.statistics.bypasses == 1)
+    }
+
     @Test("Law 2, S-T7: look-up ends before sending starts, however slow the store")
     func slowLookUp() async throws {
         let store = FaultyStore()

@@ -152,7 +152,26 @@ struct InvalidationTests {
             (error as? ServiceError)?.code == .resourceUnavailable
                 && ((error as? ServiceError)?.cause as? URLError)?.code == .resourceUnavailable
         }
+        // What says nothing of the same leaves the policy as it is.
+        options.cache = .default
+        options.cache.staleAfter = .seconds(1)
+        await #expect(throws: ServiceError.self) { try await bench.load(request, options) }
         #expect(bench.sends == 0)
+    }
+
+    @Test("An unsafe request that is cancelled on its way may have been applied, and invalidates (RFC 9111 §4.4)")
+    func cancelledUnsafe() async throws {
+        let transport = ScriptedTransport([
+            .respond(200, Self.fields, body: "old"), .silence, .respond(200, Self.fields, body: "new"),
+        ])
+        let bench = CacheBench(transport)
+        try await bench.load()
+        let post = Task { try await bench.load(.request("POST", "http://origin.example/a")) }
+        try await transport.waitForSends(2)
+        post.cancel()
+        await #expect(throws: CancellationError.self) { try await post.value }
+        await bench.pipeline.drain()
+        #expect(try await bench.load() == .network("new"))
     }
 
     @Test("Removing by URL, by tag and altogether")

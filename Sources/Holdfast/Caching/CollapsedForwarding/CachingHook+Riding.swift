@@ -56,7 +56,10 @@ extension CachingHook {
             } else if isNotOurs(failure, context) {
                 return retry(need)
             }
-            if failure.error.isCancellation { throw failure.error }
+            if failure.error.isCancellation {
+                countMiss(need, context)
+                throw failure.error
+            }
             let isDisconnection = ServiceError.attemptFailure(of: failure.error).isDisconnection
             if failure.exchange != nil, isDisconnection, let stale = await standIn(need, .disconnected, context) {
                 return .answer(stale)

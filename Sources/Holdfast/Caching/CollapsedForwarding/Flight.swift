@@ -151,6 +151,9 @@ final class Flight: Sendable {
     /// How many calls have joined and not left again.
     var readers: Int { state.withLock { $0.readers } }
 
+    /// Whether the call that opened the flight waits for it, or has its response.
+    var isFirstPresent: Bool { state.withLock { $0.firstIsPresent } }
+
     /// Whether nobody waits for the exchange any more.
     var isGivenUp: Bool { state.withLock { $0.isGivenUp } }
 

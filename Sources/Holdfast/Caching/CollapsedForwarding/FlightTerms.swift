@@ -10,6 +10,9 @@ struct FlightTerms: Sendable, Hashable {
     private let tags: Set<String>
     private let lifetime: Duration?
     private let mark: InvalidationLog.Mark
+    private let method: RequestMethod
+    /// Whether the response is to be a whole one: a refresh may have begun with a HEAD or a condition.
+    private let isWhole: Bool
 
     /// - Parameter nominated: the names that responses of the key are known to nominate by Vary.
     init(_ lookup: CacheLookup, nominated: [String], tags: Set<String>) {
@@ -21,6 +24,8 @@ struct FlightTerms: Sendable, Hashable {
         lifetime = lookup.directive.lifetime
         // What was sent before an invalidation may be older than what a later call must see.
         mark = lookup.mark
+        method = lookup.head.method
+        isWhole = !lookup.isConditionalOrPartial
     }
 
     private static let always: [FieldName] = [

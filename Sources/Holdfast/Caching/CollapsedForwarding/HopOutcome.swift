@@ -21,4 +21,12 @@ struct HopOutcome: Sendable {
 
     /// Whether the response may answer other calls of the same key: what may be stored may, whether or not the store took it.
     var isShareable: Bool { held != nil || storable != nil }
+
+    /// Whether what was sent shows the principal and the target that were looked up, as all callers of the key have them.
+    var isForWhoAsked: Bool {
+        switch notStored {
+        case .otherPrincipal, .otherTarget, .hiddenRequest: false
+        default: true
+        }
+    }
 }

@@ -124,7 +124,10 @@ final class DecodedResponses: Sendable {
         if let known { return known }
         let metadata = entry.description.metadata
         guard let response = StoredResponse(decoding: metadata, targetedFields: targetedFields) else { return nil }
-        guard metadata.count <= DecodedResponses.longestMetadata else { return response }
+        // All entries that are being written have one version.
+        guard metadata.count <= DecodedResponses.longestMetadata, entry.version != .beingWritten else {
+            return response
+        }
         places.withLock { $0[index] = Place(version: entry.version, response: response) }
         return response
     }

@@ -44,6 +44,28 @@ struct StaleAnswerTests {
         return bench
     }
 
+    @Test("A refresh that a HEAD or a condition began is no exchange for a call that needs the whole response")
+    func refreshOfAnotherKind() async throws {
+        let others: [URLRequest] = [
+            .request("HEAD", "http://origin.example/a"), .get("http://origin.example/a", ["If-None-Match": "\"b\""]),
+        ]
+        for request in others {
+            let bench = try await Self.bench(Self.whileRevalidating) { number in
+                .answer(500, [:], number == 1 ? "" : "sorry")
+            }
+            #expect(try await bench.load(request).source == .stale)
+            try await bench.origin.asked.wait(for: 2)
+            var options = CallOptions()
+            options.cache = .revalidate
+            let call = bench.call(.get(), options)
+            await until { bench.sends == 3 || bench.cache.flights.readers > 0 }
+            bench.origin.open(3)
+            #expect(try await call.value.body == "sorry")
+            #expect(bench.sends == 3)
+            await bench.waitForQuiet()
+        }
+    }
+
     @Test(
         "nodejs/undici#4471, karpetrosyan/hishel#306: one refresh in the background, however many stale hits",
         arguments: [304, 200]
@@ -62,6 +84,8 @@ struct StaleAnswerTests {
         let counted = bench.cache.statistics
         #expect(counted.revalidatingHits == 50)
         #expect(counted.backgroundRevalidations == 1 && counted.backgroundFailures == 0)
+        // What nobody waited for was delivered to nobody: the first call's three bytes are all that crossed the network for one.
+        #expect(counted.networkBytes == 3 && counted.revalidatedBytes == 0)
     }
 
     @Test("A failed refresh is no error of anybody, and the next one waits 10 s", arguments: [500, 429, 0, -1])

@@ -128,6 +128,22 @@ struct RemovingTests {
         }
     }
 
+    @Test("Of responses that are being stored a predicate takes those it is true of", arguments: ["/a", "/b"])
+    func beingStored(path: String) async throws {
+        let transport = ScriptedTransport { _ in .stream(200, ["Cache-Control": "max-age=60"], chunks: ["x"]) }
+        let bench = CacheBench(transport)
+        var bodies: [ResponseBody] = []
+        for path in ["/a", "/b"] { bodies.append(try await bench.pipeline.send(.get("http://h.example\(path)")).body) }
+        let selection = CacheSelection.matching { $0.target.canonical.hasSuffix(path) }
+        try await bench.cache.remove(selection, now: bench.time)
+        for body in bodies { _ = try await body.collect() }
+        await bench.pipeline.drain()
+        for other in ["/a", "/b"] {
+            let source = try await bench.load(.get("http://h.example\(other)")).source
+            #expect(source == (other == path ? .network(attempts: 1) : .fresh), "\(other)")
+        }
+    }
+
     @Test("One call empties a user's cache at logout, and nobody else's")
     func logout() async throws {
         let bench = try await Self.fill(MemoryStore(capacity: 1 << 20))
