@@ -76,7 +76,7 @@ struct HeldResponse: Sendable {
         now: Timestamp,
         delivered: @escaping @Sendable (Int) -> Void,
         failed: @escaping @Sendable (StoreError) async -> Void,
-        rest: (@Sendable (Range<Int64>) async -> (any ByteSource)?)?
+        rest: @escaping @Sendable (Range<Int64>) async -> (any ByteSource)?
     ) -> Response {
         let (head, form) = form(of: lookup, now: now)
         var response = Response(
@@ -146,7 +146,7 @@ struct HeldResponse: Sendable {
         _ form: Form,
         delivered: @escaping @Sendable (Int) -> Void,
         failed: @escaping @Sendable (StoreError) async -> Void,
-        rest: (@Sendable (Range<Int64>) async -> (any ByteSource)?)?
+        rest: @escaping @Sendable (Range<Int64>) async -> (any ByteSource)?
     ) -> ResponseBody {
         let pieces: [StoredBodySource.Piece]
         var length: Int
@@ -178,7 +178,7 @@ struct HeldResponse: Sendable {
             length = Int(clamping: multipart.contentLength)
         }
         let source = StoredBodySource(body, pieces, delivered: delivered, failed: failed)
-        guard let rest, let content else { return ResponseBody(source, length: length) }
+        guard let content else { return ResponseBody(source, length: length) }
         return ResponseBody(HealingBody(source, of: content, rest: rest), length: length)
     }
 

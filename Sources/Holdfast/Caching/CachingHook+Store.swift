@@ -12,11 +12,9 @@ internal import HoldfastStorage
 /// The hook's dealings with its store, whose every failure is counted, reported and survived.
 extension CachingHook {
     func candidates(for lookup: CacheLookup, _ context: CallContext) async -> [CacheCandidate] {
-        var found: [CacheCandidate] = []
-        for key in [lookup.key, lookup.sharedKey].compactMap({ $0 }) {
-            found += await candidates(under: key, for: lookup, context)
-        }
-        guard found.isEmpty else { return found }
+        var found = await candidates(under: lookup.key, for: lookup, context)
+        if let key = lookup.sharedKey { found += await candidates(under: key, for: lookup, context) }
+        guard found.isEmpty, cache.holdsSearchVariance else { return found }
         for key in [lookup.key, lookup.sharedKey].compactMap({ $0 }) {
             for equivalent in await equivalentKeys(of: key, context) {
                 found += await candidates(under: equivalent, for: lookup, context)

@@ -22,25 +22,16 @@ extension CachingHook {
         _ context: CallContext,
         delivered: @escaping @Sendable (Int) -> Void
     ) -> Response {
-        let entry = held.entry
-        var rest: (@Sendable (Range<Int64>) async -> (any ByteSource)?)?
-        if let request {
-            rest = { [self, stored = held.stored] missing in
-                await self.rest(of: stored, missing, request, lookup, context)
-            }
-        }
+        let origin = StoredOrigin(hook: self, held: held, lookup: lookup, request: request, context: context)
         var response = held.response(
             to: lookup,
             source: source,
             now: context.clock.timestamp,
             delivered: delivered,
-            failed: { [self] error in
-                storeFailed(error, context)
-                await remove(entry, context)
-            },
-            rest: rest
+            failed: { await origin.failed($0) },
+            rest: { await origin.rest($0) }
         )
-        response.removeStored = { [self] in await remove(entry, context) }
+        response.removeStored = { await origin.remove() }
         return response
     }
 
@@ -254,5 +245,36 @@ extension CachingHook {
                 storeFailed(error, context)
             }
         }
+    }
+}
+
+/// Where an answer from the store comes from, for what may become of it later: held once, whoever asks.
+private final class StoredOrigin: Sendable {
+    private let hook: CachingHook
+    private let entry: StoredEntry
+    private let stored: StoredResponse
+    private let lookup: CacheLookup
+    private let request: URLRequest?
+    private let context: CallContext
+
+    init(hook: CachingHook, held: HeldResponse, lookup: CacheLookup, request: URLRequest?, context: CallContext) {
+        self.hook = hook
+        entry = held.entry
+        stored = held.stored
+        self.lookup = lookup
+        self.request = request
+        self.context = context
+    }
+
+    func failed(_ error: StoreError) async {
+        hook.storeFailed(error, context)
+        await remove()
+    }
+
+    func remove() async { await hook.remove(entry, context) }
+
+    func rest(_ missing: Range<Int64>) async -> (any ByteSource)? {
+        guard let request else { return nil }
+        return await hook.rest(of: stored, missing, request, lookup, context)
     }
 }

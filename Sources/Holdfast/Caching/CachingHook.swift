@@ -48,11 +48,12 @@ public struct CachingHook: ServiceHook {
         {
             request.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
         }
-        context[CacheLookup.self] = lookup
         var candidates = lookup.bypassReason == nil ? await candidates(for: lookup, context) : []
         var hasLookedAgain = false
         while true {
             let judgement = judge(lookup, candidates, context)
+            // A call that is answered at once has no ending here, for which to keep what it was looked up by.
+            if !judgement.decision.isReuse || cache.options.cacheName != nil { context[CacheLookup.self] = lookup }
             guard let index = judgement.decision.selectedCandidate else {
                 return try await answerWithoutStored(judgement, candidates, request, lookup, &context)
             }
@@ -259,4 +260,8 @@ public struct CachingHook: ServiceHook {
     func explain(_ decision: CacheDecision, _ context: CallContext) {
         context.emit(.cacheDecided) { $0.detail = decision.description }
     }
+}
+
+extension ReuseDecision {
+    fileprivate var isReuse: Bool { if case .reuse = self { true } else { false } }
 }

@@ -43,7 +43,11 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
         self.target = target
         self.contentType = contentType
         self.contentDigest = contentDigest
-        var frames = FramedBytes()
+        // Room for six counts, the format's name and a method of usual length beside the parts that vary.
+        var frames = FramedBytes(
+            capacity: 40 + partition.utf8.count + target.canonical.utf8.count + contentType.utf8.count
+                + contentDigest.utf8.count
+        )
         frames.append(CacheKey.formatName)
         frames.append(partition)
         frames.append(methodGroup.rawValue)

@@ -14,6 +14,12 @@ public struct FramedBytes: Sendable, Hashable {
         bytes = []
     }
 
+    /// Creates an empty list with room for so many bytes.
+    init(capacity: Int) {
+        bytes = []
+        bytes.reserveCapacity(capacity)
+    }
+
     /// Adds one frame.
     ///
     /// - Parameter part: its content; what lies beyond 2^32 − 1 bytes is cut off.

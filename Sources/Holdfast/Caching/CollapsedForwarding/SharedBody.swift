@@ -197,7 +197,7 @@ final class SharedBody: Sendable {
 
     // MARK: Readers
 
-    fileprivate func next(_ reader: Int) async throws -> ByteChunk? {
+    func next(_ reader: Int) async throws -> ByteChunk? {
         while true {
             let (step, pump): (SharedBodyState.Step, CheckedContinuation<Void, Never>?) = state.withLock { state in
                 let step = state.body.step(reader)
@@ -265,7 +265,7 @@ final class SharedBody: Sendable {
         try Task.checkCancellation()
     }
 
-    fileprivate func leave(_ reader: Int) {
+    func leave(_ reader: Int) {
         change { $0.leave(reader) }
         state.withLock { $0.waiting.removeValue(forKey: reader) }?.resume()
     }
@@ -296,44 +296,5 @@ final class SharedBody: Sendable {
             return state.waiting.values
         }
         for continuation in waiting { continuation.resume() }
-    }
-}
-
-/// One reader's end of a ``SharedBody``; dropping it is leaving.
-private final class SharedBodyReader: ByteSource {
-    private let body: SharedBody
-    private let id: Int
-    private let delivered: @Sendable (Int) -> Void
-    private let hasLeft = Mutex(false)
-
-    init(_ body: SharedBody, id: Int, delivered: @escaping @Sendable (Int) -> Void) {
-        self.body = body
-        self.id = id
-        self.delivered = delivered
-    }
-
-    deinit {
-        cancel()
-    }
-
-    func next() async throws -> ByteChunk? {
-        if hasLeft.withLock({ $0 }) { throw CancellationError() }
-        try Task.checkCancellation()
-        do {
-            guard let chunk = try await body.next(id) else { return nil }
-            delivered(chunk.count)
-            return chunk
-        } catch {
-            // One who has left finds no place of its own any more.
-            throw hasLeft.withLock { $0 } ? CancellationError() : error
-        }
-    }
-
-    func cancel() {
-        let leaves = hasLeft.withLock { hasLeft in
-            defer { hasLeft = true }
-            return !hasLeft
-        }
-        if leaves { body.leave(id) }
     }
 }

@@ -47,7 +47,7 @@ public struct CacheEntryInfo: Sendable, Hashable {
         age = stored.currentAge(now: now)
         // Both are at least 0, so that the difference cannot overflow.
         freshnessLeft = stored.freshnessLifetime(options).seconds - age
-        isPersonal = StoredKeyParts(entry.key).map { !$0.partition.isEmpty } ?? false
+        isPersonal = CacheKey.Parts(framed: entry.key.bytes).map { !$0.partition.isEmpty } ?? false
         isPinned = entry.isPinned
         needsConfirmation = stored.needsConfirmation
     }

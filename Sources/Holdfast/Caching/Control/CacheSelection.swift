@@ -30,7 +30,8 @@ public struct CacheSelection: Sendable {
     /// Every stored response.
     public static let all = CacheSelection(form: .all)
 
-    /// The stored responses of one URL, compared in canonical form (RFC 9110 §4.2.3).
+    /// The stored responses of one URL, compared in canonical form (RFC 9110 §4.2.3), and those that answer for it by their
+    /// No-Vary-Search.
     ///
     /// - Parameter url: its fragment and userinfo count for nothing; no http or https URI selects nothing.
     public static func url(_ url: URL) -> CacheSelection {
@@ -97,10 +98,10 @@ extension HTTPCache {
             return { _ in true }
         case .uri(let target):
             guard let target = target.map(options.keyTarget) else { return { _ in false } }
-            return { StoredKeyParts($0.key)?.uri == target.canonical }
+            return isOf(target)
         case .prefix(let prefix):
             guard let prefix else { return { _ in false } }
-            return { StoredKeyParts($0.key).map { prefix.isPrefix(of: $0.uri) } ?? false }
+            return { CacheKey.Parts(framed: $0.key.bytes).map { prefix.isPrefix(of: $0.target) } ?? false }
         case .tag(let tag):
             return { $0.description.tags.contains(tag) }
         case .principal(let name):
@@ -124,21 +125,19 @@ extension HTTPCache {
     private func isOf(_ partition: String) -> @Sendable (StoredEntry) -> Bool {
         // The anonymous partition is nobody's own.
         guard !partition.isEmpty else { return { _ in false } }
-        return { StoredKeyParts($0.key)?.partition == partition }
+        return { CacheKey.Parts(framed: $0.key.bytes)?.partition == partition }
     }
-}
 
-/// What a framed key says: the format's name comes first, then the partition, the method group and the URI.
-struct StoredKeyParts {
-    let partition: String
-    let uri: String
-
-    init?(_ key: StoreKey) {
-        var reader = FramedBytes.Reader(key.bytes)
-        guard reader.next() != nil, let partition = reader.nextString(), reader.next() != nil,
-            let uri = reader.nextString()
-        else { return nil }
-        self.partition = partition
-        self.uri = uri
+    private func isOf(_ target: TargetURI) -> @Sendable (StoredEntry) -> Bool {
+        guard holdsSearchVariance else { return { CacheKey.Parts(framed: $0.key.bytes)?.target == target.canonical } }
+        return { [decoded] entry in
+            guard let text = CacheKey.Parts(framed: entry.key.bytes)?.target else { return false }
+            if text == target.canonical { return true }
+            // A response that answers for this URI too is stored under another one.
+            guard let stored = try? TargetURI(text), stored.isSameOrigin(as: target), stored.path == target.path,
+                let response = decoded.response(of: entry)
+            else { return false }
+            return NoVarySearch(response.head.fields).isEquivalent(stored, target)
+        }
     }
 }

@@ -32,7 +32,8 @@ extension HTTPCache {
     ) async throws(StoreError) -> Int {
         if case .uri(let target) = selection.form {
             guard let target = target.map(options.keyTarget) else { return 0 }
-            invalidations.note(target)
+            // Under which other URIs a response under way may be stored that answers for this one, is not known yet.
+            if holdsSearchVariance { invalidations.noteAll() } else { invalidations.note(target) }
         } else {
             invalidations.noteAll()
         }

@@ -18,10 +18,10 @@ struct LookupKeys: Sendable {
 
     init(_ head: RequestHead, principal: String, _ context: CallContext, _ options: CacheOptions) {
         let rule = options.keyRule(for: head.target)
-        content = LookupKeys.content(of: head, context, options)
-        let takesContent = LookupKeys.normalizer(head, rule, context) != nil
-        onlyAsks = takesContent
-        bypassReason = content == nil && (takesContent || !context.body.isNone) ? .content : nil
+        let normalizer = LookupKeys.normalizer(head, rule, context)
+        content = normalizer.flatMap { LookupKeys.content(of: head, $0, context, options) }
+        onlyAsks = normalizer != nil
+        bypassReason = content == nil && (onlyAsks || !context.body.isNone) ? .content : nil
         // What a POST leaves behind answers a later GET, if anything (RFC 9110 §9.3.3).
         let method = head.method == .post && content == nil ? .get : head.method
         let target = rule?.query.applied(to: head.target) ?? head.target
@@ -50,7 +50,15 @@ struct LookupKeys: Sendable {
 
     /// The content that belongs to the key of a request; nil where none does, or where it is too long or not in memory.
     static func content(of head: RequestHead, _ context: CallContext, _ options: CacheOptions) -> RequestContent? {
-        guard let normalizer = normalizer(head, options.keyRule(for: head.target), context) else { return nil }
+        normalizer(head, options.keyRule(for: head.target), context).flatMap { content(of: head, $0, context, options) }
+    }
+
+    private static func content(
+        of head: RequestHead,
+        _ normalizer: ContentNormalizer,
+        _ context: CallContext,
+        _ options: CacheOptions
+    ) -> RequestContent? {
         switch context.body.form {
         case .none:
             return RequestContent([], fields: head.fields, normalizer: normalizer)

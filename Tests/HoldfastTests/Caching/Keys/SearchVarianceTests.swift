@@ -42,6 +42,20 @@ struct SearchVarianceTests {
         }
     }
 
+    @Test("A purge by URL takes what answers for the URL, and nothing else", arguments: [false, true])
+    func purged(softly: Bool) async throws {
+        let bench = CacheBench(Self.origin("params=(\"u\")", ["ETag": "\"v\""]))
+        try await bench.load(.get("http://h.example/a?a=1&u=2"))
+        for other in ["http://h.example/a?a=2", "http://h.example/b?a=1", "http://i.example/a?a=1"] {
+            let url = try #require(URL(string: other))
+            #expect(try await bench.cache.remove(.url(url), softly: softly, now: bench.clock.timestamp) == 0)
+        }
+        #expect(try await bench.load(.get("http://h.example/a?a=1")) == .fresh("1"))
+        let url = try #require(URL(string: "http://h.example/a?a=1"))
+        #expect(try await bench.cache.remove(.url(url), softly: softly, now: bench.clock.timestamp) == 1)
+        #expect(try await bench.load(.get("http://h.example/a?a=1")) == .network("2"))
+    }
+
     @Test("Neither another user's nor another variant's response answers")
     func rules() async throws {
         let bench = CacheBench(Self.origin("key-order", ["Vary": "X"]))
