@@ -39,3 +39,14 @@ func date(_ seconds: Int64) -> String {
 func target(_ text: String = "https://example.com/a") throws -> TargetURI {
     try TargetURI(text)
 }
+
+/// A stored response to a GET of ``target(_:)``, sent and received at noon.
+func stored(_ fields: HeaderFields, status: StatusCode = .ok, decoded: Bool = false) throws -> StoredResponse {
+    StoredResponse(
+        target: try target(),
+        head: ResponseHead(status: status, fields: fields),
+        requestTime: .noon,
+        responseTime: .noon,
+        contentDecoded: decoded
+    )
+}

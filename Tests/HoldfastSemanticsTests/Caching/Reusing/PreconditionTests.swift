@@ -6,20 +6,6 @@ import HoldfastTesting
 import Testing
 
 @Suite struct PreconditionTests {
-    private func stored(
-        _ fields: HeaderFields,
-        status: StatusCode = .ok,
-        decoded: Bool = false
-    ) throws -> StoredResponse {
-        StoredResponse(
-            target: try target(),
-            head: ResponseHead(status: status, fields: fields),
-            requestTime: .noon,
-            responseTime: .noon,
-            contentDecoded: decoded
-        )
-    }
-
     private func outcome(
         _ request: HeaderFields,
         _ storedFields: HeaderFields,

@@ -5,16 +5,6 @@ import HoldfastSemantics
 import Testing
 
 @Suite struct ValidationTests {
-    private func stored(_ fields: HeaderFields, decoded: Bool = false) throws -> StoredResponse {
-        StoredResponse(
-            target: try target(),
-            head: ResponseHead(status: .ok, fields: fields),
-            requestTime: .noon,
-            responseTime: .noon,
-            contentDecoded: decoded
-        )
-    }
-
     @Test("RFC 9111 §4.3.1: conditional fields")
     func conditionalFields() throws {
         let first = try stored(["ETag": "\"a\"", "Last-Modified": date(-5)], decoded: true)

@@ -5,20 +5,6 @@ import HoldfastSemantics
 import Testing
 
 @Suite struct HeadUpdateTests {
-    private func stored(
-        _ fields: HeaderFields,
-        status: StatusCode = .ok,
-        contentDecoded: Bool = false
-    ) throws -> StoredResponse {
-        StoredResponse(
-            target: try target(),
-            head: ResponseHead(status: status, fields: fields),
-            requestTime: .noon,
-            responseTime: .noon,
-            contentDecoded: contentDecoded
-        )
-    }
-
     private func judge(
         _ stored: StoredResponse,
         _ fields: HeaderFields,
@@ -89,7 +75,7 @@ import Testing
 
     @Test("RFC 9111 §4.3.5: the length of decoded content tells nothing, another status than the stored one does")
     func lengthAndStatus() throws {
-        guard case .update = try judge(try stored([:], contentDecoded: true), ["Content-Length": "99"]) else {
+        guard case .update = try judge(try stored([:], decoded: true), ["Content-Length": "99"]) else {
             Issue.record("not updated")
             return
         }
