@@ -4,36 +4,28 @@
 internal import Dispatch
 internal import Foundation
 internal import HoldfastStorage
+private import Synchronization
 
 /// A named file that is removed with its last reference.
 final class TemporaryFile: Sendable {
     /// Where it lies.
     let url: URL
     private let queue = DispatchQueue(label: "holdfast.temporary-file")
-    private let writer: FileHandle
+    /// Open from the first write on.
+    private let writer = Mutex<FileHandle?>(nil)
 
-    /// Makes a file in the temporary directory, readable by this user only. Blocks.
-    init() throws {
+    private init() {
         url = TemporaryFile.freshURL()
-        let path = url.path
-        guard FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600]) else {
-            throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: path])
-        }
-        writer = try FileHandle(forWritingTo: url)
     }
 
     deinit {
-        try? writer.close()
+        try? writer.withLock { $0 }?.close()
         try? FileManager.default.removeItem(at: url)
     }
 
-    /// A new file with these first bytes, made off the cooperative pool.
+    /// A new file with these first bytes in the temporary directory, readable by this user only.
     static func containing(_ chunks: [ByteChunk]) async throws -> TemporaryFile {
-        let file: TemporaryFile = try await withCheckedThrowingContinuation { continuation in
-            DispatchQueue.global().async {
-                continuation.resume(with: Result { try TemporaryFile() })
-            }
-        }
+        let file = TemporaryFile()
         for chunk in chunks { try await file.append(chunk) }
         return file
     }
@@ -42,9 +34,25 @@ final class TemporaryFile: Sendable {
     func append(_ chunk: ByteChunk) async throws {
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
             queue.async {
-                continuation.resume(with: Result { try self.writer.write(contentsOf: Data(chunk)) })
+                continuation.resume(with: Result { try self.write(chunk) })
             }
         }
+    }
+
+    /// Blocks; runs on the queue, so one write after another.
+    private func write(_ chunk: ByteChunk) throws {
+        let writer = try writer.withLock { $0 } ?? open()
+        try writer.write(contentsOf: Data(chunk))
+    }
+
+    private func open() throws -> FileHandle {
+        let path = url.path
+        guard FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600]) else {
+            throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: path])
+        }
+        let opened = try FileHandle(forWritingTo: url)
+        writer.withLock { $0 = opened }
+        return opened
     }
 
     /// A name that nobody can guess.
