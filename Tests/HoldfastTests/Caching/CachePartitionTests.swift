@@ -111,6 +111,7 @@ struct CachePartitionTests {
         }
         let calls = ["a", "b"].map { user in
             var configuration = PipelineConfiguration()
+            configuration.attemptTimeout = nil
             configuration.prepare = [{ request, _ in request.setValue(user, forHTTPHeaderField: "Authorization") }]
             let pipeline = Pipeline(transport: origin, cache: cache, configuration: configuration)
             return Task { try await pipeline.send(.get()).body.collect() }
