@@ -68,10 +68,9 @@ extension CachingHook {
             let sent = RequestHead(exchange.request, fields: presented),
             let part = ReceivedPart(response.head, to: sent, receivedAt: now, contentDecoded: response.contentDecoded)
         else { return leave(&response, .partialContent, context, delivered: delivered) }
-        let plan = StoragePlan.judge(response, part: part, lookup, exchange, context, cache)
         let entry: StoragePlan.Entry
         do throws(Unstored) {
-            entry = try plan.entry()
+            entry = try StoragePlan.judge(response, part: part, lookup, exchange, context, cache)
         } catch {
             return leave(&response, error.reason, context, delivered: delivered)
         }
@@ -152,7 +151,7 @@ extension CachingHook {
         let layout = join.layout
         do throws(Unstored) {
             // What may be stored is judged by the newest response, whatever the old one allowed.
-            let planned = try StoragePlan.judge(response, part: join.part, lookup, exchange, context, cache).entry()
+            let planned = try StoragePlan.judge(response, part: join.part, lookup, exchange, context, cache)
             let base = CacheCandidate(entry: held.entry, stored: held.stored)
             guard variesAlike(response, planned, base) else { throw Unstored(reason: .noVariant) }
             let entry = StoragePlan.Entry(
@@ -234,7 +233,8 @@ extension CachingHook {
         return HopOutcome(storable: entry.stored, storing: storing)
     }
 
-    private func counted(_ body: ResponseBody, _ delivered: @escaping @Sendable (Int) -> Void) -> ResponseBody {
+    /// The body, whose bytes are told to `delivered` as they are handed out.
+    func counted(_ body: ResponseBody, _ delivered: @escaping @Sendable (Int) -> Void) -> ResponseBody {
         guard let source = body.source else {
             delivered(body.length ?? 0)
             return body

@@ -117,10 +117,9 @@ extension CachingHook {
         if response.status == .partialContent {
             return await storePart(&response, lookup, exchange, context, delivered: delivered)
         }
-        let plan = StoragePlan.judge(response, lookup, exchange, context, cache)
         var storable: StoredResponse?
         do throws(Unstored) {
-            let entry = try plan.entry()
+            let entry = try StoragePlan.judge(response, lookup, exchange, context, cache)
             storable = entry.stored
             return try await store(entry, &response, lookup, context, delivered: delivered)
         } catch {
@@ -145,7 +144,7 @@ extension CachingHook {
             return HopOutcome(storable: entry.stored)
         }
         let (stored, expected, options) = (entry.stored, entry.bodyLength, cache.options)
-        let tags = cache.tags(context.options.tags, for: stored)
+        let tags = entry.description.tags
         let layout = stored.ranges?.intervals ?? [0..<Int64(expected ?? .max)]
         let storing = StoringBody(
             CountedBody(source, delivered: delivered),
@@ -178,11 +177,7 @@ extension CachingHook {
     ) -> HopOutcome {
         context.emit(.responseNotStored) { $0.detail = reason.description }
         cache.count(reason)
-        if let source = response.body.source {
-            response.body = ResponseBody(CountedBody(source, delivered: delivered), length: response.body.length)
-        } else {
-            delivered(response.body.length ?? 0)
-        }
+        response.body = counted(response.body, delivered)
         return HopOutcome(storable: storable, notStored: reason)
     }
 

@@ -10,10 +10,7 @@ internal import HoldfastStorage
 #endif
 
 /// Whether a response is to be stored, and as what; why not otherwise.
-enum StoragePlan: Sendable {
-    case store(Entry)
-    case leave(CacheReason)
-
+enum StoragePlan {
     struct Entry: Sendable {
         let key: StoreKey
         let variant: StoreKey
@@ -25,13 +22,7 @@ enum StoragePlan: Sendable {
     }
 
     /// The entry to store, or why there is none.
-    func entry() throws(Unstored) -> Entry {
-        switch self {
-        case .store(let entry): return entry
-        case .leave(let reason): throw Unstored(reason: reason)
-        }
-    }
-
+    ///
     /// - Parameter part: what a 206 is to be stored as; nil for any other response.
     static func judge(
         _ response: Response,
@@ -40,22 +31,22 @@ enum StoragePlan: Sendable {
         _ exchange: SentExchange,
         _ context: CallContext,
         _ cache: HTTPCache
-    ) -> StoragePlan {
+    ) throws(Unstored) -> Entry {
         guard case .fields(let presented) = response.presentation else {
-            return .leave(.hiddenRequest)
+            throw Unstored(reason: .hiddenRequest)
         }
         guard let sent = RequestHead(exchange.request, fields: presented), sent.target == lookup.head.target
-        else { return .leave(.otherTarget) }
+        else { throw Unstored(reason: .otherTarget) }
         guard principal(of: response, lookup, context, cache) == lookup.principal else {
-            return .leave(.otherPrincipal)
+            throw Unstored(reason: .otherPrincipal)
         }
-        if lookup.bypassReason == .content { return .leave(.content) }
+        if lookup.bypassReason == .content { throw Unstored(reason: .content) }
         if let content = lookup.content, !content.isSame(as: LookupKeys.content(of: sent, context, cache.options)) {
-            return .leave(.content)
+            throw Unstored(reason: .content)
         }
         let length = response.contentDecoded ? nil : response.head.contentLength
         if let length, let bytes = response.body.bytesInMemory, bytes.count != length {
-            return .leave(.incomplete)
+            throw Unstored(reason: .incomplete)
         }
         let scope: Storability.Scope
         switch Storability.judge(
@@ -67,10 +58,10 @@ enum StoragePlan: Sendable {
             hasContentKey: lookup.content != nil
         ) {
         case .store(let permitted): scope = permitted
-        case .doNotStore(let reason): return .leave(reason)
+        case .doNotStore(let reason): throw Unstored(reason: reason)
         }
         if isNegative(response), context[HoldsUsable.self] != nil, cache.options.negativeLifetime != nil {
-            return .leave(.negativeOverStored)
+            throw Unstored(reason: .negativeOverStored)
         }
         // The conditions of a revalidation or completion are the cache's own and select nothing; content without a coding,
         // which a cache asks for where it deals with parts, is what any caller accepts.
@@ -80,7 +71,7 @@ enum StoragePlan: Sendable {
         for name in own { selecting[name] = lookup.head.fields[name] }
         guard
             let nominated = NominatedFields(vary: response.fields, request: selecting, secret: cache.store.secret)
-        else { return .leave(.varyStar) }
+        else { throw Unstored(reason: .varyStar) }
 
         let now = context.clock.timestamp
         var stored = StoredResponse(
@@ -101,14 +92,12 @@ enum StoragePlan: Sendable {
         )
         stored.ranges = part?.ranges
         let description = stored.description(tags: cache.tags(context.options.tags, for: stored), cache.options)
-        return .store(
-            Entry(
-                key: lookup.storeKey(for: scope),
-                variant: StoreKey(nominated.framed),
-                stored: stored,
-                description: description,
-                bodyLength: length ?? response.body.length
-            )
+        return Entry(
+            key: lookup.storeKey(for: scope),
+            variant: StoreKey(nominated.framed),
+            stored: stored,
+            description: description,
+            bodyLength: length ?? response.body.length
         )
     }
 
