@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// Look-ups: one probe of the index, one positional read of each record found.
+extension DiskEngine {
+    /// What a read of a record gave.
+    enum RecordRead {
+        case record(RecordSource)
+        /// The row is out of date: another look at the index is due.
+        case moved
+        /// The bytes are not in the page cache, and waiting was not allowed.
+        case notCached
+        /// The row is right and the bytes are not.
+        case damaged
+    }
+
+    /// The variants of a key, newest first; nil where the device must be waited for and `waits` is false.
+    ///
+    /// - Throws: `.corrupt` when nothing but a damaged record was found, which is removed first; `.io`.
+    func look(_ key: StoreKey, waits: Bool) throws(StoreError) -> [StoredEntry]? {
+        let primary = hashing.primary(key)
+        let shard = index.shard(primary)
+        let fragment = ShardedIndex.fragment(primary)
+        // A row moves when its segment is reclaimed meanwhile; that it does so again and again is next to impossible.
+        for _ in 0..<64 {
+            switch shard.state.withLock({ $0.table.touchRows(fragment) }) {
+            case .none:
+                return []
+            case .one(let row):
+                switch try read(row, primary: primary, waits: waits) {
+                case .record(let source):
+                    return try entry(source, key).map { [$0] } ?? []
+                case .moved: continue
+                case .notCached: return nil
+                case .damaged:
+                    if !waits { return nil }
+                    try drop(row, primary: primary)
+                    throw Self.damaged
+                }
+            case .many(let rows):
+                if let entries = try look(rows, key, primary: primary, waits: waits) {
+                    return entries.isEmpty ? nil : entries.compactMap { $0 }.sorted { $0.version > $1.version }
+                }
+            }
+        }
+        return []
+    }
+
+    /// Several rows: nil when one has moved, so that all must be looked up again; an empty list when one is not cached.
+    private func look(
+        _ rows: [IndexRow],
+        _ key: StoreKey,
+        primary: UInt64,
+        waits: Bool
+    ) throws(StoreError) -> [StoredEntry?]? {
+        var entries: [StoredEntry?] = []
+        var isDamaged = false
+        for row in rows {
+            switch try read(row, primary: primary, waits: waits) {
+            case .record(let source): entries.append(try entry(source, key))
+            case .moved: return nil
+            case .notCached: return []
+            case .damaged:
+                if !waits { return [] }
+                try drop(row, primary: primary)
+                isDamaged = true
+            }
+        }
+        if isDamaged, !entries.contains(where: { $0 != nil }) { throw Self.damaged }
+        return entries.isEmpty ? [nil] : entries
+    }
+
+    /// Reads the record of a row and checks its head.
+    func read(_ row: IndexRow, primary: UInt64, waits: Bool) throws(StoreError) -> RecordRead {
+        guard let segment = slots[row.place.slot] else { return stillThere(row, primary, nil) }
+        let offset = Int(row.place.unit) * 16
+        let count = Int(row.place.units) * 16
+        let bytes: [UInt8]
+        do throws(FileSystemError) {
+            if waits {
+                bytes = try files.read(segment.file.open, from: offset, count: count)
+            } else {
+                guard let cached = try files.readIfCached(segment.file.open, from: offset, count: count) else {
+                    return .notCached
+                }
+                bytes = cached
+            }
+        } catch {
+            if !waits { return .notCached }
+            // What the device cannot give back is lost, and says nothing of the rest.
+            if error.errno == SystemNumber.damaged {
+                _ = failed(error)
+                return stillThere(row, primary, segment)
+            }
+            throw failed(error)
+        }
+        succeeded()
+        let header = bytes.withUnsafeBytes { RecordHeader.decode($0, seed: seed) }
+        guard let header, header.kind == .entry, header.segment == segment.number, header.order == row.order else {
+            return stillThere(row, primary, segment)
+        }
+        return .record(RecordSource(row: row, epoch: segment.epoch, header: header, bytes: ByteChunk(bytes)))
+    }
+
+    /// A record that is not what its row says is damaged, unless the row has moved or its segment has gone.
+    private func stillThere(_ row: IndexRow, _ primary: UInt64, _ segment: Segment?) -> RecordRead {
+        let isThere = index.shard(primary).state.withLock { shard in
+            shard.table.contains(row.fragment, row.variant, at: row.place)
+        }
+        guard isThere else { return .moved }
+        return slots[row.place.slot] === segment ? .damaged : .moved
+    }
+
+    /// The entry that a record holds, if it is one of this key and no purge has taken it; nil otherwise.
+    func entry(_ source: RecordSource, _ key: StoreKey?) throws(StoreError) -> StoredEntry? {
+        let header = source.header
+        guard source.epoch >= epoch.load(ordering: .acquiring) else { return nil }
+        guard let detail = try detail(of: source, key: key) else { return nil }
+        let isPurged = orders.takes(order: header.order, key: detail.key) { detail.tags.map { hashing.tag($0) } }
+        if isPurged { return nil }
+        return StoredEntry(
+            key: detail.key,
+            variant: detail.variant,
+            version: StoredEntry.Version(number: header.version),
+            description: EntryDescription(
+                metadata: detail.metadata,
+                uselessAfter: header.uselessAfter,
+                tags: detail.tags
+            ),
+            bodyLength: header.bodyLength,
+            storedAt: header.storedAt,
+            isPinned: header.isPinned,
+            needsValidation: header.order < suspectBefore,
+            source: source
+        )
+    }
+
+    /// The detail of a record in plain form; nil when it is of another key.
+    private func detail(of source: RecordSource, key: StoreKey?) throws(StoreError) -> RecordDetail? {
+        var bytes = source.detailBytes
+        if source.header.keyID != 0 {
+            guard let seal else { return nil }
+            do throws(StoreError) {
+                let context = SealContext.detail(order: source.header.order)
+                bytes = ByteChunk(try seal.open(bytes, keyID: source.header.keyID, context: context))
+            } catch {
+                // A key that is no longer known makes the entry unreadable, not wrong.
+                if error.code == .sealed { return nil }
+                throw error
+            }
+        } else if seal != nil {
+            // Written before sealing was asked for: usable all the same.
+        }
+        guard let key else { return RecordDetail.decode(bytes) }
+        return RecordDetail.decode(bytes, knownKey: key)
+    }
+
+    /// Takes a damaged entry out.
+    func drop(_ row: IndexRow, primary: UInt64) throws(StoreError) {
+        counters.entriesCorrupt.add(1, ordering: .relaxed)
+        // What cannot be noted on the disk is found damaged again after the next opening.
+        _ = try? removeRow(row, primary: primary, isEviction: false)
+    }
+
+    static let damaged = StoreError(.corrupt, "The entry on the disk is damaged and was removed; fetch it again.")
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// Removal: rows leave the index in the same lock in which the place of their tombstone is reserved.
+extension DiskEngine {
+    /// A tombstone or a mark whose place is reserved.
+    struct ReservedNote: Sendable {
+        let place: LogState.Place
+        var header: RecordHeader
+        let detail: ByteChunk
+    }
+
+    /// What a removal took out of the index, and what must be written for it to hold.
+    struct Removal: Sendable {
+        var rows: [GoneRow] = []
+        var note: ReservedNote?
+    }
+
+    /// Takes one row out, if it is still the one of its identity.
+    ///
+    /// - Parameters:
+    ///   - isEviction: an evicted entry needs a tombstone only where an older record of it may lie on the disk.
+    func reserveRemoval(of row: IndexRow, primary: UInt64, isEviction: Bool) -> Reserved<Removal?> {
+        index.shard(primary).state.withLock { shard -> Reserved<Removal?> in
+            guard let current = shard.table.row(row.fragment, row.variant), current.order == row.order else {
+                return .done(nil)
+            }
+            let same = PendingWrite(fragment: row.fragment, variant: row.variant, isExclusive: true)
+            if shard.pending.contains(where: { $0.isSame(same) && $0.isExclusive }) { return .busy }
+            var removal = Removal()
+            if !isEviction || current.shadows || shard.lingering.contains(primary) {
+                guard
+                    let note = reserveNote(.variantTombstone, order: row.order, primary: primary, variant: row.variant)
+                else { return .needsRoom(.main, length: RecordHeader.size) }
+                removal.note = note
+            }
+            if let gone = shard.table.remove(row.fragment, row.variant) {
+                removal.rows = [GoneRow(row: gone, segment: slots[gone.place.slot])]
+            }
+            if current.isPinned { pins.release(EntryIdentity(primary: primary, variant: row.variant)) }
+            return .done(removal)
+        }
+    }
+
+    /// Takes out all variants of a key, those being written included.
+    func reserveInvalidation(of key: StoreKey) -> Reserved<Removal?> {
+        let primary = hashing.primary(key)
+        let fragment = ShardedIndex.fragment(primary)
+        return index.shard(primary).state.withLock { shard -> Reserved<Removal?> in
+            let rows = shard.table.allRows(fragment)
+            let isWritten = shard.writers.hasWriters(of: key)
+            // With nothing in the index all that lies on the disk is dead already, and something there says so.
+            if rows.isEmpty, !isWritten, !shard.lingering.contains(primary) { return .done(nil) }
+            // The order is taken under the shard's lock: a put that reserves later bears a higher one.
+            guard let note = reserveNote(.keyTombstone, order: nil, primary: primary, variant: 0) else {
+                return .needsRoom(.main, length: RecordHeader.size)
+            }
+            shard.writers.supersede(key)
+            let gone = rows.map { GoneRow(row: $0, segment: slots[$0.place.slot]) }
+            for row in rows {
+                shard.table.remove(row.fragment, row.variant)
+                if row.isPinned { pins.release(EntryIdentity(primary: primary, variant: row.variant)) }
+            }
+            return .done(Removal(rows: gone, note: note))
+        }
+    }
+
+    /// Reserves the place of a tombstone or mark; nil when the log has no room.
+    func reserveNote(
+        _ kind: RecordKind,
+        order: UInt64?,
+        primary: UInt64,
+        variant: UInt32,
+        detail: ByteChunk = ByteChunk(),
+        horizon: UInt64? = nil
+    ) -> ReservedNote? {
+        let length = RecordHeader.size + detail.count + (detail.isEmpty ? 0 : seal?.overhead ?? 0)
+        let reserved = log.withLock { log in
+            (log.reserve(.main, length: length, hasBlob: false), log.highestNumber)
+        }
+        guard let place = reserved.0 else { return nil }
+        let order = order ?? orders.next()
+        var header = RecordHeader(
+            kind: kind,
+            segment: place.segment.number,
+            order: order,
+            version: order,
+            primary: primary,
+            variant: variant
+        )
+        header.horizon = horizon ?? reserved.1
+        header.detailLength = length - RecordHeader.size
+        if !detail.isEmpty { header.keyID = seal?.keyID ?? 0 }
+        return ReservedNote(place: place, header: header, detail: detail)
+    }
+
+    /// Writes what a removal needs to hold, then lets go of what it freed.
+    ///
+    /// - Throws: `.io` when the note could not be written: then it is owed and tried again, and the entry may come back
+    ///   should the process end before that.
+    func finish(_ removal: Removal) throws(StoreError) {
+        var failure: StoreError?
+        if let note = removal.note {
+            do throws(StoreError) { try write(note) } catch {
+                owe(note)
+                failure = error
+            }
+        }
+        for gone in removal.rows where gone.row.hasBlob { releaseBlob(of: gone) }
+        if let failure { throw failure }
+    }
+
+    /// Writes a note and enters it in its segment's table.
+    func write(_ note: ReservedNote) throws(StoreError) {
+        var failure: StoreError?
+        do throws(StoreError) {
+            var detail = note.detail
+            if let seal, !detail.isEmpty {
+                detail = ByteChunk(try seal.seal(detail, context: SealContext.detail(order: note.header.order)))
+            }
+            let head = ByteChunk(note.header.encode(detail: detail, seed: seed))
+            do throws(FileSystemError) {
+                try files.write(head, ByteChunk(), to: note.place.segment.file.open, at: note.place.offset)
+            } catch {
+                throw failed(error)
+            }
+            succeeded()
+        } catch {
+            failure = error
+        }
+        let row = TableRow(
+            primary: note.header.primary,
+            variant: note.header.variant,
+            place: UInt32(truncatingIfNeeded: note.place.offset / 16),
+            order: note.header.order,
+            units: UInt16(truncatingIfNeeded: (note.place.length + 15) / 16),
+            kind: note.header.kind,
+            isPinned: false,
+            hasBlob: false
+        )
+        let wantsTable = log.withLock { $0.finish(note.place, row: failure == nil ? row : nil, blob: nil) }
+        if wantsTable { threads.later(.changes) { [self] in sealFull() } }
+        if let failure { throw failure }
+    }
+
+    /// Remembers a note that could not be written.
+    private func owe(_ note: ReservedNote) {
+        owed.withLock { owed in
+            if owed.notes.count < OwedNotes.maximum { owed.notes.append(note.header) } else { owed.isOverfull = true }
+        }
+    }
+
+    /// Changes: tries again to write what is owed.
+    func payDebts() {
+        while let header = owed.withLock({ $0.notes.last }) {
+            guard
+                let note = reserveNote(
+                    header.kind,
+                    order: header.order,
+                    primary: header.primary,
+                    variant: header.variant
+                )
+            else { return }
+            do throws(StoreError) { try write(note) } catch { return }
+            owed.withLock { owed in
+                if owed.notes.last?.order == header.order { owed.notes.removeLast() }
+            }
+        }
+    }
+
+    /// Takes a row out from a thread that cannot wait: where the log has no room, a little later.
+    func removeRow(_ row: IndexRow, primary: UInt64, isEviction: Bool) throws(StoreError) {
+        switch reserveRemoval(of: row, primary: primary, isEviction: isEviction) {
+        case .done(let removal):
+            if let removal { try finish(removal) }
+        case .busy:
+            return
+        case .needsRoom(let kind, let length):
+            threads.later(.changes) { [self] in
+                guard (try? makeRoom(kind, length: length)) != nil else { return }
+                if case .done(let removal?) = reserveRemoval(of: row, primary: primary, isEviction: isEviction) {
+                    try? finish(removal)
+                }
+            }
+        }
+    }
+}
+
+/// A row that has left the index, with the segment that held its record then.
+struct GoneRow: Sendable {
+    let row: IndexRow
+    let segment: Segment?
+}
+
+/// Tombstones that the device refused; they are tried again, since what they kill must not come back.
+struct OwedNotes: Sendable {
+    static let maximum = 4_096
+
+    var notes: [RecordHeader] = []
+    /// Whether more were refused than are remembered.
+    var isOverfull = false
+
+    /// Whether anything is owed.
+    var isEmpty: Bool { notes.isEmpty && !isOverfull }
+}

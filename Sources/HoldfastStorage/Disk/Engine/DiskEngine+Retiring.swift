@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// How a segment's file ends: under another number or not at all. For the thread of changes.
+extension DiskEngine {
+    /// Takes a segment out whose rows are dealt with: its file becomes a new segment, or goes.
+    ///
+    /// Readers of the old segment may be under way: what they read from a file that is being written again fails its check,
+    /// and the index, which no longer names it, sends them on.
+    func retire(_ victim: LogState.Sealed, recyclingFor kind: LogKind?) throws(StoreError) -> Segment? {
+        if let kind, let recycled = try recycle(victim.segment, for: kind) { return recycled }
+        do throws(FileSystemError) {
+            try files.removeIfThere(layout.segment(victim.segment.number))
+        } catch {
+            throw failed(error)
+        }
+        succeeded()
+        forget(victim.segment)
+        victim.segment.file.unlinked()
+        return nil
+    }
+
+    /// Nil: it cannot be used again and is to be removed.
+    private func recycle(_ old: Segment, for kind: LogKind) throws(StoreError) -> Segment? {
+        let growth = geometry.segmentSize - old.size
+        guard growth <= 0 || ledger.grant(growth) else { return nil }
+        guard let slot = slots.take() else {
+            ledger.release(growth)
+            return nil
+        }
+        let header = nextHeader(kind)
+        let path = layout.segment(header.number)
+        do throws(FileSystemError) {
+            try files.rename(layout.segment(old.number), to: path)
+        } catch {
+            slots.free(slot)
+            ledger.release(growth)
+            throw failed(error)
+        }
+        // From here on the file's name and its old header differ, so what it holds is void.
+        forget(old)
+        do throws(FileSystemError) {
+            try files.write(ByteChunk(header.encode(seed: seed)), ByteChunk(), to: old.file.open, at: 0)
+            if growth > 0 {
+                try files.allocate(old.file.open, size: geometry.segmentSize)
+                old.file.resized(to: geometry.segmentSize)
+            }
+        } catch {
+            slots.free(slot)
+            ledger.release(growth)
+            // What cannot be removed either stays counted until the store is opened again.
+            if (try? files.removeIfThere(path)) != nil { old.file.unlinked() }
+            throw failed(error)
+        }
+        succeeded()
+        let segment = Segment(header, slot: slot, file: old.file)
+        slots.put(segment)
+        return segment
+    }
+
+    private func forget(_ segment: Segment) {
+        log.withLock { $0.remove(segment) }
+        slots.free(segment.slot)
+    }
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// Segments come and go; every method here is for the thread of changes.
+extension DiskEngine {
+    /// Sees to it that a log has an open segment with room.
+    ///
+    /// - Throws: `.noSpace` when what is pinned, written or read leaves none; what the file system said.
+    func makeRoom(_ kind: LogKind, length: Int) throws(StoreError) {
+        try checkOpen()
+        sealFull()
+        // Another caller may have seen to it meanwhile.
+        if log.withLock({ $0.hasRoom(kind, length: length) }) { return }
+        if let spare = log.withLock({ $0.spare.take() }) {
+            try begin(spare, kind)
+        } else {
+            try begin(try create(kind, isForReclaim: false), kind)
+        }
+        sealFull()
+        payDebts()
+        threads.later(.changes) { [self] in makeSpare() }
+    }
+
+    /// Makes a segment in advance for the small log, where the space for it can be had.
+    func makeSpare() {
+        guard !life.withLock({ $0.isClosed }), log.withLock({ $0.spare == nil }) else { return }
+        guard let segment = try? create(.small, isForReclaim: false) else { return }
+        log.withLock { $0.spare = segment }
+    }
+
+    /// Makes a segment the open one of a log.
+    private func begin(_ segment: Segment, _ kind: LogKind) throws(StoreError) {
+        var segment = segment
+        if segment.kind != kind {
+            let header = header(kind, number: segment.number)
+            do {
+                try files.write(ByteChunk(header.encode(seed: seed)), ByteChunk(), to: segment.file.open, at: 0)
+            } catch {
+                log.withLock { if $0.spare == nil { $0.spare = segment } }
+                throw failed(error)
+            }
+            segment = Segment(header, slot: segment.slot, file: segment.file)
+            slots.put(segment)
+        }
+        log.withLock { $0.begin(LogState.Open(segment: segment, tail: SegmentHeader.size)) }
+    }
+
+    /// Makes a segment: of the file of one that is reclaimed for it, else of a new file.
+    ///
+    /// - Parameters:
+    ///   - isForReclaim: whether the bytes kept back for reclaiming may be used.
+    private func create(_ kind: LogKind, isForReclaim: Bool) throws(StoreError) -> Segment {
+        let size = geometry.segmentSize
+        while !ledger.grant(size, leaving: isForReclaim ? 0 : size) {
+            if isForReclaim { throw Self.noSpace }
+            if let recycled = try reclaimOldest(recyclingFor: kind) { return recycled }
+        }
+        guard let slot = slots.take() else {
+            ledger.release(size)
+            throw Self.noSpace
+        }
+        do throws(StoreError) {
+            return try create(kind, slot: slot)
+        } catch {
+            slots.free(slot)
+            ledger.release(size)
+            throw error
+        }
+    }
+
+    private func create(_ kind: LogKind, slot: UInt16) throws(StoreError) -> Segment {
+        let header = nextHeader(kind)
+        let path = layout.segment(header.number)
+        do throws(FileSystemError) {
+            let file = try files.open(path, .create)
+            do throws(FileSystemError) {
+                try files.allocate(file, size: geometry.segmentSize)
+                try files.write(ByteChunk(header.encode(seed: seed)), ByteChunk(), to: file, at: 0)
+            } catch {
+                files.close(file)
+                try? files.removeIfThere(path)
+                throw error
+            }
+            succeeded()
+            let owned = SegmentFile(file, bytes: geometry.segmentSize, files: files, ledger: ledger)
+            let segment = Segment(header, slot: slot, file: owned)
+            slots.put(segment)
+            return segment
+        } catch {
+            throw failed(error)
+        }
+    }
+
+    /// The header of the next segment, under a number of its own.
+    func nextHeader(_ kind: LogKind) -> SegmentHeader {
+        let number = log.withLock { log in
+            log.highestNumber += 1
+            return log.highestNumber
+        }
+        return header(kind, number: number)
+    }
+
+    private func header(_ kind: LogKind, number: UInt64) -> SegmentHeader {
+        SegmentHeader(
+            kind: kind,
+            number: number,
+            epoch: epoch.load(ordering: .acquiring),
+            createdOrder: orders.last
+        )
+    }
+
+    /// Opens a segment of the main log for what reclaiming carries forward.
+    func makeRoomForReclaim() throws(StoreError) {
+        try begin(try create(.main, isForReclaim: true), .main)
+    }
+
+    /// Gives every full segment whose writes have ended its table, and has it synced in the background.
+    func sealFull() {
+        for full in log.withLock({ $0.takeFull() }) { seal(full, isCut: false) }
+    }
+
+    /// Writes the table of a segment behind its records, or at the very end of the file where nothing is cut off.
+    func seal(_ full: LogState.Open, isCut: Bool) {
+        let segment = full.segment
+        let tableSize = SegmentTable.size(rows: full.rows.count, blobs: full.blobs.count)
+        // A segment that is nearly full keeps its length, so that it can be recycled as it is.
+        let cutSize = full.tail + tableSize
+        let cuts = isCut || segment.size - cutSize > geometry.segmentSize / 16
+        let offset = cuts ? full.tail : segment.size - tableSize
+        let size = cuts ? cutSize : segment.size
+        let table = SegmentTable.encode(
+            rows: full.rows,
+            blobs: full.blobs,
+            segment: segment.number,
+            tableOffset: offset,
+            seed: seed
+        )
+        var isWritten = false
+        do {
+            try files.write(ByteChunk(table), ByteChunk(), to: segment.file.open, at: offset)
+            if cuts {
+                try files.truncate(segment.file.open, to: size)
+                ledger.release(SpaceLedger.blocks(segment.size) - SpaceLedger.blocks(size))
+                segment.file.resized(to: SpaceLedger.blocks(size))
+            }
+            isWritten = true
+        } catch {
+            // Without its table it is scanned when the store is opened; its rows are kept for reclaiming.
+            _ = failed(error)
+        }
+        log.withLock { log in
+            log.enter(
+                LogState.Sealed(
+                    segment: segment,
+                    blobBytes: full.blobBytes,
+                    rows: isWritten ? nil : full.rows,
+                    blobs: isWritten ? nil : full.blobs,
+                    isSynced: false
+                )
+            )
+        }
+        threads.later(.syncs) { [self] in sync(segment) }
+    }
+
+    /// Makes a segment's bytes durable; a failure is counted and leaves it unsynced.
+    func sync(_ segment: Segment) {
+        do {
+            try files.sync(segment.file.open)
+            log.withLock { $0.synced(segment) }
+        } catch {
+            counters.failures.add(1, ordering: .relaxed)
+        }
+    }
+
+    static let noSpace = StoreError(
+        .noSpace,
+        "What is pinned, written or read leaves no room; try again later or raise the capacity."
+    )
+}

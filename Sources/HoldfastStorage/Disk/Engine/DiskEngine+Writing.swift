@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// Records on their way to the disk: a place is reserved under the lock of the key's shard, the bytes are written without
+/// any lock, and the index is told under the lock again.
+extension DiskEngine {
+    /// What reserving gave.
+    enum Reserved<Value: Sendable>: Sendable {
+        case done(Value)
+        /// The log has no room; nothing has changed.
+        case needsRoom(LogKind, length: Int)
+        /// Something else is being written for this identity; nothing has changed.
+        case busy
+    }
+
+    /// Why an entry is written.
+    enum Purpose: Sendable {
+        /// A writer commits it.
+        case commit(writer: UInt64, since: UInt64)
+        /// It takes the place of the row of this order and nothing else.
+        case replace(order: UInt64)
+    }
+
+    /// The length of a draft's record.
+    func length(of draft: EntryDraft, detail: ByteChunk) -> Int {
+        let overhead = seal?.overhead ?? 0
+        var length = RecordHeader.size + detail.count + overhead
+        if case .inline(let bytes) = draft.body { length += bytes.isEmpty ? 0 : bytes.count + overhead }
+        return length
+    }
+
+    /// Reserves a place for an entry.
+    ///
+    /// - Throws: `.superseded` when a writer may not commit any more. Nil inside: the row to replace is gone.
+    func reserve(
+        _ draft: EntryDraft,
+        detail: ByteChunk,
+        tags: [UInt64],
+        isPinned: Bool?,
+        _ purpose: Purpose
+    ) throws(StoreError) -> Reserved<ReservedRecord?> {
+        let length = length(of: draft, detail: detail)
+        let identity = draft.identity
+        let fragment = ShardedIndex.fragment(identity.primary)
+        let kind = ghosts.takes(identity.primary) ? LogKind.main : .small
+        return try index.shard(identity.primary).state.withLock { shard throws(StoreError) -> Reserved<ReservedRecord?> in
+            let old = shard.table.row(fragment, identity.variant)
+            var pending = PendingWrite(fragment: fragment, variant: identity.variant, isExclusive: false)
+            var logKind = kind
+            switch purpose {
+            case .commit(let writer, _):
+                guard let inFlight = shard.writers[writer] else { throw Self.ended }
+                if inFlight.isSuperseded { throw Self.superseded }
+                if shard.pending.contains(where: { $0.isSame(pending) && $0.isExclusive }) { return .busy }
+            case .replace(let order):
+                guard let old, old.order == order else { return .done(nil) }
+                if shard.pending.contains(where: { $0.isSame(pending) }) { return .busy }
+                pending.isExclusive = true
+                logKind = slots[old.place.slot]?.kind ?? .small
+            }
+            guard let place = log.withLock({ $0.reserve(logKind, length: length, hasBlob: draft.hasBlob) }) else {
+                return .needsRoom(logKind, length: length)
+            }
+            var order: UInt64
+            switch purpose {
+            case .commit(_, let since):
+                guard let next = orders.next(since: since, key: draft.key, tags: tags) else {
+                    _ = log.withLock { $0.finish(place, row: nil, blob: nil) }
+                    throw Self.superseded
+                }
+                order = next
+            case .replace:
+                order = orders.next()
+                // The new record may be the one that is left behind: until it is published nothing vouches for it.
+                shard.table.update(fragment, identity.variant) { $0.shadows = true }
+            }
+            shard.pending.append(pending)
+            let header = self.header(
+                of: draft,
+                detailLength: detail.count,
+                place: place,
+                order: order,
+                isPinned: isPinned ?? old?.isPinned ?? false
+            )
+            return .done(
+                ReservedRecord(
+                    place: place,
+                    header: header,
+                    detail: detail,
+                    body: draft.inlineBody,
+                    blob: draft.blobRow(offset: place.offset)
+                )
+            )
+        }
+    }
+
+    private func header(
+        of draft: EntryDraft,
+        detailLength: Int,
+        place: LogState.Place,
+        order: UInt64,
+        isPinned: Bool
+    ) -> RecordHeader {
+        var header = RecordHeader(
+            kind: .entry,
+            segment: place.segment.number,
+            order: order,
+            version: draft.version ?? order,
+            primary: draft.identity.primary,
+            variant: draft.identity.variant
+        )
+        header.isPinned = isPinned
+        header.storedAt = draft.storedAt
+        header.uselessAfter = draft.description.uselessAfter
+        header.horizon = log.withLock { $0.highestNumber }
+        header.bodyLength = draft.bodyLength
+        header.keyID = seal?.keyID ?? 0
+        header.detailLength = detailLength + (seal?.overhead ?? 0)
+        switch draft.body {
+        case .inline(let bytes):
+            header.inlineLength = bytes.isEmpty ? 0 : bytes.count + (seal?.overhead ?? 0)
+        case .blob(let number, _, _, let plainPerChunk):
+            header.hasBlob = true
+            header.bodyWord = number
+            header.inlineLength = plainPerChunk
+        }
+        return header
+    }
+
+    /// Writes a reserved record; blocks for as long as a copy into the page cache takes, or longer.
+    func write(_ record: ReservedRecord) throws(StoreError) {
+        var header = record.header
+        var detail = record.detail
+        var body = record.body
+        if let seal {
+            detail = ByteChunk(try seal.seal(detail, context: SealContext.detail(order: header.order)))
+            if !body.isEmpty {
+                body = ByteChunk(try seal.seal(body, context: SealContext.body(order: header.order)))
+            }
+        }
+        if !header.hasBlob { header.bodyWord = BodySum.of(body, seed: header.order) }
+        let head = ByteChunk(header.encode(detail: detail, seed: seed))
+        do {
+            try files.write(head, body, to: record.place.segment.file.open, at: record.place.offset)
+        } catch {
+            throw failed(error)
+        }
+        succeeded()
+    }
+
+    /// Ends a reserved record: enters it in the index if it was written and nothing has overtaken it.
+    ///
+    /// - Returns: whether it is in the index, or was followed at once by a newer one; and what it put out of it.
+    func publish(
+        _ record: ReservedRecord,
+        isWritten: Bool,
+        _ purpose: Purpose
+    ) -> (isIn: Bool, replaced: GoneRow?) {
+        let identity = EntryIdentity(primary: record.header.primary, variant: record.header.variant)
+        let fragment = ShardedIndex.fragment(identity.primary)
+        let outcome = index.shard(identity.primary).state.withLock { shard -> (isIn: Bool, replaced: GoneRow?) in
+            shard.removePending(fragment, identity.variant)
+            guard isWritten else {
+                shard.lingering.insert(identity.primary)
+                return (false, nil)
+            }
+            guard record.place.segment.epoch >= epoch.load(ordering: .acquiring) else { return (false, nil) }
+            let old = shard.table.row(fragment, identity.variant)
+            switch purpose {
+            case .commit(let writer, _):
+                guard let inFlight = shard.writers[writer], !inFlight.isSuperseded else { return (false, nil) }
+                shard.writers.end(writer)
+                if let old, old.order > record.header.order {
+                    shard.table.update(fragment, identity.variant) { $0.shadows = true }
+                    return (true, nil)
+                }
+            case .replace(let order):
+                guard old?.order == order else { return (false, nil) }
+            }
+            var row = IndexRow(
+                fragment: fragment,
+                variant: identity.variant,
+                place: record.indexPlace,
+                order: record.header.order
+            )
+            row.isPinned = record.header.isPinned
+            row.hasBlob = record.header.hasBlob
+            row.shadows = old != nil || shard.lingering.contains(identity.primary)
+            if case .replace = purpose { row.hits = 1 }
+            guard shard.table.insert(row) != .noMemory else {
+                shard.lingering.insert(identity.primary)
+                return (false, nil)
+            }
+            return (true, old.map { GoneRow(row: $0, segment: slots[$0.place.slot]) })
+        }
+        let wantsTable = log.withLock {
+            $0.finish(record.place, row: isWritten ? record.tableRow : nil, blob: isWritten ? record.blob : nil)
+        }
+        if wantsTable { threads.later(.changes) { [self] in sealFull() } }
+        return outcome
+    }
+
+    static let ended = StoreError(.abandoned, "The writer has already committed or abandoned; start a new one.")
+    static let superseded = StoreError(
+        .superseded,
+        "The key was invalidated while this entry was written; fetch it again."
+    )
+}
+
+extension EntryDraft {
+    fileprivate var inlineBody: ByteChunk {
+        if case .inline(let bytes) = body { bytes } else { ByteChunk() }
+    }
+
+    fileprivate func blobRow(offset: Int) -> BlobRow? {
+        guard case .blob(let number, _, let storedBytes, _) = body else { return nil }
+        return BlobRow(
+            place: UInt32(truncatingIfNeeded: offset / 16),
+            number: number,
+            storedBytes: UInt64(clamping: storedBytes)
+        )
+    }
+}

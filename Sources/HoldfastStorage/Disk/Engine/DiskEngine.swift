@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Synchronization
+
+/// What all parts of a ``DiskStore`` share: the index, the log, the ledger of bytes, the order of things.
+///
+/// Locks are taken in this order and never across a file call: shard of the index, log, orders. Methods marked *changes*
+/// run on the thread of that name only.
+final class DiskEngine: Sendable {
+    let files: any FileSystem
+    let threads: IOThreads
+    let layout: StoreLayout
+    let geometry: Geometry
+    let maximumEntrySize: Int
+    let seed: UInt64
+    let hashing: KeyHashing
+    let seal: (any StoreSeal)?
+    let index: ShardedIndex
+    let ghosts: GhostTable
+    let slots: SegmentSlots
+    let ledger: SpaceLedger
+    let log: Mutex<LogState>
+    let orders: OrderBook
+    let pins: PinBook
+    let blobs: BlobFiles
+    let counters = DiskCounters()
+    let life: Mutex<DiskLife>
+    /// Segments of a lower epoch are void.
+    let epoch: Atomic<UInt64>
+    /// Entries of a lower order must be revalidated.
+    let suspectBefore: UInt64
+    let format: Mutex<StoreFormat>
+    let lockFile: OpenFile
+    let inPlace = InPlaceJudge()
+    let owed = Mutex(OwedNotes())
+
+    init(_ opened: OpenedStore, files: any FileSystem, threads: IOThreads, maximumEntrySize: Int?, seal: (any StoreSeal)?) {
+        self.files = files
+        self.threads = threads
+        layout = opened.layout
+        geometry = opened.geometry
+        self.maximumEntrySize = max(0, maximumEntrySize ?? opened.geometry.capacity / 4)
+        seed = opened.format.hashSeed
+        hashing = KeyHashing(seed: opened.format.hashSeed)
+        self.seal = seal
+        index = opened.index
+        ghosts = opened.ghosts
+        slots = opened.slots
+        ledger = opened.ledger
+        log = Mutex(opened.log)
+        orders = opened.orders
+        pins = PinBook(capacity: opened.geometry.capacity / 2, pinned: opened.pinned)
+        blobs = opened.blobs
+        life = Mutex(DiskLife())
+        epoch = Atomic(opened.format.epoch)
+        suspectBefore = opened.format.suspectBefore
+        format = Mutex(opened.format)
+        lockFile = opened.lockFile
+    }
+
+    deinit {
+        if !life.withLock({ $0.isClosed }) { files.close(lockFile) }
+    }
+
+    /// Throws unless the store is open and not at rest; notes the caller's clock.
+    func admit(now: StoreInstant?) throws(StoreError) {
+        switch life.withLock({ $0.admits(now: now) }) {
+        case .admitted: return
+        case .closed: throw StoreError(.closed, "The store is closed; open a new one.")
+        case .resting:
+            throw StoreError(.resting, "The store rests after repeated failures of the device; treat this as a miss.")
+        }
+    }
+
+    /// Throws once the store is closed.
+    func checkOpen() throws(StoreError) {
+        if life.withLock({ $0.isClosed }) { throw StoreError(.closed, "The store is closed; open a new one.") }
+    }
+
+    /// Counts a refusal of the device and says what it means to the caller.
+    func failed(_ error: FileSystemError) -> StoreError {
+        counters.failures.add(1, ordering: .relaxed)
+        life.withLock { $0.failed() }
+        return StoreError(disk: error)
+    }
+
+    /// Notes that the device did as it was told.
+    func succeeded() {
+        if life.withLock({ $0.isTroubled }) { life.withLock { $0.succeeded() } }
+    }
+
+    var statistics: StoreStatistics {
+        var all = StoreStatistics()
+        all.lookups = counters.lookups.load(ordering: .relaxed)
+        all.lookupsFound = counters.lookupsFound.load(ordering: .relaxed)
+        all.entriesWritten = counters.entriesWritten.load(ordering: .relaxed)
+        all.entriesEvicted = counters.entriesEvicted.load(ordering: .relaxed)
+        all.entriesRemoved = counters.entriesRemoved.load(ordering: .relaxed)
+        all.entriesCorrupt = counters.entriesCorrupt.load(ordering: .relaxed)
+        all.failures = counters.failures.load(ordering: .relaxed)
+        all.bytesRead = counters.bytesRead.load(ordering: .relaxed)
+        all.bytesWritten = counters.bytesWritten.load(ordering: .relaxed)
+        all.entryCount = index.count
+        all.bytesUsed = ledger.used
+        all.capacity = ledger.capacity
+        return all
+    }
+}
+
+/// What a store counts, without a lock.
+final class DiskCounters: Sendable {
+    let lookups = Atomic<Int>(0)
+    let lookupsFound = Atomic<Int>(0)
+    let entriesWritten = Atomic<Int>(0)
+    let entriesEvicted = Atomic<Int>(0)
+    let entriesRemoved = Atomic<Int>(0)
+    let entriesCorrupt = Atomic<Int>(0)
+    let failures = Atomic<Int>(0)
+    let bytesRead = Atomic<Int>(0)
+    let bytesWritten = Atomic<Int>(0)
+}
+
+/// Whether a store takes calls: open, at rest after failures, or closed.
+struct DiskLife: Sendable {
+    enum Verdict: Sendable {
+        case admitted
+        case resting
+        case closed
+    }
+
+    private(set) var isClosed = false
+    /// Whether the last step failed.
+    private(set) var isTroubled = false
+    private var rest = RestJudge()
+    /// The last instant a caller named.
+    private(set) var now = StoreInstant(milliseconds: 0)
+
+    /// Whether a call may go on; one without a clock only counts down a rest.
+    mutating func admits(now: StoreInstant?) -> Verdict {
+        if isClosed { return .closed }
+        if let now { self.now = now }
+        return rest.admits(now: now) ? .admitted : .resting
+    }
+
+    /// Whether the store rests, without counting the question.
+    func isAtRest(now: StoreInstant) -> Bool { rest.rests(now: now) }
+
+    mutating func failed() {
+        isTroubled = true
+        rest.failed(now: now)
+    }
+
+    mutating func succeeded() {
+        isTroubled = false
+        rest.succeeded()
+    }
+
+    /// - Returns: false when it was closed already.
+    mutating func close() -> Bool {
+        defer { isClosed = true }
+        return !isClosed
+    }
+}
+
+/// Decides whether a short write may be made on the caller's thread.
+///
+/// Such a write is a copy into the page cache and takes microseconds, less than waking a thread. When the system begins to
+/// slow writers down, the next ones go to the store's own thread until it has caught up.
+final class InPlaceJudge: Sendable {
+    /// Longer records always go to the store's thread.
+    static let longest = 65_536
+    private static let patience = Duration.milliseconds(1)
+    private static let detour = 256
+
+    private let detoursLeft = Atomic<Int>(0)
+
+    /// Whether a record of this length may be written here and now.
+    func admits(_ length: Int) -> Bool {
+        if length > Self.longest { return false }
+        if detoursLeft.load(ordering: .relaxed) == 0 { return true }
+        detoursLeft.subtract(1, ordering: .relaxed)
+        return detoursLeft.load(ordering: .relaxed) < 0
+    }
+
+    /// Notes how long a write on a caller's thread took.
+    func took(_ duration: Duration) {
+        if duration > Self.patience { detoursLeft.store(Self.detour, ordering: .relaxed) }
+    }
+}
+
+/// Which entries are pinned, by identity, and what they weigh; few, since each is a person's wish.
+final class PinBook: Sendable {
+    private struct State {
+        var weights: [EntryIdentity: Int]
+        var sum: Int
+    }
+
+    private let capacity: Int
+    private let state: Mutex<State>
+
+    init(capacity: Int, pinned: [EntryIdentity: Int]) {
+        self.capacity = capacity
+        state = Mutex(State(weights: pinned, sum: pinned.values.reduce(0, +)))
+    }
+
+    /// Pins an entry of this weight, or gives it this weight; false when there is no room for it.
+    func pin(_ identity: EntryIdentity, weight: Int) -> Bool {
+        state.withLock { state in
+            let sum = state.sum - (state.weights[identity] ?? 0) + weight
+            guard sum <= capacity else { return false }
+            state.weights[identity] = weight
+            state.sum = sum
+            return true
+        }
+    }
+
+    /// Releases an entry.
+    func release(_ identity: EntryIdentity) {
+        state.withLock { state in
+            state.sum -= state.weights.removeValue(forKey: identity) ?? 0
+        }
+    }
+
+    /// Releases every entry.
+    func releaseAll() {
+        state.withLock { $0 = State(weights: [:], sum: 0) }
+    }
+}
+
+/// What names an entry in the index: the hashes of its primary key and of its variant.
+struct EntryIdentity: Sendable, Hashable {
+    let primary: UInt64
+    let variant: UInt32
+}

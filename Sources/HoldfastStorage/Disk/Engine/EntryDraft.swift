@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// An entry about to be written: everything a record says but what is decided when its place is reserved.
+struct EntryDraft: Sendable {
+    /// Where the body is.
+    enum Body: Sendable {
+        /// In the record, in plain form here.
+        case inline(ByteChunk)
+        /// In a blob file.
+        case blob(number: UInt64, length: Int, storedBytes: Int, plainPerChunk: Int)
+    }
+
+    let key: StoreKey
+    let variant: StoreKey
+    let identity: EntryIdentity
+    var description: EntryDescription
+    var body: Body
+    var storedAt: StoreInstant
+    /// The version it keeps; nil: its order becomes its version.
+    var version: UInt64?
+
+    /// The plain body's length.
+    var bodyLength: Int {
+        switch body {
+        case .inline(let bytes): bytes.count
+        case .blob(_, let length, _, _): length
+        }
+    }
+
+    /// Bytes of the blob file, 0 for an inline body.
+    var blobBytes: Int {
+        if case .blob(_, _, let storedBytes, _) = body { storedBytes } else { 0 }
+    }
+
+    /// Whether the body is a blob.
+    var hasBlob: Bool {
+        if case .blob = body { true } else { false }
+    }
+}
+
+/// A record whose place is reserved: what is to be written there.
+struct ReservedRecord: Sendable {
+    let place: LogState.Place
+    let header: RecordHeader
+    /// The detail in plain form.
+    let detail: ByteChunk
+    /// The inline body in plain form.
+    let body: ByteChunk
+    let blob: BlobRow?
+
+    /// Where the index is to find it.
+    var indexPlace: RecordPlace {
+        RecordPlace(
+            slot: place.segment.slot,
+            unit: UInt32(truncatingIfNeeded: place.offset / 16),
+            units: UInt16(truncatingIfNeeded: (place.length + 15) / 16)
+        )
+    }
+
+    /// What the table of its segment says of it.
+    var tableRow: TableRow {
+        TableRow(
+            primary: header.primary,
+            variant: header.variant,
+            place: UInt32(truncatingIfNeeded: place.offset / 16),
+            order: header.order,
+            units: UInt16(truncatingIfNeeded: (place.length + 15) / 16),
+            kind: header.kind,
+            isPinned: header.isPinned,
+            hasBlob: header.hasBlob
+        )
+    }
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// Where records go: the open segment of each log, those that are full and wait for their table, and those that have it.
+///
+/// A value that judges places and counts; it touches no file.
+struct LogState: Sendable {
+    /// A segment that takes records, or took them and still has writes under way.
+    struct Open: Sendable {
+        let segment: Segment
+        /// Where the next record goes.
+        var tail: Int
+        var rows: [TableRow] = []
+        var blobs: [BlobRow] = []
+        /// Bytes of the blobs that its records brought.
+        var blobBytes = 0
+        var writesUnderWay = 0
+        /// Rows and blob rows for which the table must have room.
+        var promisedRows = 0
+        var promisedBlobs = 0
+    }
+
+    /// A segment that has its table.
+    struct Sealed: Sendable {
+        let segment: Segment
+        var blobBytes: Int
+        /// What the table says, where it could not be written.
+        var rows: [TableRow]?
+        var blobs: [BlobRow]?
+        var isSynced: Bool
+
+        /// What reclaiming it may free.
+        var weight: Int { segment.size + blobBytes }
+    }
+
+    /// Bytes promised to one record.
+    struct Place: Sendable {
+        let segment: Segment
+        let offset: Int
+        let length: Int
+        let hasBlob: Bool
+    }
+
+    let segmentSize: Int
+    /// The highest number that a segment bears or is about to bear.
+    var highestNumber: UInt64 = 0
+    /// A segment made in advance, so that a put need not wait for one.
+    var spare: Segment?
+    private(set) var open: [Open?] = [nil, nil]
+    private(set) var full: [Open] = []
+    private(set) var sealed: [[Sealed]] = [[], []]
+
+    init(segmentSize: Int) {
+        self.segmentSize = segmentSize
+    }
+
+    /// Promises bytes in the open segment of a log; nil when there is none or it has no room.
+    mutating func reserve(_ kind: LogKind, length: Int, hasBlob: Bool) -> Place? {
+        guard hasRoom(kind, length: length, hasBlob: hasBlob) else { return nil }
+        let index = Int(kind.rawValue)
+        guard let tail = open[index]?.tail, let segment = open[index]?.segment else { return nil }
+        open[index]?.tail = tail + ((length + 15) & ~15)
+        open[index]?.promisedRows += 1
+        open[index]?.promisedBlobs += hasBlob ? 1 : 0
+        open[index]?.writesUnderWay += 1
+        return Place(segment: segment, offset: tail, length: length, hasBlob: hasBlob)
+    }
+
+    /// Whether the open segment of a log has room for a record, its row in the table included.
+    ///
+    /// One whose blobs weigh as much as a segment is full, too, so that no segment stands for too much.
+    func hasRoom(_ kind: LogKind, length: Int, hasBlob: Bool = false) -> Bool {
+        guard let mine = open[Int(kind.rawValue)], mine.blobBytes < segmentSize else { return false }
+        let table = SegmentTable.size(
+            rows: mine.promisedRows + 1,
+            blobs: mine.promisedBlobs + (hasBlob ? 1 : 0)
+        )
+        return mine.tail + ((length + 15) & ~15) + table <= segmentSize
+    }
+
+    /// The sealed segment that should be reclaimed next.
+    func victim(capacity: Int) -> Sealed? {
+        let small = sealed[Int(LogKind.small.rawValue)].first
+        let main = sealed[Int(LogKind.main.rawValue)].first
+        // A tenth of the capacity is the small log's share (S3-FIFO, SOSP 2023).
+        return weight(.small) > capacity / 10 ? small ?? main : main ?? small
+    }
+
+    /// Notes that a promised record is written (`row`), or is not going to be (nil).
+    ///
+    /// - Returns: whether its segment is full and this was the last write: then it wants its table.
+    mutating func finish(_ place: Place, row: TableRow?, blob: BlobRow?) -> Bool {
+        func note(_ segment: inout Open) {
+            segment.writesUnderWay -= 1
+            if let row { segment.rows.append(row) }
+            if let blob {
+                segment.blobs.append(blob)
+                segment.blobBytes += Int(clamping: blob.storedBytes)
+            }
+        }
+        let index = Int(place.segment.kind.rawValue)
+        if open[index]?.segment === place.segment {
+            if var mine = open[index].take() {
+                note(&mine)
+                open[index] = mine
+            }
+            return false
+        }
+        guard let position = full.firstIndex(where: { $0.segment === place.segment }) else { return false }
+        note(&full[position])
+        return full[position].writesUnderWay == 0
+    }
+
+    /// How full the open segment of a log is, in its own bytes and those of its blobs; 1 where there is none.
+    func fill(_ kind: LogKind) -> Double {
+        guard let mine = open[Int(kind.rawValue)] else { return 1 }
+        return Double(max(mine.tail, mine.blobBytes)) / Double(segmentSize)
+    }
+
+    /// Whether the open segment of a log has records.
+    func hasRecords(_ kind: LogKind) -> Bool {
+        (open[Int(kind.rawValue)]?.promisedRows ?? 0) > 0
+    }
+
+    /// Makes a segment the open one of its log; one that was open before is closed to more.
+    mutating func begin(_ segment: Open) {
+        close(segment.segment.kind)
+        open[Int(segment.segment.kind.rawValue)] = segment
+    }
+
+    /// Closes the open segment of a log to more.
+    mutating func close(_ kind: LogKind) {
+        if let mine = open[Int(kind.rawValue)].take() { full.append(mine) }
+    }
+
+    /// Takes out the full segments whose writes have ended, for their tables.
+    mutating func takeFull() -> [Open] {
+        let ready = full.filter { $0.writesUnderWay == 0 }
+        full.removeAll { $0.writesUnderWay == 0 }
+        return ready
+    }
+
+    /// Enters a segment that has its table; by number, since that is the order in which they are reclaimed.
+    mutating func enter(_ segment: Sealed) {
+        let index = Int(segment.segment.kind.rawValue)
+        let place = sealed[index].firstIndex { $0.segment.number > segment.segment.number } ?? sealed[index].endIndex
+        sealed[index].insert(segment, at: place)
+    }
+
+    /// Takes out a sealed segment.
+    mutating func remove(_ segment: Segment) {
+        sealed[Int(segment.kind.rawValue)].removeAll { $0.segment === segment }
+    }
+
+    /// Notes that what a segment holds would survive a power loss.
+    mutating func synced(_ segment: Segment) {
+        let index = Int(segment.kind.rawValue)
+        if let place = sealed[index].firstIndex(where: { $0.segment === segment }) {
+            sealed[index][place].isSynced = true
+        }
+    }
+
+    /// Takes out everything, for a purge of all.
+    mutating func removeAll() -> [Segment] {
+        let all = open.compactMap { $0?.segment } + full.map(\.segment) + sealed.joined().map(\.segment) + [spare].compactMap { $0 }
+        open = [nil, nil]
+        full = []
+        sealed = [[], []]
+        spare = nil
+        return all
+    }
+
+    /// The numbers of all segments that may hold records.
+    var numbers: [UInt64] {
+        open.compactMap { $0?.segment.number } + full.map(\.segment.number) + sealed.joined().map(\.segment.number)
+    }
+
+    /// What the sealed and open segments of a log weigh together.
+    func weight(_ kind: LogKind) -> Int {
+        let index = Int(kind.rawValue)
+        let sealedWeight = sealed[index].reduce(0) { $0 + $1.weight }
+        let openWeight = open[index].map { $0.tail + $0.blobBytes } ?? 0
+        return full.reduce(sealedWeight + openWeight) { $0 + ($1.segment.kind == kind ? $1.tail + $1.blobBytes : 0) }
+    }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Synchronization
+
+/// Hands out order numbers and keeps the marks of purges, both under one lock, so that none slips past the other.
+final class OrderBook: Sendable {
+    private struct State {
+        var last: UInt64
+        var marks: PurgeMarks
+    }
+
+    private let state: Mutex<State>
+    /// The order of the newest mark: what is newer needs no look at the marks.
+    private let newestMark: Atomic<UInt64>
+
+    /// Goes on after `last` with the marks that are left.
+    init(last: UInt64, marks: PurgeMarks) {
+        newestMark = Atomic(marks.newest)
+        state = Mutex(State(last: last, marks: marks))
+    }
+
+    /// The last order handed out.
+    var last: UInt64 { state.withLock { $0.last } }
+
+    /// The next order.
+    func next() -> UInt64 {
+        state.withLock { state in
+            state.last += 1
+            return state.last
+        }
+    }
+
+    /// The next order for an entry that began to be written after `start`; nil when a mark since then takes it.
+    func next(since start: UInt64, key: StoreKey, tags: [UInt64]) -> UInt64? {
+        state.withLock { state in
+            if state.marks.newest > start, state.marks.takes(order: start, tags: tags, key: key) { return nil }
+            state.last += 1
+            return state.last
+        }
+    }
+
+    /// Whether a mark takes an entry of this order.
+    func takes(order: UInt64, key: StoreKey, tags: () -> [UInt64]) -> Bool {
+        guard order < newestMark.load(ordering: .acquiring) else { return false }
+        let tags = tags()
+        return state.withLock { $0.marks.takes(order: order, tags: tags, key: key) }
+    }
+
+    /// Adds a mark under a new order.
+    ///
+    /// - Returns: the order; nil when there are too many marks.
+    func mark(_ what: PurgeMarks.What, horizon: () -> UInt64) -> (order: UInt64, horizon: UInt64)? {
+        state.withLock { state in
+            if state.marks.isFull { return nil }
+            state.last += 1
+            let reach = horizon()
+            state.marks.add(what, order: state.last, horizon: reach)
+            newestMark.store(state.marks.newest, ordering: .releasing)
+            return (state.last, reach)
+        }
+    }
+
+    /// Changes the marks: drops those that nothing on the disk needs any more.
+    func withMarks<Value>(_ body: (inout PurgeMarks) -> Value) -> Value {
+        state.withLock { state in
+            let value = body(&state.marks)
+            newestMark.store(state.marks.newest, ordering: .releasing)
+            return value
+        }
+    }
+}
