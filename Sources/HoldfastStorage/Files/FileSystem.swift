@@ -29,6 +29,34 @@ public protocol FileSystem: Sendable {
     /// Writes all of `bytes` at `offset`.
     func write(_ bytes: ByteChunk, to file: OpenFile, at offset: Int) throws(FileSystemError)
 
+    /// Writes all of `head` and then all of `body`, without a gap, from `offset` on; either may be empty.
+    ///
+    /// One request to the system where that takes both at once. A write that fails may have put down any prefix.
+    func write(_ head: ByteChunk, _ body: ByteChunk, to file: OpenFile, at offset: Int) throws(FileSystemError)
+
+    /// Reads `count` bytes from `offset` where the system holds them all in memory, without waiting for the device.
+    ///
+    /// - Returns: all of the bytes, or nil when not all of them are at hand, when the file ends before them, or when the
+    ///   system cannot tell; read with ``read(_:from:count:)`` then, on a thread that may block. Nil is an everyday
+    ///   answer, also for bytes that were read a moment ago.
+    func readIfCached(_ file: OpenFile, from offset: Int, count: Int) throws(FileSystemError) -> [UInt8]?
+
+    /// Makes what was written to the file, and its size, durable: after a power loss it is there.
+    ///
+    /// The file's name is another matter: see ``syncDirectory(_:)``. A failed call may not be repeated in the hope of
+    /// better luck: the system may have dropped the bytes.
+    func sync(_ file: OpenFile) throws(FileSystemError)
+
+    /// Makes durable which names a directory holds, and what they stand for.
+    func syncDirectory(_ path: String) throws(FileSystemError)
+
+    /// Makes the file at least `size` bytes long and reserves the blocks of these bytes where the system can.
+    ///
+    /// Bytes that are there stay as they are, new ones are zero, and a file that is longer is not cut. Where blocks were
+    /// reserved, a later write inside them does not fail for want of space. `ENOSPC` when there is none; the size of the
+    /// file is then anything between the old one and `size`.
+    func allocate(_ file: OpenFile, size: Int) throws(FileSystemError)
+
     /// Cuts or extends an open file.
     func truncate(_ file: OpenFile, to size: Int) throws(FileSystemError)
 
@@ -48,6 +76,10 @@ public protocol FileSystem: Sendable {
     ///
     /// - Returns: false when another open file holds it, in this process or another.
     func lock(_ file: OpenFile) throws(FileSystemError) -> Bool
+
+    /// What the system calls the time since it was started, at most 64 bytes: two equal answers mean that no power was
+    /// lost between them, since a start of the system changes it. Empty: unknown.
+    var bootIdentity: [UInt8] { get }
 }
 
 /// How a file is opened; closed, because every file system must know each.

@@ -38,9 +38,7 @@ public struct POSIXFileSystem: FileSystem {
     }
 
     public func list(_ path: String) throws(FileSystemError) -> [String] {
-        let descriptor = try check("list", path) {
-            openFile(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
-        }
+        let descriptor = try openDirectory("list", path).descriptor
         guard let directory = fdopendir(descriptor) else {
             let number = errno
             _ = systemClose(descriptor)
@@ -82,43 +80,6 @@ public struct POSIXFileSystem: FileSystem {
         return Int(clamping: status.st_size)
     }
 
-    public func read(_ file: OpenFile, from offset: Int, count: Int) throws(FileSystemError) -> [UInt8] {
-        let count = max(0, count)
-        var failure: FileSystemError?
-        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-            while filled < count, let base = buffer.baseAddress {
-                let got = pread(file.descriptor, base + filled, count - filled, off_t(clamping: offset &+ filled))
-                if got > 0 {
-                    filled += got
-                } else if got == 0 {
-                    return
-                } else if errno != EINTR {
-                    failure = error("read", file)
-                    return
-                }
-            }
-        }
-        if let failure { throw failure }
-        return bytes
-    }
-
-    public func write(_ bytes: ByteChunk, to file: OpenFile, at offset: Int) throws(FileSystemError) {
-        try bytes.withUnsafeBytes { buffer throws(FileSystemError) in
-            var written = 0
-            while written < buffer.count, let base = buffer.baseAddress {
-                let count = buffer.count - written
-                let got = pwrite(file.descriptor, base + written, count, off_t(clamping: offset &+ written))
-                if got > 0 {
-                    written += got
-                } else if got == 0 {
-                    throw FileSystemError(operation: "write", path: "\(file.descriptor)", errno: EIO)
-                } else if errno != EINTR {
-                    throw error("write", file)
-                }
-            }
-        }
-    }
-
     public func truncate(_ file: OpenFile, to size: Int) throws(FileSystemError) {
         try check("truncate", file) { ftruncate(file.descriptor, off_t(clamping: size)) }
     }
@@ -152,8 +113,9 @@ public struct POSIXFileSystem: FileSystem {
 }
 
 extension POSIXFileSystem {
+    /// Makes a call until it is not interrupted.
     @discardableResult
-    private func check(_ operation: String, _ path: String, _ call: () -> Int32) throws(FileSystemError) -> Int32 {
+    func check(_ operation: String, _ path: String, _ call: () -> Int32) throws(FileSystemError) -> Int32 {
         while true {
             let result = call()
             if result >= 0 { return result }
@@ -162,11 +124,19 @@ extension POSIXFileSystem {
     }
 
     @discardableResult
-    private func check(_ operation: String, _ file: OpenFile, _ call: () -> Int32) throws(FileSystemError) -> Int32 {
+    func check(_ operation: String, _ file: OpenFile, _ call: () -> Int32) throws(FileSystemError) -> Int32 {
         try check(operation, "\(file.descriptor)", call)
     }
 
-    private func error(_ operation: String, _ file: OpenFile) -> FileSystemError {
+    func openDirectory(_ operation: String, _ path: String) throws(FileSystemError) -> OpenFile {
+        let descriptor = try check(operation, path) {
+            openFile(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
+        }
+        return OpenFile(descriptor: descriptor)
+    }
+
+    /// The error that the system's number of the last call stands for.
+    func error(_ operation: String, _ file: OpenFile) -> FileSystemError {
         FileSystemError(operation: operation, path: "\(file.descriptor)", errno: errno)
     }
 }

@@ -158,10 +158,23 @@ private final class ObservedFiles: FileSystem {
         try real.write(bytes, to: file, at: offset)
     }
 
+    func write(_ head: ByteChunk, _ body: ByteChunk, to file: OpenFile, at offset: Int) throws(FileSystemError) {
+        try real.write(head, body, to: file, at: offset)
+    }
+
+    func readIfCached(_ file: OpenFile, from offset: Int, count: Int) throws(FileSystemError) -> [UInt8]? {
+        // All reads take the way on which they can be held up.
+        nil
+    }
+
+    func sync(_ file: OpenFile) throws(FileSystemError) { try real.sync(file) }
+    func syncDirectory(_ path: String) throws(FileSystemError) { try real.syncDirectory(path) }
+    func allocate(_ file: OpenFile, size: Int) throws(FileSystemError) { try real.allocate(file, size: size) }
     func truncate(_ file: OpenFile, to size: Int) throws(FileSystemError) { try real.truncate(file, to: size) }
     func close(_ file: OpenFile) { real.close(file) }
     func rename(_ path: String, to newPath: String) throws(FileSystemError) { try real.rename(path, to: newPath) }
     func remove(_ path: String) throws(FileSystemError) { try real.remove(path) }
     func removeDirectory(_ path: String) throws(FileSystemError) { try real.removeDirectory(path) }
     func lock(_ file: OpenFile) throws(FileSystemError) -> Bool { try real.lock(file) }
+    var bootIdentity: [UInt8] { real.bootIdentity }
 }

@@ -96,6 +96,35 @@ final class FaultyFileSystem: FileSystem {
         try real.write(bytes, to: file, at: offset)
     }
 
+    func write(
+        _ head: ByteChunk,
+        _ body: ByteChunk,
+        to file: OpenFile,
+        at offset: Int
+    ) throws(FileSystemError) {
+        try write(ByteChunk(head.array + body.array), to: file, at: offset)
+    }
+
+    func readIfCached(_ file: OpenFile, from offset: Int, count: Int) throws(FileSystemError) -> [UInt8]? {
+        try check("readIfCached", "file")
+        return try real.readIfCached(file, from: offset, count: count)
+    }
+
+    func sync(_ file: OpenFile) throws(FileSystemError) {
+        try check("sync", "file")
+        try real.sync(file)
+    }
+
+    func syncDirectory(_ path: String) throws(FileSystemError) {
+        try check("syncDirectory", path)
+        try real.syncDirectory(path)
+    }
+
+    func allocate(_ file: OpenFile, size: Int) throws(FileSystemError) {
+        try check("allocate", "file")
+        try real.allocate(file, size: size)
+    }
+
     func truncate(_ file: OpenFile, to size: Int) throws(FileSystemError) {
         try check("truncate", "file")
         try real.truncate(file, to: size)
@@ -124,4 +153,6 @@ final class FaultyFileSystem: FileSystem {
         try check("lock", "file")
         return try real.lock(file)
     }
+
+    var bootIdentity: [UInt8] { real.bootIdentity }
 }

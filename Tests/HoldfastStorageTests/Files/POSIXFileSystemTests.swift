@@ -7,15 +7,15 @@ import Testing
 
 @Suite("POSIXFileSystem", .timeLimit(.minutes(5)))
 struct POSIXFileSystemTests {
-    private let files = POSIXFileSystem()
+    let files = POSIXFileSystem()
 
-    private func withDirectory(_ body: (TemporaryDirectory) throws -> Void) throws {
+    func withDirectory(_ body: (TemporaryDirectory) throws -> Void) throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
         try body(directory)
     }
 
-    private func errno(_ body: () throws -> Void) -> Int32? {
+    func errno(_ body: () throws -> Void) -> Int32? {
         do {
             try body()
             return nil
