@@ -95,7 +95,7 @@ public final class MemoryStore: CacheStore {
     }
 
     @discardableResult
-    public func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int {
+    public func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int? {
         var judge = PurgeJudge(selection)
         while true {
             let judged = judge
@@ -111,6 +111,17 @@ public final class MemoryStore: CacheStore {
             if unknown.isEmpty { return removed }
             // The caller's predicate runs here, outside the lock.
             judge.decide(unknown)
+        }
+    }
+
+    public func list(
+        after cursor: StoreCursor?,
+        limit: Int,
+        now: StoreInstant
+    ) async throws(StoreError) -> StorePage {
+        try state.withLock { state throws(StoreError) in
+            try state.checkOpen()
+            return state.index.page(after: cursor, limit: limit) { MemoryState.cost($0.entry) }
         }
     }
 
