@@ -63,9 +63,25 @@ public protocol CacheStore: Sendable {
 
     /// Removes every entry that `selection` names, those being written included.
     ///
-    /// - Returns: how many committed entries were removed.
+    /// - Returns: how many committed entries were removed; nil where the store marks them as gone in constant time and
+    ///   so has not counted them.
     @discardableResult
-    func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int
+    func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int?
+
+    /// Shows the committed entries page by page, in an order of the store's own.
+    ///
+    /// Weakly consistent: an entry that stays from the first page to the last is listed exactly once, freshened or
+    /// replaced or not; one that comes or goes meanwhile once or not at all. It counts as no look-up and as no access.
+    ///
+    /// By default the pages are gathered by ``purge(_:now:)`` with a predicate that takes nothing, which costs a look at every
+    /// entry for each page.
+    ///
+    /// - Parameters:
+    ///   - cursor: ``StorePage/next`` of the page before; nil for the first page. One that another store made gives some
+    ///     entries or none.
+    ///   - limit: how many entries the page has at most; less than 1 means 1.
+    /// - Throws: `.closed`, and what a look-up throws.
+    func list(after cursor: StoreCursor?, limit: Int, now: StoreInstant) async throws(StoreError) -> StorePage
 
     /// Pins an entry against eviction or releases it; pinned bytes count and never exceed half of the capacity.
     ///

@@ -22,6 +22,8 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
         public static let unsafeDirectory = Code("unsafe-directory")
         /// A checksum or a structure did not hold; the entry is removed.
         public static let corrupt = Code("corrupt")
+        /// The entry is encrypted with a key that is not at hand; the entry is whole, and stays.
+        public static let sealed = Code("sealed")
         /// The entry is larger than the store may hold.
         public static let tooLarge = Code("too-large")
         /// No space is left, neither within the bound nor on the device.

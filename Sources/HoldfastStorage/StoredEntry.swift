@@ -53,6 +53,9 @@ public struct StoredEntry: Sendable, Hashable {
     public let storedAt: StoreInstant
     /// Whether the entry is pinned against eviction.
     public let isPinned: Bool
+    /// Whether the entry must be validated before any use, a stale one included: after a power loss the store cannot vouch
+    /// that no newer invalidation of it was lost. A freshening or a new write ends it.
+    public let needsValidation: Bool
 
     /// A snapshot with these parts; only stores make entries.
     public init(
@@ -62,7 +65,8 @@ public struct StoredEntry: Sendable, Hashable {
         description: EntryDescription,
         bodyLength: Int,
         storedAt: StoreInstant,
-        isPinned: Bool = false
+        isPinned: Bool = false,
+        needsValidation: Bool = false
     ) {
         self.key = key
         self.variant = variant
@@ -71,6 +75,7 @@ public struct StoredEntry: Sendable, Hashable {
         self.bodyLength = bodyLength
         self.storedAt = storedAt
         self.isPinned = isPinned
+        self.needsValidation = needsValidation
     }
 }
 

@@ -154,7 +154,7 @@ public final class DiskStore: CacheStore {
     }
 
     @discardableResult
-    public func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int {
+    public func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int? {
         var judge = PurgeJudge(selection)
         while true {
             let judged = judge

@@ -63,6 +63,15 @@ struct EntryIndex<Body: Sendable>: Sendable {
         groups.flatMap { $0?.records ?? [] }
     }
 
+    /// One more than the highest slot.
+    var slotCount: Int { groups.count }
+
+    /// Where the group of `key` stands; it stays there until it is removed.
+    func slot(of key: StoreKey) -> Int? { slots[key] }
+
+    /// The variants in a slot, newest first; none where it is free.
+    func records(inSlot slot: Int) -> [Record] { groups[slot]?.records ?? [] }
+
     /// Every key, in no order.
     var keys: [StoreKey] { Array(slots.keys) }
 

@@ -31,7 +31,9 @@ extension StoredEntry {
             description: description ?? self.description,
             bodyLength: bodyLength,
             storedAt: storedAt,
-            isPinned: isPinned ?? self.isPinned
+            isPinned: isPinned ?? self.isPinned,
+            // Only an origin's answer lifts it, and that comes as a new description.
+            needsValidation: description == nil && needsValidation
         )
     }
 }

@@ -95,7 +95,7 @@ public final class MemoryStore: CacheStore {
     }
 
     @discardableResult
-    public func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int {
+    public func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int? {
         var judge = PurgeJudge(selection)
         while true {
             let judged = judge
@@ -111,6 +111,17 @@ public final class MemoryStore: CacheStore {
             if unknown.isEmpty { return removed }
             // The caller's predicate runs here, outside the lock.
             judge.decide(unknown)
+        }
+    }
+
+    public func list(
+        after cursor: StoreCursor?,
+        limit: Int,
+        now: StoreInstant
+    ) async throws(StoreError) -> StorePage {
+        try state.withLock { state throws(StoreError) in
+            try state.checkOpen()
+            return state.index.page(after: cursor, limit: limit) { MemoryState.cost($0.entry) }
         }
     }
 
@@ -133,6 +144,21 @@ public final class MemoryStore: CacheStore {
     /// For a warning that memory runs short; the capacity stays as it is.
     public func trim(to bytes: Int) {
         state.withLock { $0.trim(to: max(0, bytes)) }
+    }
+
+    /// What is held, as a verification that found no fault, and its bytes in all.
+    func held() throws(StoreError) -> (VerificationReport, bytes: Int) {
+        try state.withLock { state throws(StoreError) in
+            try state.checkOpen()
+            var report = VerificationReport()
+            for key in state.index.keys {
+                for record in state.index.records(of: key) {
+                    report.entriesChecked += 1
+                    report.bodyBytesChecked += record.body.count
+                }
+            }
+            return (report, state.used)
+        }
     }
 
     // MARK: What the writers call

@@ -87,7 +87,7 @@ final class FaultyStore: CacheStore {
     func remove(_ entry: StoredEntry) async throws(StoreError) { try await inner.remove(entry) }
     func invalidate(_ key: StoreKey) async throws(StoreError) { try await inner.invalidate(key) }
 
-    func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int {
+    func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int? {
         try check(.purge)
         return try await inner.purge(selection, now: now)
     }

@@ -21,7 +21,8 @@ extension HTTPCache {
     ///   - selection: which responses.
     ///   - softly: whether they are marked rather than removed.
     ///   - now: the time by which ages are judged; the system's by default.
-    /// - Returns: how many stored responses were removed or marked; those still being stored are not counted.
+    /// - Returns: how many stored responses were removed or marked, those still being stored not among them; nil where the
+    ///   store marks them as gone in constant time and so has not counted them.
     /// - Throws: ``StoreError``. A hard purge has then removed what the store's promises allow; a soft one has gone through all
     ///   entries and marked every one it could.
     @discardableResult
@@ -29,7 +30,7 @@ extension HTTPCache {
         _ selection: CacheSelection,
         softly: Bool = false,
         now: Timestamp = SystemClock().timestamp
-    ) async throws(StoreError) -> Int {
+    ) async throws(StoreError) -> Int? {
         if case .uri(let target) = selection.form {
             guard let target = target.map(options.keyTarget) else { return 0 }
             // Under which other URIs a response under way may be stored that answers for this one, is not known yet.
@@ -55,9 +56,10 @@ extension HTTPCache {
 
     /// Removes every stored response for a URL, of all partitions and variants.
     ///
-    /// - Returns: how many entries were removed; 0 as well where the URL is no http or https URI.
+    /// - Returns: how many entries were removed; 0 as well where the URL is no http or https URI, nil where the store has not
+    ///   counted them.
     @discardableResult
-    public func remove(_ url: URL) async throws(StoreError) -> Int {
+    public func remove(_ url: URL) async throws(StoreError) -> Int? {
         try await remove(.url(url))
     }
 
@@ -68,9 +70,9 @@ extension HTTPCache {
 
     /// Removes the stored responses of calls that named `tag`.
     ///
-    /// - Returns: how many entries were removed.
+    /// - Returns: how many entries were removed; nil where the store has not counted them.
     @discardableResult
-    public func removeAll(tag: String) async throws(StoreError) -> Int {
+    public func removeAll(tag: String) async throws(StoreError) -> Int? {
         try await remove(.tag(tag))
     }
 
@@ -78,9 +80,9 @@ extension HTTPCache {
     ///
     /// - Parameter principal: what the calls gave as ``CallOptions/principal``; for credentials in the request see
     ///   ``CacheSelection/principal(of:adding:)``.
-    /// - Returns: how many entries were removed.
+    /// - Returns: how many entries were removed; nil where the store has not counted them.
     @discardableResult
-    public func removeAll(principal: String) async throws(StoreError) -> Int {
+    public func removeAll(principal: String) async throws(StoreError) -> Int? {
         try await remove(.principal(principal))
     }
 
