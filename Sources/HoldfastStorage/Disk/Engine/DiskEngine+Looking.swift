@@ -19,8 +19,8 @@ extension DiskEngine {
     /// - Throws: `.corrupt` when nothing but a damaged record was found, which is removed first; `.io`.
     func look(_ key: StoreKey, waits: Bool) throws(StoreError) -> [StoredEntry]? {
         let primary = hashing.primary(key)
-        let shard = index.shard(primary)
-        let fragment = ShardedIndex.fragment(primary)
+        let shard = index.shard(of: primary)
+        let fragment = ShardedIndex.fragment(of: primary)
         // A row moves when its segment is reclaimed meanwhile; that it does so again and again is next to impossible.
         for _ in 0..<64 {
             switch shard.state.withLock({ $0.table.touchRows(fragment) }) {
@@ -104,8 +104,8 @@ extension DiskEngine {
 
     /// A record that is not what its row says is damaged, unless the row has moved or its segment has gone.
     private func stillThere(_ row: IndexRow, _ primary: UInt64, _ segment: Segment?) -> RecordRead {
-        let isThere = index.shard(primary).state.withLock { shard in
-            shard.table.contains(row.fragment, row.variant, at: row.place)
+        let isThere = index.shard(of: primary).state.withLock { shard in
+            shard.table.row(row.fragment, variant: row.variant)?.place == row.place
         }
         guard isThere else { return .moved }
         return slots[row.place.slot] === segment ? .damaged : .moved
@@ -141,15 +141,13 @@ extension DiskEngine {
         if source.header.keyID != 0 {
             guard let seal else { return nil }
             do throws(StoreError) {
-                let context = SealContext.detail(order: source.header.order)
+                let context = SealedPart.detail(order: source.header.order).context
                 bytes = ByteChunk(try seal.open(bytes, keyID: source.header.keyID, context: context))
             } catch {
                 // A key that is no longer known makes the entry unreadable, not wrong.
                 if error.code == .sealed { return nil }
                 throw error
             }
-        } else if seal != nil {
-            // Written before sealing was asked for: usable all the same.
         }
         guard let key else { return RecordDetail.decode(bytes) }
         return RecordDetail.decode(bytes, knownKey: key)

@@ -73,12 +73,12 @@ extension DiskEngine {
         carriesAll: Bool,
         budget: inout Int
     ) throws(StoreError) {
-        let fragment = ShardedIndex.fragment(row.primary)
+        let fragment = ShardedIndex.fragment(of: row.primary)
         let length = Int(row.units) * 16
         let weight = length + Int(clamping: blob?.storedBytes ?? 0)
         let left = budget
-        let fate = index.shard(row.primary).state.withLock { shard -> Fate in
-            guard let current = shard.table.row(fragment, row.variant), current.order == row.order,
+        let fate = index.shard(of: row.primary).state.withLock { shard -> Fate in
+            guard let current = shard.table.row(fragment, variant: row.variant), current.order == row.order,
                 current.place.slot == segment.slot, current.place.unit == row.place
             else { return .dead }
             let same = PendingWrite(fragment: fragment, variant: row.variant, isExclusive: true)
@@ -107,7 +107,7 @@ extension DiskEngine {
                 // Its blob is known from the table.
                 removal.rows = []
                 counters.entriesEvicted.add(1, ordering: .relaxed)
-                if segment.kind == .small { ghosts.note(row.primary) }
+                if segment.kind == .small { index.shard(of: row.primary).state.withLock { $0.noteEvicted(row.primary) } }
                 try finish(removal)
                 if let blob { blobs.remove(blob.number, bytes: Int(clamping: blob.storedBytes)) }
                 return
@@ -137,12 +137,12 @@ extension DiskEngine {
             if source.header.uselessAfter < life.withLock({ $0.now }) { return false }
             if (try? entry(source, nil)) == nil { return false }
         }
-        let shard = index.shard(row.primary)
+        let shard = index.shard(of: row.primary)
         let length = source.header.recordLength
         var place: LogState.Place?
         for attempt in 0..<2 {
             let isThere = shard.state.withLock { shard -> Bool in
-                guard shard.table.row(current.fragment, current.variant)?.order == current.order else { return false }
+                guard shard.table.row(current.fragment, variant: current.variant)?.order == current.order else { return false }
                 // Under the shard's lock, so that the horizon of a later tombstone reaches the copy.
                 place = log.withLock { $0.reserve(.main, length: length, hasBlob: current.hasBlob) }
                 return true
@@ -187,8 +187,8 @@ extension DiskEngine {
             blob = BlobRow(place: unit, number: source.header.bodyWord, storedBytes: UInt64(clamping: stored))
         }
         if failure == nil {
-            index.shard(row.primary).state.withLock { shard in
-                shard.table.update(current.fragment, current.variant) { found in
+            index.shard(of: row.primary).state.withLock { shard in
+                shard.table.change(current.fragment, variant: current.variant) { found in
                     guard found.order == current.order else { return }
                     found.place = RecordPlace(slot: place.segment.slot, unit: unit, units: row.units)
                     found.hits = found.hits > 0 ? found.hits - 1 : 0

@@ -21,8 +21,8 @@ extension DiskEngine {
     /// - Parameters:
     ///   - isEviction: an evicted entry needs a tombstone only where an older record of it may lie on the disk.
     func reserveRemoval(of row: IndexRow, primary: UInt64, isEviction: Bool) -> Reserved<Removal?> {
-        index.shard(primary).state.withLock { shard -> Reserved<Removal?> in
-            guard let current = shard.table.row(row.fragment, row.variant), current.order == row.order else {
+        index.shard(of: primary).state.withLock { shard -> Reserved<Removal?> in
+            guard let current = shard.table.row(row.fragment, variant: row.variant), current.order == row.order else {
                 return .done(nil)
             }
             let same = PendingWrite(fragment: row.fragment, variant: row.variant, isExclusive: true)
@@ -34,7 +34,7 @@ extension DiskEngine {
                 else { return .needsRoom(.main, length: RecordHeader.size) }
                 removal.note = note
             }
-            if let gone = shard.table.remove(row.fragment, row.variant) {
+            if let gone = shard.table.remove(row.fragment, variant: row.variant, at: current.place) {
                 removal.rows = [GoneRow(row: gone, segment: slots[gone.place.slot])]
             }
             if current.isPinned { pins.release(EntryIdentity(primary: primary, variant: row.variant)) }
@@ -45,9 +45,9 @@ extension DiskEngine {
     /// Takes out all variants of a key, those being written included.
     func reserveInvalidation(of key: StoreKey) -> Reserved<Removal?> {
         let primary = hashing.primary(key)
-        let fragment = ShardedIndex.fragment(primary)
-        return index.shard(primary).state.withLock { shard -> Reserved<Removal?> in
-            let rows = shard.table.allRows(fragment)
+        let fragment = ShardedIndex.fragment(of: primary)
+        return index.shard(of: primary).state.withLock { shard -> Reserved<Removal?> in
+            let rows = shard.table.rows(fragment).all
             let isWritten = shard.writers.hasWriters(of: key)
             // With nothing in the index all that lies on the disk is dead already, and something there says so.
             if rows.isEmpty, !isWritten, !shard.lingering.contains(primary) { return .done(nil) }
@@ -58,7 +58,7 @@ extension DiskEngine {
             shard.writers.supersede(key)
             let gone = rows.map { GoneRow(row: $0, segment: slots[$0.place.slot]) }
             for row in rows {
-                shard.table.remove(row.fragment, row.variant)
+                shard.table.remove(row.fragment, variant: row.variant, at: row.place)
                 if row.isPinned { pins.release(EntryIdentity(primary: primary, variant: row.variant)) }
             }
             return .done(Removal(rows: gone, note: note))
@@ -116,7 +116,7 @@ extension DiskEngine {
         do throws(StoreError) {
             var detail = note.detail
             if let seal, !detail.isEmpty {
-                detail = ByteChunk(try seal.seal(detail, context: SealContext.detail(order: note.header.order)))
+                detail = ByteChunk(try seal.seal(detail, context: SealedPart.detail(order: note.header.order).context))
             }
             let head = ByteChunk(note.header.encode(detail: detail, seed: seed))
             do throws(FileSystemError) {

@@ -41,17 +41,17 @@ extension DiskEngine {
     ) throws(StoreError) -> Reserved<ReservedRecord?> {
         let length = length(of: draft, detail: detail)
         let identity = draft.identity
-        let fragment = ShardedIndex.fragment(identity.primary)
-        let kind = ghosts.takes(identity.primary) ? LogKind.main : .small
-        return try index.shard(identity.primary).state.withLock { shard throws(StoreError) -> Reserved<ReservedRecord?> in
-            let old = shard.table.row(fragment, identity.variant)
+        let fragment = ShardedIndex.fragment(of: identity.primary)
+        return try index.shard(of: identity.primary).state.withLock { shard throws(StoreError) -> Reserved<ReservedRecord?> in
+            let old = shard.table.row(fragment, variant: identity.variant)
             var pending = PendingWrite(fragment: fragment, variant: identity.variant, isExclusive: false)
-            var logKind = kind
+            var logKind = LogKind.small
             switch purpose {
             case .commit(let writer, _):
                 guard let inFlight = shard.writers[writer] else { throw Self.ended }
                 if inFlight.isSuperseded { throw Self.superseded }
                 if shard.pending.contains(where: { $0.isSame(pending) && $0.isExclusive }) { return .busy }
+                if shard.ghosts.takes(identity.primary) { logKind = .main }
             case .replace(let order):
                 guard let old, old.order == order else { return .done(nil) }
                 if shard.pending.contains(where: { $0.isSame(pending) }) { return .busy }
@@ -72,7 +72,7 @@ extension DiskEngine {
             case .replace:
                 order = orders.next()
                 // The new record may be the one that is left behind: until it is published nothing vouches for it.
-                shard.table.update(fragment, identity.variant) { $0.shadows = true }
+                shard.table.change(fragment, variant: identity.variant) { $0.shadows = true }
             }
             shard.pending.append(pending)
             let header = self.header(
@@ -133,9 +133,9 @@ extension DiskEngine {
         var detail = record.detail
         var body = record.body
         if let seal {
-            detail = ByteChunk(try seal.seal(detail, context: SealContext.detail(order: header.order)))
+            detail = ByteChunk(try seal.seal(detail, context: SealedPart.detail(order: header.order).context))
             if !body.isEmpty {
-                body = ByteChunk(try seal.seal(body, context: SealContext.body(order: header.order)))
+                body = ByteChunk(try seal.seal(body, context: SealedPart.body(order: header.order).context))
             }
         }
         if !header.hasBlob { header.bodyWord = BodySum.of(body, seed: header.order) }
@@ -157,21 +157,21 @@ extension DiskEngine {
         _ purpose: Purpose
     ) -> (isIn: Bool, replaced: GoneRow?) {
         let identity = EntryIdentity(primary: record.header.primary, variant: record.header.variant)
-        let fragment = ShardedIndex.fragment(identity.primary)
-        let outcome = index.shard(identity.primary).state.withLock { shard -> (isIn: Bool, replaced: GoneRow?) in
+        let fragment = ShardedIndex.fragment(of: identity.primary)
+        let outcome = index.shard(of: identity.primary).state.withLock { shard -> (isIn: Bool, replaced: GoneRow?) in
             shard.removePending(fragment, identity.variant)
             guard isWritten else {
-                shard.lingering.insert(identity.primary)
+                shard.lingering.note(identity.primary)
                 return (false, nil)
             }
             guard record.place.segment.epoch >= epoch.load(ordering: .acquiring) else { return (false, nil) }
-            let old = shard.table.row(fragment, identity.variant)
+            let old = shard.table.row(fragment, variant: identity.variant)
             switch purpose {
             case .commit(let writer, _):
                 guard let inFlight = shard.writers[writer], !inFlight.isSuperseded else { return (false, nil) }
                 shard.writers.end(writer)
                 if let old, old.order > record.header.order {
-                    shard.table.update(fragment, identity.variant) { $0.shadows = true }
+                    shard.table.change(fragment, variant: identity.variant) { $0.shadows = true }
                     return (true, nil)
                 }
             case .replace(let order):
@@ -187,8 +187,8 @@ extension DiskEngine {
             row.hasBlob = record.header.hasBlob
             row.shadows = old != nil || shard.lingering.contains(identity.primary)
             if case .replace = purpose { row.hits = 1 }
-            guard shard.table.insert(row) != .noMemory else {
-                shard.lingering.insert(identity.primary)
+            guard (try? shard.table.insert(row)) != nil else {
+                shard.lingering.note(identity.primary)
                 return (false, nil)
             }
             return (true, old.map { GoneRow(row: $0, segment: slots[$0.place.slot]) })

@@ -17,7 +17,6 @@ final class DiskEngine: Sendable {
     let hashing: KeyHashing
     let seal: (any StoreSeal)?
     let index: ShardedIndex
-    let ghosts: GhostTable
     let slots: SegmentSlots
     let ledger: SpaceLedger
     let log: Mutex<LogState>
@@ -45,7 +44,6 @@ final class DiskEngine: Sendable {
         hashing = KeyHashing(seed: opened.format.hashSeed)
         self.seal = seal
         index = opened.index
-        ghosts = opened.ghosts
         slots = opened.slots
         ledger = opened.ledger
         log = Mutex(opened.log)

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Synchronization
+
+/// How the chunks of a blob lie in its file.
+struct BlobShape: Sendable, Hashable {
+    let number: UInt64
+    /// Plain bytes of every chunk but the last.
+    let plainPerChunk: Int
+    /// Plain bytes of the whole, as far as they are in the file.
+    let length: Int
+    /// Whether the last chunk that `length` covers is the blob's last.
+    let isWhole: Bool
+
+    private var overhead: Int { BlobChunk.payload - plainPerChunk }
+
+    /// How many chunks there are.
+    var chunks: Int { (length + plainPerChunk - 1) / plainPerChunk }
+
+    /// The plain bytes of a chunk.
+    func plainCount(_ index: Int) -> Int {
+        min(plainPerChunk, length - index * plainPerChunk)
+    }
+
+    /// The bytes of a chunk in the file, its trailer included.
+    func storedCount(_ index: Int) -> Int {
+        plainCount(index) + overhead + BlobChunk.trailerSize
+    }
+}
+
+/// Reads the chunks of a blob, checks and unseals them. Blocks.
+struct BlobReader: Sendable {
+    let engine: DiskEngine
+
+    /// The most chunks that one read takes.
+    static let window = 16
+
+    /// The plain bytes of chunks, one after the other.
+    func read(_ shape: BlobShape, _ file: BlobFile, chunks: Range<Int>) throws(StoreError) -> ByteChunk {
+        let last = chunks.upperBound - 1
+        let start = chunks.lowerBound * BlobChunk.stride
+        let count = (last - chunks.lowerBound) * BlobChunk.stride + shape.storedCount(last)
+        let bytes: [UInt8]
+        do {
+            bytes = try engine.files.read(file.open, from: start, count: count)
+        } catch {
+            throw engine.failed(error)
+        }
+        engine.succeeded()
+        guard bytes.count == count else { throw DiskEngine.damaged }
+        let stored = ByteChunk(bytes)
+        // A single chunk needs no copy; several are moved together, over the trailers between them.
+        if chunks.count == 1 {
+            return try plain(stored, shape, index: chunks.lowerBound)
+        }
+        var whole: [UInt8] = []
+        whole.reserveCapacity(chunks.count * shape.plainPerChunk)
+        for index in chunks {
+            let place = (index - chunks.lowerBound) * BlobChunk.stride
+            let part = stored[place..<(place + shape.storedCount(index))]
+            try plain(part, shape, index: index).append(to: &whole)
+        }
+        return ByteChunk(whole)
+    }
+
+    private func plain(_ part: ByteChunk, _ shape: BlobShape, index: Int) throws(StoreError) -> ByteChunk {
+        guard let chunk = BlobChunk.open(part, number: shape.number, index: index) else { throw DiskEngine.damaged }
+        guard chunk.keyID != 0 else { return chunk.bytes }
+        guard let seal = engine.seal else {
+            throw StoreError(.sealed, "The body is sealed; open the store with the key it was sealed with.")
+        }
+        let isLast = shape.isWhole && index == shape.chunks - 1
+        let part = SealedPart.chunk(blob: shape.number, index: UInt64(clamping: index), isLast: isLast)
+        return ByteChunk(try seal.open(chunk.bytes, keyID: chunk.keyID, context: part.context))
+    }
+}
+
+/// The body of a committed entry in a blob file.
+final class BlobBody: StoredBody {
+    private struct Recent {
+        var start = 0
+        var bytes = ByteChunk()
+        /// How many chunks the next read takes; it grows while reads go on where the last one ended.
+        var window = 2
+    }
+
+    private let engine: DiskEngine
+    private let source: RecordSource
+    private let shape: BlobShape
+    private let file: BlobFile
+    private let recent = Mutex(Recent())
+
+    init(engine: DiskEngine, source: RecordSource, file: BlobFile) {
+        self.engine = engine
+        self.source = source
+        self.file = file
+        shape = BlobShape(
+            number: source.header.bodyWord,
+            plainPerChunk: source.header.inlineLength,
+            length: source.header.bodyLength,
+            isWhole: true
+        )
+    }
+
+    var length: Int? { shape.length }
+    var bytesInMemory: ByteChunk? { nil }
+
+    func read(from offset: Int, upTo count: Int) async throws(StoreError) -> ByteChunk {
+        let offset = max(0, offset)
+        guard offset < shape.length, count > 0 else { return ByteChunk() }
+        if let bytes = held(offset, count) { return bytes }
+        let first = offset / shape.plainPerChunk
+        let window = recent.withLock { recent in
+            let goesOn = offset == recent.start + recent.bytes.count
+            recent.window = goesOn ? min(BlobReader.window, recent.window * 2) : 2
+            return recent.window
+        }
+        // As many chunks as are asked for, and some in advance for the reader who goes on.
+        let asked = min(BlobReader.window, count / shape.plainPerChunk + 1)
+        let end = min(shape.chunks, first + max(window, asked))
+        do throws(StoreError) {
+            let bytes = try await engine.threads.run(.reads) { [engine, shape, file] () throws(StoreError) in
+                try BlobReader(engine: engine).read(shape, file, chunks: first..<end)
+            }
+            recent.withLock { recent in
+                recent.start = first * shape.plainPerChunk
+                recent.bytes = bytes
+            }
+        } catch {
+            if error.code == .corrupt { engine.dropDamaged(source) }
+            throw error
+        }
+        return held(offset, count) ?? ByteChunk()
+    }
+
+    private func held(_ offset: Int, _ count: Int) -> ByteChunk? {
+        let (start, bytes) = recent.withLock { ($0.start, $0.bytes) }
+        guard offset >= start, offset - start < bytes.count else { return nil }
+        let chunk = bytes[(offset - start)..<(offset - start + min(count, bytes.count - (offset - start)))]
+        engine.counters.bytesRead.add(chunk.count, ordering: .relaxed)
+        return chunk
+    }
+}
+
+/// The body of an entry whose bytes came with its record.
+final class InlineBody: StoredBody {
+    private let bytes: ByteChunk
+
+    init(_ bytes: ByteChunk) {
+        self.bytes = bytes
+    }
+
+    var length: Int? { bytes.count }
+    var bytesInMemory: ByteChunk? { bytes }
+
+    func read(from offset: Int, upTo count: Int) async throws(StoreError) -> ByteChunk {
+        let offset = max(0, offset)
+        guard offset < bytes.count, count > 0 else { return ByteChunk() }
+        return bytes[offset..<(offset + min(count, bytes.count - offset))]
+    }
+}

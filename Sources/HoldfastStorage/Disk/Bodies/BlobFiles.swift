@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Synchronization
+
+/// The blob files of a store: which are open, and which of these have lost their name.
+///
+/// A blob that is removed while someone reads it stays in the ledger until the last reader closes it.
+final class BlobFiles: Sendable {
+    private struct Open {
+        var count = 0
+        /// Bytes to give back at the end, once the file has lost its name.
+        var freed: Int?
+    }
+
+    let files: any FileSystem
+    let layout: StoreLayout
+    let ledger: SpaceLedger
+    private let open = Mutex<[UInt64: Open]>([:])
+    /// Blobs that could not be removed; they are tried again when room is needed.
+    private let leftovers = Mutex<[UInt64: Int]>([:])
+
+    init(files: any FileSystem, layout: StoreLayout, ledger: SpaceLedger) {
+        self.files = files
+        self.layout = layout
+        self.ledger = ledger
+    }
+
+    /// Makes a blob's file.
+    func create(_ number: UInt64) throws(FileSystemError) -> BlobFile {
+        BlobFile(number, try files.open(layout.blob(number), .create), owner: opened(number))
+    }
+
+    /// Opens a blob's file for reading.
+    func read(_ number: UInt64) throws(FileSystemError) -> BlobFile {
+        BlobFile(number, try files.open(layout.blob(number), .read), owner: opened(number))
+    }
+
+    /// Removes a blob; its `bytes` are given back once nobody reads it.
+    func remove(_ number: UInt64, bytes: Int) {
+        do {
+            try files.removeIfThere(layout.blob(number))
+        } catch {
+            leftovers.withLock { $0[number] = bytes }
+            return
+        }
+        let isOpen = open.withLock { open in
+            guard open[number] != nil else { return false }
+            open[number]?.freed = bytes
+            return true
+        }
+        if !isOpen { ledger.release(bytes) }
+    }
+
+    /// Tries again to remove what could not be removed.
+    func retryLeftovers() {
+        for (number, bytes) in leftovers.withLock({ left in
+            defer { left = [:] }
+            return left
+        }) { remove(number, bytes: bytes) }
+    }
+
+    private func opened(_ number: UInt64) -> BlobFiles {
+        open.withLock { $0[number, default: Open()].count += 1 }
+        return self
+    }
+
+    fileprivate func closed(_ number: UInt64) {
+        let freed = open.withLock { open -> Int in
+            guard var mine = open[number] else { return 0 }
+            mine.count -= 1
+            open[number] = mine.count > 0 ? mine : nil
+            return mine.count > 0 ? 0 : mine.freed ?? 0
+        }
+        ledger.release(freed)
+    }
+}
+
+/// An open blob file; it closes when the last reader or writer drops it.
+final class BlobFile: Sendable {
+    let number: UInt64
+    let open: OpenFile
+    private let owner: BlobFiles
+
+    fileprivate init(_ number: UInt64, _ open: OpenFile, owner: BlobFiles) {
+        self.number = number
+        self.open = open
+        self.owner = owner
+    }
+
+    deinit {
+        owner.files.close(open)
+        owner.closed(number)
+    }
+}
