@@ -36,32 +36,36 @@ struct BlobReader: Sendable {
     /// The most chunks that one read takes.
     static let window = 16
 
-    /// The plain bytes of chunks, one after the other.
-    func read(_ shape: BlobShape, _ file: BlobFile, chunks: Range<Int>) throws(StoreError) -> ByteChunk {
+    /// The plain bytes of each chunk in a range, from the page cache where it has them.
+    ///
+    /// - Returns: nil where the device must be waited for and `waits` is false.
+    func read(_ shape: BlobShape, _ file: BlobFile, chunks: Range<Int>, waits: Bool) throws(StoreError) -> [ByteChunk]? {
         let last = chunks.upperBound - 1
         let start = chunks.lowerBound * BlobChunk.stride
         let count = (last - chunks.lowerBound) * BlobChunk.stride + shape.storedCount(last)
         let bytes: [UInt8]
         do {
-            bytes = try engine.files.read(file.open, from: start, count: count)
+            if waits {
+                bytes = try engine.files.read(file.open, from: start, count: count)
+            } else {
+                guard let cached = try engine.files.readIfCached(file.open, from: start, count: count) else {
+                    return nil
+                }
+                bytes = cached
+            }
         } catch {
             throw engine.failed(error)
         }
         engine.succeeded()
         guard bytes.count == count else { throw DiskEngine.damaged }
         let stored = ByteChunk(bytes)
-        // A single chunk needs no copy; several are moved together, over the trailers between them.
-        if chunks.count == 1 {
-            return try plain(stored, shape, index: chunks.lowerBound)
-        }
-        var whole: [UInt8] = []
-        whole.reserveCapacity(chunks.count * shape.plainPerChunk)
+        var parts: [ByteChunk] = []
+        parts.reserveCapacity(chunks.count)
         for index in chunks {
             let place = (index - chunks.lowerBound) * BlobChunk.stride
-            let part = stored[place..<(place + shape.storedCount(index))]
-            try plain(part, shape, index: index).append(to: &whole)
+            parts.append(try plain(stored[place..<(place + shape.storedCount(index))], shape, index: index))
         }
-        return ByteChunk(whole)
+        return parts
     }
 
     private func plain(_ part: ByteChunk, _ shape: BlobShape, index: Int) throws(StoreError) -> ByteChunk {
@@ -79,8 +83,8 @@ struct BlobReader: Sendable {
 /// The body of a committed entry in a blob file.
 final class BlobBody: StoredBody {
     private struct Recent {
-        var start = 0
-        var bytes = ByteChunk()
+        var first = 0
+        var chunks: [ByteChunk] = []
         /// How many chunks the next read takes; it grows while reads go on where the last one ended.
         var window = 2
     }
@@ -112,20 +116,24 @@ final class BlobBody: StoredBody {
         if let bytes = held(offset, count) { return bytes }
         let first = offset / shape.plainPerChunk
         let window = recent.withLock { recent in
-            let goesOn = offset == recent.start + recent.bytes.count
+            let goesOn = first == recent.first + recent.chunks.count
             recent.window = goesOn ? min(BlobReader.window, recent.window * 2) : 2
             return recent.window
         }
         // As many chunks as are asked for, and some in advance for the reader who goes on.
         let asked = min(BlobReader.window, count / shape.plainPerChunk + 1)
-        let end = min(shape.chunks, first + max(window, asked))
+        let chunks = first..<min(shape.chunks, first + max(window, asked))
         do throws(StoreError) {
-            let bytes = try await engine.threads.run(.reads) { [engine, shape, file] () throws(StoreError) in
-                try BlobReader(engine: engine).read(shape, file, chunks: first..<end)
+            let reader = BlobReader(engine: engine)
+            var parts = try reader.read(shape, file, chunks: chunks, waits: false)
+            if parts == nil {
+                parts = try await engine.threads.run(.reads) { [shape, file] () throws(StoreError) in
+                    try reader.read(shape, file, chunks: chunks, waits: true)
+                }
             }
             recent.withLock { recent in
-                recent.start = first * shape.plainPerChunk
-                recent.bytes = bytes
+                recent.first = first
+                recent.chunks = parts ?? []
             }
         } catch {
             if error.code == .corrupt { engine.dropDamaged(source) }
@@ -135,11 +143,16 @@ final class BlobBody: StoredBody {
     }
 
     private func held(_ offset: Int, _ count: Int) -> ByteChunk? {
-        let (start, bytes) = recent.withLock { ($0.start, $0.bytes) }
-        guard offset >= start, offset - start < bytes.count else { return nil }
-        let chunk = bytes[(offset - start)..<(offset - start + min(count, bytes.count - (offset - start)))]
-        engine.counters.bytesRead.add(chunk.count, ordering: .relaxed)
-        return chunk
+        let index = offset / shape.plainPerChunk
+        let chunk = recent.withLock { recent -> ByteChunk? in
+            let place = index - recent.first
+            return recent.chunks.indices.contains(place) ? recent.chunks[place] : nil
+        }
+        let start = offset - index * shape.plainPerChunk
+        guard let chunk, start < chunk.count else { return nil }
+        let part = chunk[start..<(start + min(count, chunk.count - start))]
+        engine.counters.bytesRead.add(part.count, ordering: .relaxed)
+        return part
     }
 }
 

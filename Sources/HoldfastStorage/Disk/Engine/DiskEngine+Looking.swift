@@ -129,7 +129,7 @@ extension DiskEngine {
             ),
             bodyLength: header.bodyLength,
             storedAt: header.storedAt,
-            isPinned: header.isPinned,
+            isPinned: source.row.isPinned,
             needsValidation: header.order < suspectBefore,
             source: source
         )

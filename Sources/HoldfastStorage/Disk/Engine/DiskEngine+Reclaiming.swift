@@ -33,6 +33,7 @@ extension DiskEngine {
         carriesAll: Bool,
         recyclingFor kind: LogKind?
     ) throws(StoreError) -> Segment? {
+        settleReleases()
         let table = try self.table(of: victim)
         let blobNumbers = Dictionary(table.blobs.map { ($0.place, $0) }, uniquingKeysWith: { first, _ in first })
         var budget = carriesAll ? Int.max : victim.weight / 4 * 3
@@ -109,7 +110,7 @@ extension DiskEngine {
                 counters.entriesEvicted.add(1, ordering: .relaxed)
                 if segment.kind == .small { index.shard(of: row.primary).state.withLock { $0.noteEvicted(row.primary) } }
                 try finish(removal)
-                if let blob { blobs.remove(blob.number, bytes: Int(clamping: blob.storedBytes)) }
+                if let blob { blobs.remove(blob.number, bytes: SpaceLedger.blocks(Int(clamping: blob.storedBytes))) }
                 return
             case .busy:
                 _ = try carry(current, row, in: segment, mayDrop: false)
@@ -179,12 +180,8 @@ extension DiskEngine {
         copy.place = unit
         var blob: BlobRow?
         if source.header.hasBlob {
-            let stored = BlobChunk.storedSize(
-                plain: source.header.bodyLength,
-                perChunk: source.header.inlineLength,
-                overhead: BlobChunk.payload - source.header.inlineLength
-            )
-            blob = BlobRow(place: unit, number: source.header.bodyWord, storedBytes: UInt64(clamping: stored))
+            let stored = UInt64(clamping: storedBlobBytes(source.header))
+            blob = BlobRow(place: unit, number: source.header.bodyWord, storedBytes: stored)
         }
         if failure == nil {
             index.shard(of: row.primary).state.withLock { shard in

@@ -52,7 +52,7 @@ extension DiskEngine {
             // With nothing in the index all that lies on the disk is dead already, and something there says so.
             if rows.isEmpty, !isWritten, !shard.lingering.contains(primary) { return .done(nil) }
             // The order is taken under the shard's lock: a put that reserves later bears a higher one.
-            guard let note = reserveNote(.keyTombstone, order: nil, primary: primary, variant: 0) else {
+            guard let note = reserveNote(.primaryTombstone, order: nil, primary: primary, variant: 0) else {
                 return .needsRoom(.main, length: RecordHeader.size)
             }
             shard.writers.supersede(key)

@@ -124,10 +124,10 @@ extension DiskEngine {
         let segment = full.segment
         let tableSize = SegmentTable.size(rows: full.rows.count, blobs: full.blobs.count)
         // A segment that is nearly full keeps its length, so that it can be recycled as it is.
-        let cutSize = full.tail + tableSize
-        let cuts = isCut || segment.size - cutSize > geometry.segmentSize / 16
-        let offset = cuts ? full.tail : segment.size - tableSize
-        let size = cuts ? cutSize : segment.size
+        let spared = segment.size - full.tail - tableSize
+        let cuts = isCut || spared > geometry.segmentSize / 16
+        let offset = cuts ? full.tail : (segment.size - tableSize) & ~15
+        let size = offset + tableSize
         let table = SegmentTable.encode(
             rows: full.rows,
             blobs: full.blobs,
@@ -138,9 +138,9 @@ extension DiskEngine {
         var isWritten = false
         do {
             try files.write(ByteChunk(table), ByteChunk(), to: segment.file.open, at: offset)
-            if cuts {
+            if size != segment.size {
                 try files.truncate(segment.file.open, to: size)
-                ledger.release(SpaceLedger.blocks(segment.size) - SpaceLedger.blocks(size))
+                ledger.release(segment.size - SpaceLedger.blocks(size))
                 segment.file.resized(to: SpaceLedger.blocks(size))
             }
             isWritten = true

@@ -13,6 +13,16 @@ extension DiskEngine {
         case busy
     }
 
+    /// What publishing a record did.
+    struct Published: Sendable {
+        /// Whether it is in the index, or was followed there at once by a newer one.
+        var isIn = false
+        /// What it put out of the index.
+        var replaced: GoneRow?
+        /// A variant that is now one too many.
+        var surplus: IndexRow?
+    }
+
     /// Why an entry is written.
     enum Purpose: Sendable {
         /// A writer commits it.
@@ -150,32 +160,27 @@ extension DiskEngine {
 
     /// Ends a reserved record: enters it in the index if it was written and nothing has overtaken it.
     ///
-    /// - Returns: whether it is in the index, or was followed at once by a newer one; and what it put out of it.
-    func publish(
-        _ record: ReservedRecord,
-        isWritten: Bool,
-        _ purpose: Purpose
-    ) -> (isIn: Bool, replaced: GoneRow?) {
+    func publish(_ record: ReservedRecord, isWritten: Bool, _ purpose: Purpose) -> Published {
         let identity = EntryIdentity(primary: record.header.primary, variant: record.header.variant)
         let fragment = ShardedIndex.fragment(of: identity.primary)
-        let outcome = index.shard(of: identity.primary).state.withLock { shard -> (isIn: Bool, replaced: GoneRow?) in
+        let outcome = index.shard(of: identity.primary).state.withLock { shard -> Published in
             shard.removePending(fragment, identity.variant)
             guard isWritten else {
                 shard.lingering.note(identity.primary)
-                return (false, nil)
+                return Published()
             }
-            guard record.place.segment.epoch >= epoch.load(ordering: .acquiring) else { return (false, nil) }
+            guard record.place.segment.epoch >= epoch.load(ordering: .acquiring) else { return Published() }
             let old = shard.table.row(fragment, variant: identity.variant)
             switch purpose {
             case .commit(let writer, _):
-                guard let inFlight = shard.writers[writer], !inFlight.isSuperseded else { return (false, nil) }
+                guard let inFlight = shard.writers[writer], !inFlight.isSuperseded else { return Published() }
                 shard.writers.end(writer)
                 if let old, old.order > record.header.order {
                     shard.table.change(fragment, variant: identity.variant) { $0.shadows = true }
-                    return (true, nil)
+                    return Published(isIn: true)
                 }
             case .replace(let order):
-                guard old?.order == order else { return (false, nil) }
+                guard old?.order == order else { return Published() }
             }
             var row = IndexRow(
                 fragment: fragment,
@@ -189,9 +194,13 @@ extension DiskEngine {
             if case .replace = purpose { row.hits = 1 }
             guard (try? shard.table.insert(row)) != nil else {
                 shard.lingering.note(identity.primary)
-                return (false, nil)
+                return Published()
             }
-            return (true, old.map { GoneRow(row: $0, segment: slots[$0.place.slot]) })
+            return Published(
+                isIn: true,
+                replaced: old.map { GoneRow(row: $0, segment: slots[$0.place.slot]) },
+                surplus: shard.table.surplus(fragment)
+            )
         }
         let wantsTable = log.withLock {
             $0.finish(record.place, row: isWritten ? record.tableRow : nil, blob: isWritten ? record.blob : nil)

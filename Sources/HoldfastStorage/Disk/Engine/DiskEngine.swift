@@ -33,6 +33,8 @@ final class DiskEngine: Sendable {
     let lockFile: OpenFile
     let inPlace = InPlaceJudge()
     let owed = Mutex(OwedNotes())
+    /// Entries gone whose blobs are to go.
+    let releases = Mutex<[GoneRow]>([])
 
     init(_ opened: OpenedStore, files: any FileSystem, threads: IOThreads, maximumEntrySize: Int?, seal: (any StoreSeal)?) {
         self.files = files

@@ -52,4 +52,10 @@ extension RowTable {
         }
         return matches
     }
+
+    /// The oldest variant that is not pinned, where a key has more variants than it may have.
+    func surplus(_ fragment: UInt32) -> IndexRow? {
+        guard case .many(let rows) = rows(fragment), rows.count > DiskEngine.maximumVariants else { return nil }
+        return rows.filter { !$0.isPinned }.min { $0.order < $1.order }
+    }
 }

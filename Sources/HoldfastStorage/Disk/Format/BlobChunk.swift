@@ -4,7 +4,8 @@
 /// The parts of a blob's file: up to 65,520 stored bytes each, followed by a trailer of 16.
 ///
 /// Chunk `i` begins at `i * 65,536`. Every chunk but the last is full. The trailer follows the stored bytes at once:
-/// ``BodySum`` (8 bytes), stored length (4), zero (4).
+/// ``BodySum`` (8 bytes), stored length (4), the number of the key it is sealed with (4; 0: not sealed), which goes into the
+/// seed of the sum.
 enum BlobChunk {
     /// Bytes from the start of one chunk to the start of the next.
     static let stride = 65_536
@@ -14,16 +15,17 @@ enum BlobChunk {
     static let trailerSize = 16
 
     /// The trailer that follows the stored bytes of chunk `index` (from 0) of the blob of this number.
-    static func trailer(for stored: UnsafeRawBufferPointer, number: UInt64, index: Int) -> [UInt8] {
+    static func trailer(for stored: UnsafeRawBufferPointer, number: UInt64, index: Int, keyID: UInt32 = 0) -> [UInt8] {
         [UInt8](zeroed: trailerSize) { trailer in
-            trailer.put(BodySum.of(stored, seed: seed(number, index)), at: 0)
+            trailer.put(BodySum.of(stored, seed: seed(number, index, keyID)), at: 0)
             trailer.put(UInt32(clamping: stored.count), at: 8)
+            trailer.put(keyID, at: 12)
         }
     }
 
     /// The trailer that follows the stored bytes of chunk `index` (from 0) of the blob of this number.
-    static func trailer(for stored: ByteChunk, number: UInt64, index: Int) -> [UInt8] {
-        stored.withUnsafeBytes { trailer(for: $0, number: number, index: index) }
+    static func trailer(for stored: ByteChunk, number: UInt64, index: Int, keyID: UInt32 = 0) -> [UInt8] {
+        stored.withUnsafeBytes { trailer(for: $0, number: number, index: index, keyID: keyID) }
     }
 
     /// How many stored bytes `chunk`, read with its trailer, begins with; nil unless the trailer is right for them all.
@@ -31,8 +33,8 @@ enum BlobChunk {
         let count = chunk.count - trailerSize
         guard count >= 1, count <= payload,
             chunk.number(at: count + 8) == UInt32(clamping: count),
-            chunk.number(at: count + 12) == UInt32(0),
-            chunk.number(at: count) == BodySum.of(chunk.part(0..<count), seed: seed(number, index))
+            chunk.number(at: count)
+                == BodySum.of(chunk.part(0..<count), seed: seed(number, index, chunk.number(at: count + 12)))
         else { return nil }
         return count
     }
@@ -40,6 +42,13 @@ enum BlobChunk {
     /// How many stored bytes `chunk`, read with its trailer, begins with; nil unless the trailer is right for them all.
     static func check(_ chunk: ByteChunk, number: UInt64, index: Int) -> Int? {
         chunk.withUnsafeBytes { check($0, number: number, index: index) }
+    }
+
+    /// The stored bytes that `chunk`, read with its trailer, begins with, and the number of their key; nil unless the
+    /// trailer is right for them all.
+    static func open(_ chunk: ByteChunk, number: UInt64, index: Int) -> (bytes: ByteChunk, keyID: UInt32)? {
+        guard let count = check(chunk, number: number, index: index) else { return nil }
+        return (chunk[0..<count], chunk.withUnsafeBytes { $0.number(at: count + 12) })
     }
 
     /// The size of the file of a blob with `plain` bytes of body, of which each chunk holds `perChunk` and adds `overhead`
@@ -61,7 +70,7 @@ enum BlobChunk {
         return start..<(size - start > stride ? start + stride : size)
     }
 
-    private static func seed(_ number: UInt64, _ index: Int) -> UInt64 {
-        number &* 0x9E37_79B9_7F4A_7C15 &+ UInt64(truncatingIfNeeded: index)
+    private static func seed(_ number: UInt64, _ index: Int, _ keyID: UInt32) -> UInt64 {
+        (number &* 0x9E37_79B9_7F4A_7C15 &+ UInt64(truncatingIfNeeded: index)) ^ (UInt64(keyID) << 32)
     }
 }

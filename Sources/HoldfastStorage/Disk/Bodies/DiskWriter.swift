@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Synchronization
+
+/// Writes one entry into a ``DiskStore``.
+final class DiskWriter: EntryWriter {
+    private let engine: DiskEngine
+    private let id: UInt64
+    private let identity: EntryIdentity
+    private let key: StoreKey
+    private let variant: StoreKey
+    private let description: EntryDescription
+    /// The last order before it began.
+    private let since: UInt64
+    private let body: GrowingDiskBody
+    /// Bytes of key, variant and description, which count towards the size of the entry.
+    private let overhead: Int
+    private let isOver = Atomic<Bool>(false)
+
+    init(
+        engine: DiskEngine,
+        id: UInt64,
+        identity: EntryIdentity,
+        key: StoreKey,
+        variant: StoreKey,
+        description: EntryDescription,
+        since: UInt64,
+        overhead: Int
+    ) {
+        self.engine = engine
+        self.id = id
+        self.identity = identity
+        self.key = key
+        self.variant = variant
+        self.description = description
+        self.since = since
+        self.overhead = overhead
+        body = GrowingDiskBody(engine: engine)
+    }
+
+    deinit {
+        abandon()
+    }
+
+    func append(_ bytes: ByteChunk) async throws(StoreError) {
+        do throws(StoreError) {
+            try engine.checkOpen()
+            if isOver.load(ordering: .acquiring) { throw DiskEngine.ended }
+            let size = overhead + body.count
+            guard bytes.count <= engine.maximumEntrySize - size else { throw engine.tooLarge }
+            if body.append(bytes) { try await flush(isEnd: false) }
+        } catch {
+            abandon()
+            throw error
+        }
+    }
+
+    @discardableResult
+    func commit(_ description: EntryDescription?, now: StoreInstant) async throws(StoreError) -> StoredEntry {
+        // Followers have the whole body whether or not it may be stored: it is what they asked for.
+        body.finish()
+        do throws(StoreError) {
+            try engine.checkOpen()
+            if isOver.load(ordering: .acquiring) { throw DiskEngine.ended }
+            if body.needsBlob { try await flush(isEnd: true) }
+            let draft = EntryDraft(
+                key: key,
+                variant: variant,
+                identity: identity,
+                description: description?.kept ?? self.description,
+                body: body.place,
+                storedAt: now,
+                version: nil
+            )
+            guard draft.bodyLength + engine.size(key, variant, draft.description) <= engine.maximumEntrySize else {
+                throw engine.tooLarge
+            }
+            let stored = try await engine.store(draft, isPinned: nil, .commit(writer: id, since: since))
+            guard let stored else { throw DiskEngine.superseded }
+            isOver.store(true, ordering: .releasing)
+            body.keepBlob()
+            return stored
+        } catch {
+            abandon()
+            throw error
+        }
+    }
+
+    func abandon() {
+        guard !isOver.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        engine.index.shard(of: identity.primary).state.withLock { shard in
+            _ = shard.writers.end(id)
+        }
+        body.abandon()
+    }
+
+    func follow() -> any StoredBody {
+        body
+    }
+
+    /// Moves what has gathered to the blob, making room where there is none.
+    private func flush(isEnd: Bool) async throws(StoreError) {
+        for _ in 0..<1_024 {
+            let body = body
+            do throws(StoreError) {
+                return try await engine.threads.run(.writes) { () throws(StoreError) in try body.flush(isEnd: isEnd) }
+            } catch {
+                guard error.code == .noSpace, error.cause == nil else { throw error }
+            }
+            try await engine.threads.run(.changes, isUrgent: true) { [engine] () throws(StoreError) in
+                try engine.makeRoomForBlob(BlobChunk.stride * 4)
+            }
+        }
+        throw DiskEngine.noSpace
+    }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+extension DiskStore {
+    /// Purges by the forms that take constant time: nothing is counted there.
+    func purgeMarked(_ what: PurgeMarks.What) async throws(StoreError) {
+        let engine = engine
+        let isMarked = try await engine.threads.run(.changes, isUrgent: true) { () throws(StoreError) in
+            try engine.mark(what)
+        }
+        if isMarked { return }
+        // Too many marks: what they take is taken out one by one, and then none is needed.
+        let before = engine.orders.last
+        _ = try await sweep { entry in entry == nil }
+        engine.orders.withMarks { $0.remove(upTo: before) }
+        _ = try await engine.threads.run(.changes, isUrgent: true) { () throws(StoreError) in try engine.mark(what) }
+    }
+
+    /// Purges what a predicate names, writers under way included; it is asked on the caller's task and under no lock.
+    func purgeMatching(
+        _ predicate: @Sendable (StoredEntry) -> Bool,
+        now: StoreInstant
+    ) async throws(StoreError) -> Int {
+        for shard in engine.index.shards {
+            let writers = shard.state.withLock { $0.writers.all }
+            let doomed = writers.filter { _, writer in
+                predicate(
+                    StoredEntry(
+                        key: writer.key,
+                        variant: writer.variant,
+                        version: .beingWritten,
+                        description: writer.description,
+                        bodyLength: 0,
+                        storedAt: now
+                    )
+                )
+            }
+            if !doomed.isEmpty { shard.state.withLock { $0.writers.supersede(ids: Array(doomed.keys)) } }
+        }
+        return try await sweep { entry in entry.map(predicate) ?? false }
+    }
+
+    /// Goes through all entries and takes out those that `takes` names; it is shown nil for what a mark has taken.
+    private func sweep(_ takes: (StoredEntry?) -> Bool) async throws(StoreError) -> Int {
+        let engine = engine
+        var count = 0
+        for number in 0..<ShardedIndex.count {
+            var fragment: UInt32 = 0
+            var variant: UInt32 = 0
+            while true {
+                let (from, beneath) = (fragment, variant)
+                let page = try await engine.threads.run(.reads) { () throws(StoreError) -> [(IndexRow, StoredEntry?)] in
+                    var page: [(IndexRow, StoredEntry?)] = []
+                    for row in engine.rows(shard: number, from: from, variant: beneath, limit: Self.page) {
+                        page.append((row, try engine.entry(of: row, shard: number)))
+                    }
+                    return page
+                }
+                for (row, entry) in page where takes(entry) {
+                    count += try await remove(row, primary: UInt64(number) << 58 | UInt64(row.fragment)) ? 1 : 0
+                }
+                guard let last = page.last?.0, page.count == Self.page else { break }
+                guard let next = last.next else { break }
+                (fragment, variant) = next
+            }
+        }
+        engine.counters.entriesRemoved.add(count, ordering: .relaxed)
+        return count
+    }
+
+    /// Entries that are read at a time.
+    static var page: Int { 256 }
+
+    /// Takes one row out, with a tombstone.
+    func remove(_ row: IndexRow, primary: UInt64) async throws(StoreError) -> Bool {
+        let engine = engine
+        for _ in 0..<64 {
+            switch engine.reserveRemoval(of: row, primary: primary, isEviction: false) {
+            case .done(nil): return false
+            case .done(let removal?):
+                try await finish(removal)
+                return true
+            case .busy: try await engine.threads.run(.writes, isUrgent: true) {}
+            case .needsRoom(let kind, let length): try await engine.makeRoomSomewhere(kind, length: length)
+            }
+        }
+        throw DiskEngine.noSpace
+    }
+
+    /// Writes what a removal needs to hold.
+    func finish(_ removal: DiskEngine.Removal) async throws(StoreError) {
+        let engine = engine
+        if engine.inPlace.admits(RecordHeader.size) { return try engine.finish(removal) }
+        try await engine.threads.run(.writes, isUrgent: true) { () throws(StoreError) in try engine.finish(removal) }
+    }
+}
+
+extension IndexRow {
+    /// The place just behind this row in the order of a table; nil at the very end.
+    var next: (fragment: UInt32, variant: UInt32)? {
+        if variant < .max { return (fragment, variant + 1) }
+        return fragment < .max ? (fragment + 1, 0) : nil
+    }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// Blobs: bodies too long for a record, each a file of its own that lives as long as a record points to it.
+extension DiskEngine {
+    /// Changes: makes room for bytes of a blob by reclaiming.
+    func makeRoomForBlob(_ bytes: Int) throws(StoreError) {
+        try checkOpen()
+        blobs.retryLeftovers()
+        settleReleases()
+        let wanted = bytes + geometry.segmentSize
+        while ledger.capacity - ledger.used < wanted {
+            if let spare = log.withLock({ $0.spare.take() }) {
+                discard(spare)
+                continue
+            }
+            _ = try reclaimOldest(recyclingFor: nil)
+            settleReleases()
+        }
+    }
+
+    /// Removes a segment that holds nothing.
+    private func discard(_ segment: Segment) {
+        slots.free(segment.slot)
+        if (try? files.removeIfThere(layout.segment(segment.number))) != nil { segment.file.unlinked() }
+    }
+
+    /// Sees to it that the blob of an entry that is gone goes, too.
+    func releaseBlob(of gone: GoneRow) {
+        releases.withLock { $0.append(gone) }
+        threads.later(.changes) { [self] in settleReleases() }
+    }
+
+    /// Changes: removes the blobs of entries that are gone; before any of their records is reclaimed.
+    func settleReleases() {
+        for gone in releases.withLock({ releases in
+            defer { releases = [] }
+            return releases
+        }) {
+            guard let segment = gone.segment, let header = header(of: gone.row, in: segment), header.hasBlob else {
+                continue
+            }
+            blobs.remove(header.bodyWord, bytes: SpaceLedger.blocks(storedBlobBytes(header)))
+        }
+    }
+
+    private func header(of row: IndexRow, in segment: Segment) -> RecordHeader? {
+        let count = Int(row.place.units) * 16
+        guard let bytes = try? files.read(segment.file.open, from: Int(row.place.unit) * 16, count: count) else {
+            return nil
+        }
+        let header = bytes.withUnsafeBytes { RecordHeader.decode($0, seed: seed) }
+        return header?.segment == segment.number && header?.order == row.order ? header : nil
+    }
+
+    /// The bytes that the blob of a record has in its file.
+    func storedBlobBytes(_ header: RecordHeader) -> Int {
+        BlobChunk.storedSize(
+            plain: header.bodyLength,
+            perChunk: header.inlineLength,
+            overhead: BlobChunk.payload - header.inlineLength
+        )
+    }
+
+    /// Opens the body of an entry that a look-up showed.
+    func body(of source: RecordSource) async throws(StoreError) -> any StoredBody {
+        guard source.header.hasBlob else {
+            let bytes = try inlineBody(of: source)
+            counters.bytesRead.add(bytes.count, ordering: .relaxed)
+            return InlineBody(bytes)
+        }
+        let file = try await threads.run(.reads) { [self] () throws(StoreError) -> BlobFile in
+            do throws(FileSystemError) {
+                return try blobs.read(source.header.bodyWord)
+            } catch {
+                if error.errno != SystemNumber.notFound { throw failed(error) }
+                throw dropDamaged(source) ? Self.damaged : Self.gone
+            }
+        }
+        return BlobBody(engine: self, source: source, file: file)
+    }
+}

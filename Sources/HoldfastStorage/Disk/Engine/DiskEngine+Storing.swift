@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// Whole operations that write an entry: they reserve, make room where there is none, write and publish.
+extension DiskEngine {
+    /// Writes an entry.
+    ///
+    /// - Parameters:
+    ///   - isPinned: whether it is pinned; nil: as the entry that it replaces.
+    /// - Returns: nil when what it was to replace is gone, or a removal has overtaken it.
+    func store(
+        _ draft: EntryDraft,
+        isPinned: Bool?,
+        _ purpose: Purpose
+    ) async throws(StoreError) -> StoredEntry? {
+        let detail = RecordDetail(
+            key: draft.key,
+            variant: draft.variant,
+            tags: draft.description.tags,
+            metadata: draft.description.metadata
+        )
+        let bytes = ByteChunk(detail.encode())
+        guard length(of: draft, detail: bytes) <= geometry.recordLimit else { throw tooLarge }
+        let tags = draft.description.tags.isEmpty ? [] : draft.description.tags.map { hashing.tag($0) }
+        for _ in 0..<Self.attempts {
+            switch try reserve(draft, detail: bytes, tags: tags, isPinned: isPinned, purpose) {
+            case .done(nil):
+                return nil
+            case .done(let record?):
+                return try await finish(record, draft, purpose)
+            case .needsRoom(let kind, let length):
+                try await makeRoomSomewhere(kind, length: length)
+            case .busy:
+                // What is under way for the entry ends on one of the store's threads or is a matter of microseconds.
+                try await threads.run(.writes, isUrgent: true) {}
+            }
+        }
+        throw Self.noSpace
+    }
+
+    /// How often an operation looks for room before it gives up.
+    private static let attempts = 64
+
+    /// Makes room in a log on the thread of changes.
+    func makeRoomSomewhere(_ kind: LogKind, length: Int) async throws(StoreError) {
+        try await threads.run(.changes, isUrgent: true) { [self] () throws(StoreError) in
+            try makeRoom(kind, length: length)
+        }
+    }
+
+    private func finish(
+        _ record: ReservedRecord,
+        _ draft: EntryDraft,
+        _ purpose: Purpose
+    ) async throws(StoreError) -> StoredEntry? {
+        var failure: StoreError?
+        do throws(StoreError) {
+            if inPlace.admits(record.place.length) {
+                let clock = ContinuousClock()
+                let start = clock.now
+                try write(record)
+                inPlace.took(clock.now - start)
+            } else {
+                try await threads.run(.writes) { [self] () throws(StoreError) in try write(record) }
+            }
+        } catch {
+            failure = error
+        }
+        let published = publish(record, isWritten: failure == nil, purpose)
+        if let failure { throw failure }
+        if let replaced = published.replaced, replaced.row.hasBlob, case .commit = purpose { releaseBlob(of: replaced) }
+        if let surplus = published.surplus { dropSurplus(surplus, primary: record.header.primary) }
+        guard published.isIn else { return nil }
+        settlePin(record, published.replaced)
+        if case .commit = purpose {
+            counters.entriesWritten.add(1, ordering: .relaxed)
+            counters.bytesWritten.add(draft.bodyLength, ordering: .relaxed)
+        }
+        return StoredEntry(
+            key: draft.key,
+            variant: draft.variant,
+            version: StoredEntry.Version(number: record.header.version),
+            description: draft.description,
+            bodyLength: draft.bodyLength,
+            storedAt: draft.storedAt,
+            isPinned: record.header.isPinned
+        )
+    }
+
+    /// Gives an entry another description or another pin.
+    ///
+    /// - Parameters:
+    ///   - description: nil keeps it, and the version with it.
+    /// - Returns: nil when the version is gone.
+    func rewrite(
+        _ entry: StoredEntry,
+        _ description: EntryDescription?,
+        isPinned: Bool?
+    ) async throws(StoreError) -> StoredEntry? {
+        for _ in 0..<Self.attempts {
+            guard let source = try await source(of: entry) else { return nil }
+            let header = source.header
+            if let isPinned, source.row.isPinned == isPinned { return entry.changed(isPinned: isPinned) }
+            let body: EntryDraft.Body
+            if header.hasBlob {
+                body = .blob(
+                    number: header.bodyWord,
+                    length: header.bodyLength,
+                    storedBytes: storedBlobBytes(header),
+                    plainPerChunk: header.inlineLength
+                )
+            } else {
+                body = .inline(try inlineBody(of: source))
+            }
+            let draft = EntryDraft(
+                key: entry.key,
+                variant: entry.variant,
+                identity: EntryIdentity(primary: header.primary, variant: header.variant),
+                description: description ?? entry.description,
+                body: body,
+                storedAt: header.storedAt,
+                version: description == nil ? header.version : nil
+            )
+            if let stored = try await store(draft, isPinned: isPinned, .replace(order: header.order)) { return stored }
+            // Carried, pinned or freshened meanwhile: its version tells whether it is still there.
+        }
+        return nil
+    }
+
+    /// The record of a version as it is now; nil when that version is gone.
+    func source(of entry: StoredEntry) async throws(StoreError) -> RecordSource? {
+        func find(_ entries: [StoredEntry]) -> RecordSource? {
+            entries.first { $0.version == entry.version && $0.variant == entry.variant }?.source
+        }
+        if let cached = try look(entry.key, waits: false) { return find(cached) }
+        return find(try await lookOnThread(entry.key))
+    }
+
+    /// The variants of a key, read on the thread of reads.
+    func lookOnThread(_ key: StoreKey) async throws(StoreError) -> [StoredEntry] {
+        try await threads.run(.reads) { [self] () throws(StoreError) in try look(key, waits: true) ?? [] }
+    }
+
+    /// The plain inline body of a record, checked.
+    func inlineBody(of source: RecordSource) throws(StoreError) -> ByteChunk {
+        let stored = source.inlineBytes
+        guard source.header.sum(of: stored) == source.header.bodyWord else {
+            // A record that was overtaken while it was read is no damage.
+            throw dropDamaged(source) ? Self.damaged : Self.gone
+        }
+        guard source.header.keyID != 0, !stored.isEmpty else { return stored }
+        guard let seal else {
+            throw StoreError(.sealed, "The body is sealed; open the store with the key it was sealed with.")
+        }
+        let context = SealedPart.body(order: source.header.order).context
+        return ByteChunk(try seal.open(stored, keyID: source.header.keyID, context: context))
+    }
+
+    /// Takes out an entry whose body is damaged, unless it has moved or gone meanwhile.
+    ///
+    /// - Returns: whether it was there as it was read.
+    @discardableResult
+    func dropDamaged(_ source: RecordSource) -> Bool {
+        let primary = source.header.primary
+        let isThere = index.shard(of: primary).state.withLock { shard in
+            shard.table.row(source.row.fragment, variant: source.row.variant).map {
+                $0.order == source.row.order && $0.place == source.row.place
+            } ?? false
+        }
+        if isThere { try? drop(source.row, primary: primary) }
+        return isThere
+    }
+
+    /// Bytes of key, variant and description, as they count towards the size of an entry.
+    func size(_ key: StoreKey, _ variant: StoreKey, _ description: EntryDescription) -> Int {
+        RecordHeader.size + key.bytes.count + variant.bytes.count + description.byteCount
+    }
+
+    var tooLarge: StoreError {
+        StoreError(
+            .tooLarge,
+            "The entry is larger than the \(maximumEntrySize) bytes that one entry may take, or its metadata alone fills a record."
+        )
+    }
+
+    static let gone = StoreError(.superseded, "This version of the entry is gone; treat it as a miss.")
+}
