@@ -13,6 +13,10 @@ struct Shard: ~Copyable {
     var lingering = Lingering()
     /// The keys evicted lately.
     var ghosts = GhostTable()
+    /// The records between the reservation of their place and their publication.
+    var pending: [PendingWrite] = []
+    /// The primary keys whose tombstones are being written.
+    var removing: [UInt64] = []
 
     /// Notes that the entry with this hash of its primary key was evicted.
     mutating func noteEvicted(_ primary: UInt64) {

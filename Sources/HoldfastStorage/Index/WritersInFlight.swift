@@ -53,6 +53,14 @@ struct WritersInFlight: Sendable {
         return writer
     }
 
+    /// Whether an entry of `key` is being written.
+    func hasWriters(of key: StoreKey) -> Bool { ids[key] != nil }
+
+    /// Makes sure that no writer commits.
+    mutating func supersedeAll() {
+        for id in writers.keys { writers[id]?.isSuperseded = true }
+    }
+
     /// Makes sure that no writer of `key` commits.
     mutating func supersede(_ key: StoreKey) {
         for id in ids[key] ?? [] { writers[id]?.isSuperseded = true }

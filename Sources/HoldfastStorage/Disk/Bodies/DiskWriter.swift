@@ -76,10 +76,10 @@ final class DiskWriter: EntryWriter {
             guard draft.bodyLength + engine.size(key, variant, draft.description) <= engine.maximumEntrySize else {
                 throw engine.tooLarge
             }
-            let stored = try await engine.store(draft, isPinned: nil, .commit(writer: id, since: since))
+            let stored = try await engine.store(draft, isPinned: nil, body: body, .commit(writer: id, since: since))
             guard let stored else { throw DiskEngine.superseded }
             isOver.store(true, ordering: .releasing)
-            body.keepBlob()
+            body.letGo()
             return stored
         } catch {
             abandon()

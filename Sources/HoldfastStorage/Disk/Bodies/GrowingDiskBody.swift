@@ -18,6 +18,8 @@ final class GrowingDiskBody: StoredBody {
         var granted = 0
         var storedBytes = 0
         var isOver = false
+        /// Whether an entry has the blob.
+        var isKept = false
     }
 
     private enum Source {
@@ -116,7 +118,7 @@ final class GrowingDiskBody: StoredBody {
         // In line behind a flush that is under way.
         engine.threads.later(.writes) { [self] in
             let (blob, granted) = bytes.withLock { bytes in
-                let gone = (bytes.blob, bytes.granted)
+                let gone = bytes.isKept ? (nil, 0) : (bytes.blob, bytes.granted)
                 bytes.granted = 0
                 if isCutOff { bytes = Bytes() }
                 return gone
@@ -210,7 +212,12 @@ final class GrowingDiskBody: StoredBody {
 
     /// Lets the entry have the blob: from now on it is removed with the entry.
     func keepBlob() {
-        bytes.withLock { $0.granted = 0 }
+        bytes.withLock { $0.isKept = true }
+    }
+
+    /// Removes the blob of an entry that was committed and overtaken at once.
+    func letGo() {
+        if !bytes.withLock({ $0.isKept }) { abandon() }
     }
 
     private static let abandoned = StoreError(

@@ -34,6 +34,11 @@ extension DiskEngine {
         recyclingFor kind: LogKind?
     ) throws(StoreError) -> Segment? {
         settleReleases()
+        // A segment goes only when every tombstone made for it is on the disk.
+        payDebts()
+        guard owed.withLock({ $0.notes.isEmpty }) else { throw Self.noSpace }
+        // Until its file is gone what was evicted from it may be found again: removals then always leave a tombstone.
+        isReclaiming.store(true, ordering: .sequentiallyConsistent)
         let table = try self.table(of: victim)
         let blobNumbers = Dictionary(table.blobs.map { ($0.place, $0) }, uniquingKeysWith: { first, _ in first })
         var budget = carriesAll ? Int.max : victim.weight / 4 * 3
@@ -48,7 +53,9 @@ extension DiskEngine {
         }
         let numbers = log.withLock { $0.numbers.filter { $0 != victim.segment.number } }
         orders.withMarks { $0.prune(lowestSegment: numbers.min()) }
-        return try retire(victim, recyclingFor: kind)
+        let recycled = try retire(victim, recyclingFor: kind)
+        isReclaiming.store(false, ordering: .sequentiallyConsistent)
+        return recycled
     }
 
     /// What the table of a segment says, or what is kept in memory for want of one.
@@ -82,8 +89,7 @@ extension DiskEngine {
             guard let current = shard.table.row(fragment, variant: row.variant), current.order == row.order,
                 current.place.slot == segment.slot, current.place.unit == row.place
             else { return .dead }
-            let same = PendingWrite(fragment: fragment, variant: row.variant, isExclusive: true)
-            let isBusy = shard.pending.contains { $0.isSame(same) && $0.isExclusive }
+            let isBusy = shard.pending.contains { $0.isOf(fragment, row.variant) && $0.isExclusive }
             if carriesAll || current.isPinned || isBusy { return .carry(current) }
             return current.hits > 0 && weight <= left ? .carry(current) : .evict(current)
         }
@@ -136,7 +142,6 @@ extension DiskEngine {
         }
         if mayDrop, !current.isPinned {
             if source.header.uselessAfter < life.withLock({ $0.now }) { return false }
-            if (try? entry(source, nil)) == nil { return false }
         }
         let shard = index.shard(of: row.primary)
         let length = source.header.recordLength
@@ -157,6 +162,11 @@ extension DiskEngine {
             }
         }
         guard let place else { return false }
+        // Asked again now that the place is taken: a mark from here on reaches it.
+        if mayDrop, !current.isPinned, (try? entry(source, nil)) == nil {
+            _ = log.withLock { $0.finish(place, row: nil, blob: nil) }
+            return false
+        }
         try write(source, at: place, for: current, row)
         return true
     }

@@ -25,14 +25,14 @@ extension DiskEngine {
             guard let current = shard.table.row(row.fragment, variant: row.variant), current.order == row.order else {
                 return .done(nil)
             }
-            let same = PendingWrite(fragment: row.fragment, variant: row.variant, isExclusive: true)
-            if shard.pending.contains(where: { $0.isSame(same) && $0.isExclusive }) { return .busy }
+            if shard.pending.contains(where: { $0.isOf(row.fragment, row.variant) && $0.isExclusive }) { return .busy }
             var removal = Removal()
-            if !isEviction || current.shadows || shard.lingering.contains(primary) {
+            if !isEviction || current.shadows || shard.lingering.contains(primary) || shard.removing.contains(primary) {
                 guard
                     let note = reserveNote(.variantTombstone, order: row.order, primary: primary, variant: row.variant)
                 else { return .needsRoom(.main, length: RecordHeader.size) }
                 removal.note = note
+                shard.removing.append(primary)
             }
             if let gone = shard.table.remove(row.fragment, variant: row.variant, at: current.place) {
                 removal.rows = [GoneRow(row: gone, segment: slots[gone.place.slot])]
@@ -49,13 +49,18 @@ extension DiskEngine {
         return index.shard(of: primary).state.withLock { shard -> Reserved<Removal?> in
             let rows = shard.table.rows(fragment).all
             let isWritten = shard.writers.hasWriters(of: key)
-            // With nothing in the index all that lies on the disk is dead already, and something there says so.
-            if rows.isEmpty, !isWritten, !shard.lingering.contains(primary) { return .done(nil) }
+            let mayHide =
+                shard.lingering.contains(primary) || shard.removing.contains(primary)
+                || shard.pending.contains { $0.fragment == fragment }
+            // With nothing in the index all that lies on the disk is dead already, and something there says so; but for
+            // what was just evicted from a segment that is still there.
+            if rows.isEmpty, !isWritten, !mayHide, !isReclaiming.load(ordering: .acquiring) { return .done(nil) }
             // The order is taken under the shard's lock: a put that reserves later bears a higher one.
             guard let note = reserveNote(.primaryTombstone, order: nil, primary: primary, variant: 0) else {
                 return .needsRoom(.main, length: RecordHeader.size)
             }
             shard.writers.supersede(key)
+            shard.removing.append(primary)
             let gone = rows.map { GoneRow(row: $0, segment: slots[$0.place.slot]) }
             for row in rows {
                 shard.table.remove(row.fragment, variant: row.variant, at: row.place)
@@ -99,15 +104,18 @@ extension DiskEngine {
     /// - Throws: `.io` when the note could not be written: then it is owed and tried again, and the entry may come back
     ///   should the process end before that.
     func finish(_ removal: Removal) throws(StoreError) {
-        var failure: StoreError?
         if let note = removal.note {
-            do throws(StoreError) { try write(note) } catch {
+            let primary = note.header.primary
+            do throws(StoreError) {
+                try write(note)
+            } catch {
                 owe(note)
-                failure = error
+                index.shard(of: primary).state.withLock { $0.endRemoving(primary, failed: true) }
+                throw error
             }
+            index.shard(of: primary).state.withLock { $0.endRemoving(primary, failed: false) }
         }
         for gone in removal.rows where gone.row.hasBlob { releaseBlob(of: gone) }
-        if let failure { throw failure }
     }
 
     /// Writes a note and enters it in its segment's table.

@@ -31,23 +31,21 @@ extension DiskEngine {
         let header = nextHeader(kind)
         let path = layout.segment(header.number)
         do throws(FileSystemError) {
+            // Full length first: by its length an unfinished segment is told from one that had its table.
+            if growth > 0 { try files.allocate(old.file.open, size: geometry.segmentSize) }
             try files.rename(layout.segment(old.number), to: path)
         } catch {
             slots.free(slot)
             ledger.release(growth)
             throw failed(error)
         }
+        old.file.resized(to: geometry.segmentSize)
         // From here on the file's name and its old header differ, so what it holds is void.
         forget(old)
         do throws(FileSystemError) {
             try files.write(ByteChunk(header.encode(seed: seed)), ByteChunk(), to: old.file.open, at: 0)
-            if growth > 0 {
-                try files.allocate(old.file.open, size: geometry.segmentSize)
-                old.file.resized(to: geometry.segmentSize)
-            }
         } catch {
             slots.free(slot)
-            ledger.release(growth)
             // What cannot be removed either stays counted until the store is opened again.
             if (try? files.removeIfThere(path)) != nil { old.file.unlinked() }
             throw failed(error)

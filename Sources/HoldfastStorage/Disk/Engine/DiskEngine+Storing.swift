@@ -10,7 +10,9 @@ extension DiskEngine {
     /// - Returns: nil when what it was to replace is gone, or a removal has overtaken it.
     func store(
         _ draft: EntryDraft,
+        tagsBefore: Set<String> = [],
         isPinned: Bool?,
+        body: GrowingDiskBody? = nil,
         _ purpose: Purpose
     ) async throws(StoreError) -> StoredEntry? {
         let detail = RecordDetail(
@@ -21,13 +23,13 @@ extension DiskEngine {
         )
         let bytes = ByteChunk(detail.encode())
         guard length(of: draft, detail: bytes) <= geometry.recordLimit else { throw tooLarge }
-        let tags = draft.description.tags.isEmpty ? [] : draft.description.tags.map { hashing.tag($0) }
+        let tags = draft.description.tags.union(tagsBefore).map { hashing.tag($0) }
         for _ in 0..<Self.attempts {
             switch try reserve(draft, detail: bytes, tags: tags, isPinned: isPinned, purpose) {
             case .done(nil):
                 return nil
             case .done(let record?):
-                return try await finish(record, draft, purpose)
+                return try await finish(record, draft, body, purpose)
             case .needsRoom(let kind, let length):
                 try await makeRoomSomewhere(kind, length: length)
             case .busy:
@@ -51,6 +53,7 @@ extension DiskEngine {
     private func finish(
         _ record: ReservedRecord,
         _ draft: EntryDraft,
+        _ body: GrowingDiskBody?,
         _ purpose: Purpose
     ) async throws(StoreError) -> StoredEntry? {
         var failure: StoreError?
@@ -66,17 +69,26 @@ extension DiskEngine {
         } catch {
             failure = error
         }
-        let published = publish(record, isWritten: failure == nil, purpose)
+        let lingers = failure != nil && !wipe(record.place)
+        // What may have been written may be found after a crash, and then wants its blob.
+        if lingers { body?.keepBlob() }
+        let published = publish(record, isWritten: failure == nil, lingers: lingers, purpose)
         if let failure { throw failure }
         if let replaced = published.replaced, replaced.row.hasBlob, case .commit = purpose { releaseBlob(of: replaced) }
         if let surplus = published.surplus { dropSurplus(surplus, primary: record.header.primary) }
         guard published.isIn else { return nil }
+        if published.isOvertaken { return entry(of: draft, record) }
+        body?.keepBlob()
         settlePin(record, published.replaced)
         if case .commit = purpose {
             counters.entriesWritten.add(1, ordering: .relaxed)
             counters.bytesWritten.add(draft.bodyLength, ordering: .relaxed)
         }
-        return StoredEntry(
+        return entry(of: draft, record)
+    }
+
+    private func entry(of draft: EntryDraft, _ record: ReservedRecord) -> StoredEntry {
+        StoredEntry(
             key: draft.key,
             variant: draft.variant,
             version: StoredEntry.Version(number: record.header.version),
@@ -121,7 +133,13 @@ extension DiskEngine {
                 storedAt: header.storedAt,
                 version: description == nil ? header.version : nil
             )
-            if let stored = try await store(draft, isPinned: isPinned, .replace(order: header.order)) { return stored }
+            let stored = try await store(
+                draft,
+                tagsBefore: entry.description.tags,
+                isPinned: isPinned,
+                .replace(order: header.order)
+            )
+            if let stored { return stored }
             // Carried, pinned or freshened meanwhile: its version tells whether it is still there.
         }
         return nil

@@ -17,6 +17,8 @@ extension DiskEngine {
     struct Published: Sendable {
         /// Whether it is in the index, or was followed there at once by a newer one.
         var isIn = false
+        /// Whether a newer one had come before it: then it never was to be seen.
+        var isOvertaken = false
         /// What it put out of the index.
         var replaced: GoneRow?
         /// A variant that is now one too many.
@@ -54,37 +56,43 @@ extension DiskEngine {
         let fragment = ShardedIndex.fragment(of: identity.primary)
         return try index.shard(of: identity.primary).state.withLock { shard throws(StoreError) -> Reserved<ReservedRecord?> in
             let old = shard.table.row(fragment, variant: identity.variant)
-            var pending = PendingWrite(fragment: fragment, variant: identity.variant, isExclusive: false)
             var logKind = LogKind.small
             switch purpose {
             case .commit(let writer, _):
                 guard let inFlight = shard.writers[writer] else { throw Self.ended }
                 if inFlight.isSuperseded { throw Self.superseded }
-                if shard.pending.contains(where: { $0.isSame(pending) && $0.isExclusive }) { return .busy }
+                if shard.pending.contains(where: { $0.isOf(fragment, identity.variant) && $0.isExclusive }) {
+                    return .busy
+                }
                 if shard.ghosts.takes(identity.primary) { logKind = .main }
             case .replace(let order):
                 guard let old, old.order == order else { return .done(nil) }
-                if shard.pending.contains(where: { $0.isSame(pending) }) { return .busy }
-                pending.isExclusive = true
+                if shard.pending.contains(where: { $0.isOf(fragment, identity.variant) }) { return .busy }
                 logKind = slots[old.place.slot]?.kind ?? .small
             }
             guard let place = log.withLock({ $0.reserve(logKind, length: length, hasBlob: draft.hasBlob) }) else {
                 return .needsRoom(logKind, length: length)
             }
-            var order: UInt64
-            switch purpose {
-            case .commit(_, let since):
-                guard let next = orders.next(since: since, key: draft.key, tags: tags) else {
-                    _ = log.withLock { $0.finish(place, row: nil, blob: nil) }
-                    throw Self.superseded
+            // The marks are asked after the place is taken, so that a later mark's horizon reaches it.
+            let since =
+                switch purpose {
+                case .commit(_, let since): since
+                case .replace(let order): order
                 }
-                order = next
-            case .replace:
-                order = orders.next()
+            guard let order = orders.next(since: since, key: draft.key, tags: tags) else {
+                _ = log.withLock { $0.finish(place, row: nil, blob: nil) }
+                if case .replace = purpose { return .done(nil) }
+                throw Self.superseded
+            }
+            var isExclusive = false
+            if case .replace = purpose {
                 // The new record may be the one that is left behind: until it is published nothing vouches for it.
                 shard.table.change(fragment, variant: identity.variant) { $0.shadows = true }
+                isExclusive = true
             }
-            shard.pending.append(pending)
+            shard.pending.append(
+                PendingWrite(fragment: fragment, variant: identity.variant, order: order, isExclusive: isExclusive)
+            )
             let header = self.header(
                 of: draft,
                 detailLength: detail.count,
@@ -158,15 +166,23 @@ extension DiskEngine {
         succeeded()
     }
 
+    /// Wipes the head of a record whose write failed, of which some or all may have reached the disk.
+    ///
+    /// - Returns: whether nothing of it can be found any more.
+    func wipe(_ place: LogState.Place) -> Bool {
+        let zeros = ByteChunk([UInt8](repeating: 0, count: 16))
+        return (try? files.write(zeros, ByteChunk(), to: place.segment.file.open, at: place.offset)) != nil
+    }
+
     /// Ends a reserved record: enters it in the index if it was written and nothing has overtaken it.
     ///
-    func publish(_ record: ReservedRecord, isWritten: Bool, _ purpose: Purpose) -> Published {
+    func publish(_ record: ReservedRecord, isWritten: Bool, lingers: Bool, _ purpose: Purpose) -> Published {
         let identity = EntryIdentity(primary: record.header.primary, variant: record.header.variant)
         let fragment = ShardedIndex.fragment(of: identity.primary)
         let outcome = index.shard(of: identity.primary).state.withLock { shard -> Published in
-            shard.removePending(fragment, identity.variant)
+            let pending = shard.endPending(fragment, identity.variant, order: record.header.order)
             guard isWritten else {
-                shard.lingering.note(identity.primary)
+                if lingers { shard.lingering.note(identity.primary) }
                 return Published()
             }
             guard record.place.segment.epoch >= epoch.load(ordering: .acquiring) else { return Published() }
@@ -175,9 +191,9 @@ extension DiskEngine {
             case .commit(let writer, _):
                 guard let inFlight = shard.writers[writer], !inFlight.isSuperseded else { return Published() }
                 shard.writers.end(writer)
-                if let old, old.order > record.header.order {
+                if pending?.isOvertaken == true || (old?.order ?? 0) > record.header.order {
                     shard.table.change(fragment, variant: identity.variant) { $0.shadows = true }
-                    return Published(isIn: true)
+                    return Published(isIn: true, isOvertaken: true)
                 }
             case .replace(let order):
                 guard old?.order == order else { return Published() }
@@ -190,12 +206,15 @@ extension DiskEngine {
             )
             row.isPinned = record.header.isPinned
             row.hasBlob = record.header.hasBlob
-            row.shadows = old != nil || shard.lingering.contains(identity.primary)
+            row.shadows = old != nil || shard.mayHide(identity.primary, fragment, identity.variant)
             if case .replace = purpose { row.hits = 1 }
-            guard (try? shard.table.insert(row)) != nil else {
+            do {
+                _ = try shard.table.insert(row)
+            } catch {
                 shard.lingering.note(identity.primary)
                 return Published()
             }
+            shard.overtake(fragment, identity.variant, below: row.order)
             return Published(
                 isIn: true,
                 replaced: old.map { GoneRow(row: $0, segment: slots[$0.place.slot]) },

@@ -32,7 +32,9 @@ final class DiskEngine: Sendable {
     let format: Mutex<StoreFormat>
     let lockFile: OpenFile
     let inPlace = InPlaceJudge()
-    let owed = Mutex(OwedNotes())
+    let owed: Mutex<OwedNotes>
+    /// Whether a segment is being reclaimed that is not gone yet.
+    let isReclaiming = Atomic<Bool>(false)
     /// Entries gone whose blobs are to go.
     let releases = Mutex<[GoneRow]>([])
 
@@ -57,6 +59,7 @@ final class DiskEngine: Sendable {
         suspectBefore = opened.format.suspectBefore
         format = Mutex(opened.format)
         lockFile = opened.lockFile
+        owed = Mutex(OwedNotes(notes: opened.owed))
     }
 
     deinit {

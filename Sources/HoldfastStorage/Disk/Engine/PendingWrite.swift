@@ -8,19 +8,42 @@
 struct PendingWrite: Sendable, Hashable {
     let fragment: UInt32
     let variant: UInt32
-    var isExclusive: Bool
+    let order: UInt64
+    let isExclusive: Bool
+    /// Whether a record of a higher order has been published since: then this one is superseded for good.
+    var isOvertaken = false
 
-    /// Whether both are of one identity.
-    func isSame(_ other: PendingWrite) -> Bool {
-        fragment == other.fragment && variant == other.variant
+    /// Whether it is of this identity.
+    func isOf(_ fragment: UInt32, _ variant: UInt32) -> Bool {
+        self.fragment == fragment && self.variant == variant
     }
 }
 
 extension Shard {
     /// Notes that a pending write has ended.
-    mutating func removePending(_ fragment: UInt32, _ variant: UInt32) {
-        guard let place = pending.firstIndex(where: { $0.fragment == fragment && $0.variant == variant }) else { return }
-        pending.remove(at: place)
+    mutating func endPending(_ fragment: UInt32, _ variant: UInt32, order: UInt64) -> PendingWrite? {
+        guard let place = pending.firstIndex(where: { $0.order == order && $0.isOf(fragment, variant) }) else {
+            return nil
+        }
+        return pending.remove(at: place)
+    }
+
+    /// Notes that what is pending for an identity below `order` is superseded.
+    mutating func overtake(_ fragment: UInt32, _ variant: UInt32, below order: UInt64) {
+        for place in pending.indices where pending[place].isOf(fragment, variant) && pending[place].order < order {
+            pending[place].isOvertaken = true
+        }
+    }
+
+    /// Whether a record of the identity may lie on the disk, or come to lie there, of which its row says nothing.
+    func mayHide(_ primary: UInt64, _ fragment: UInt32, _ variant: UInt32) -> Bool {
+        lingering.contains(primary) || removing.contains(primary) || pending.contains { $0.isOf(fragment, variant) }
+    }
+
+    /// Notes that the tombstone of a primary key is written, or has failed to be.
+    mutating func endRemoving(_ primary: UInt64, failed: Bool) {
+        if let place = removing.firstIndex(of: primary) { removing.remove(at: place) }
+        if failed { lingering.note(primary) }
     }
 }
 
