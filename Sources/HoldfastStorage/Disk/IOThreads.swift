@@ -11,29 +11,35 @@ internal import Synchronization
     internal import Musl
 #endif
 
-/// The threads on which a store makes its blocking calls: one for changes, which so come one after the other, and one for
-/// reads, which so never wait behind a change.
+/// The threads on which a store makes its blocking calls, one a lane: what is in a lane comes one after the other, and none
+/// waits behind another lane.
 final class IOThreads: Sendable {
     /// Which thread.
-    enum Lane: Sendable {
+    enum Lane: Int, Sendable, CaseIterable {
+        /// What makes room and removes files, one step after the other.
         case changes
+        /// Reads that have to wait for the device.
         case reads
+        /// Writes that are too long or too slow for a caller's thread.
+        case writes
+        /// What makes bytes durable, which may take very long.
+        case syncs
     }
 
-    private let changes: IOThread
-    private let reads: IOThread
+    private let threads: [IOThread]
 
     /// Starts the threads.
     ///
     /// - Throws: `.io` when the system gives none.
     init() throws(StoreError) {
-        changes = try IOThread()
-        do {
-            reads = try IOThread()
+        var threads: [IOThread] = []
+        do throws(StoreError) {
+            for _ in Lane.allCases { threads.append(try IOThread()) }
         } catch {
-            changes.stop()
+            for thread in threads { thread.stop() }
             throw error
         }
+        self.threads = threads
     }
 
     deinit {
@@ -100,15 +106,11 @@ final class IOThreads: Sendable {
 
     /// Lets the threads finish what they were given and end; nothing waits for that. Idempotent.
     func stop() {
-        changes.stop()
-        reads.stop()
+        for thread in threads { thread.stop() }
     }
 
     private func thread(_ lane: Lane) -> IOThread {
-        switch lane {
-        case .changes: changes
-        case .reads: reads
-        }
+        threads[lane.rawValue]
     }
 }
 

@@ -69,17 +69,17 @@ extension DiskEngine {
             }
         }
         removeAllBlobs()
-        if let failure { counters.failures.add(1, ordering: .relaxed); _ = failure }
+        // Its epoch makes it void; it is removed when the store is opened the next time.
+        if failure != nil { counters.failures.add(1, ordering: .relaxed) }
         return count
     }
 
-    /// Removes every blob but those of writers under way, which remove theirs when they are abandoned.
+    /// Removes every blob; the bytes of one that is still read or written are given back when it is closed.
     private func removeAllBlobs() {
         releases.withLock { $0 = [] }
         guard let names = try? files.list(layout.blobs) else { return }
         for name in names {
             guard let number = FileNumber.number(in: name, suffix: StoreLayout.blobSuffix) else { continue }
-            guard !blobs.isWritten(number) else { continue }
             let size = (try? files.attributesIfThere(layout.blob(number)))?.size ?? 0
             blobs.remove(number, bytes: SpaceLedger.blocks(size))
         }

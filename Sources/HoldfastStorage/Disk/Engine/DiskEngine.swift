@@ -93,6 +93,17 @@ final class DiskEngine: Sendable {
         if life.withLock({ $0.isTroubled }) { life.withLock { $0.succeeded() } }
     }
 
+    /// Counts a look-up and what it found.
+    func counted(_ entries: [StoredEntry]) {
+        counters.lookups.add(1, ordering: .relaxed)
+        if !entries.isEmpty { counters.lookupsFound.add(1, ordering: .relaxed) }
+    }
+
+    /// What names an entry in the index.
+    func identity(_ key: StoreKey, _ variant: StoreKey) -> EntryIdentity {
+        EntryIdentity(primary: hashing.primary(key), variant: hashing.variant(variant, of: key))
+    }
+
     var statistics: StoreStatistics {
         var all = StoreStatistics()
         all.lookups = counters.lookups.load(ordering: .relaxed)
@@ -146,8 +157,12 @@ struct DiskLife: Sendable {
         return rest.admits(now: now) ? .admitted : .resting
     }
 
-    /// Whether the store rests, without counting the question.
-    func isAtRest(now: StoreInstant) -> Bool { rest.rests(now: now) }
+    /// Whether a question that may go unanswered is answered; it does not count down a rest.
+    mutating func peeks(now: StoreInstant) -> Bool {
+        if isClosed || rest.rests(now: now) { return false }
+        self.now = now
+        return true
+    }
 
     mutating func failed() {
         isTroubled = true

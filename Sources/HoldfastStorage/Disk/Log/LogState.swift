@@ -160,6 +160,11 @@ struct LogState: Sendable {
         }
     }
 
+    /// The segments that a power loss could still take.
+    var unsynced: [Segment] {
+        sealed.joined().filter { !$0.isSynced }.map(\.segment)
+    }
+
     /// Takes out everything, for a purge of all.
     mutating func removeAll() -> [Segment] {
         let all = open.compactMap { $0?.segment } + full.map(\.segment) + sealed.joined().map(\.segment) + [spare].compactMap { $0 }

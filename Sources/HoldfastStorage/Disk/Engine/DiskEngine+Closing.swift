@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Synchronization
+
+/// The end of a store.
+extension DiskEngine {
+    /// Seals what is open, makes all durable and notes in FORMAT that it is; idempotent.
+    func close() async {
+        guard life.withLock({ $0.close() }) else { return }
+        // Writers under way can commit no more, and nothing of theirs is to be left.
+        for shard in index.shards { shard.state.withLock { $0.writers.supersedeAll() } }
+        // Each thread finishes what it was given before; no new work comes that changes anything.
+        for lane in [IOThreads.Lane.writes, .changes, .reads, .syncs] {
+            try? await threads.run(lane, isUrgent: true) {}
+        }
+        try? await threads.run(.changes, isUrgent: true) { [self] in finishFiles() }
+        threads.stop()
+    }
+
+    /// Changes: the last steps on the files.
+    private func finishFiles() {
+        settleReleases()
+        blobs.retryLeftovers()
+        payDebts()
+        log.withLock { log in
+            for kind in LogKind.allCases { log.close(kind) }
+        }
+        for full in log.withLock({ $0.takeFull() }) { seal(full, isCut: true) }
+        if let spare = log.withLock({ $0.spare.take() }) {
+            slots.free(spare.slot)
+            try? files.removeIfThere(layout.segment(spare.number))
+            spare.file.unlinked()
+        }
+        let isDurable = (try? makeDurable()) != nil
+        let isSettled = isDurable && owed.withLock { $0.isEmpty } && log.withLock { $0.full.isEmpty }
+        if isSettled {
+            try? writeFormat { $0.isClean = true }
+        } else if !owed.withLock({ $0.isEmpty }) {
+            // What could not be written as gone must not be taken for good when the store is opened again.
+            try? writeFormat { $0.suspectBefore = max($0.suspectBefore, orders.last + 1) }
+        }
+        files.close(lockFile)
+    }
+
+    private func makeDurable() throws(FileSystemError) {
+        for segment in log.withLock({ $0.unsynced }) { try files.sync(segment.file.open) }
+        try files.syncDirectory(layout.segments)
+        try files.syncDirectory(layout.blobs)
+    }
+}
