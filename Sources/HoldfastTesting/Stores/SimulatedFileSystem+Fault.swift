@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import HoldfastStorage
+
+extension SimulatedFileSystem {
+    /// Something that goes wrong at a chosen step.
+    ///
+    /// Steps are counted from 0 at the call of ``SimulatedFileSystem/plan(_:)``; a fault that is limited by ``only(_:)``
+    /// counts only the steps it is limited to.
+    public struct Fault: Sendable {
+        enum Effect: Sendable {
+            case refuse(Int32)
+            case tear(Int32, keeping: Int?)
+            case stopAfter
+            case stopWithin
+        }
+
+        let steps: Range<Int>
+        let effect: Effect
+        var operations: Set<String>?
+
+        /// One step is refused with this number and has no effect.
+        public static func once(at step: Int, errno: Int32) -> Fault {
+            Fault(steps: step..<(step + 1), effect: .refuse(errno))
+        }
+
+        /// Every step from this one on is refused with this number.
+        public static func always(from step: Int = 0, errno: Int32) -> Fault {
+            Fault(steps: step..<Int.max, effect: .refuse(errno))
+        }
+
+        /// These steps are refused with this number.
+        public static func during(_ steps: Range<Int>, errno: Int32) -> Fault {
+            Fault(steps: steps, effect: .refuse(errno))
+        }
+
+        /// One step is refused with this number; if it writes, a prefix of its bytes is put down.
+        ///
+        /// - Parameter count: bytes of the prefix; nil: half of the bytes.
+        public static func shortWrite(at step: Int, errno: Int32, keeping count: Int? = nil) -> Fault {
+            Fault(steps: step..<(step + 1), effect: .tear(errno, keeping: count))
+        }
+
+        /// This step is done, and the world stops before the next one: all later calls throw `EIO` and have no effect.
+        public static func stop(after step: Int) -> Fault {
+            Fault(steps: step..<(step + 1), effect: .stopAfter)
+        }
+
+        /// The world stops in this step: if it writes, half of its bytes are put down; else it has no effect.
+        public static func stop(within step: Int) -> Fault {
+            Fault(steps: step..<(step + 1), effect: .stopWithin)
+        }
+
+        /// The same fault for these operations alone, named as the methods of `FileSystem`, such as `"write"` for both kinds.
+        public func only(_ operations: String...) -> Fault {
+            var fault = self
+            fault.operations = Set(operations)
+            return fault
+        }
+    }
+
+    /// A step that was taken, or refused.
+    public struct Step: Sendable, Hashable, CustomStringConvertible {
+        /// The number, from 0 since the file system was made; plans do not set it back.
+        public let number: Int
+        /// The name of the `FileSystem` method.
+        public let operation: String
+        /// The path; of an open file, the one it was opened by.
+        public let path: String
+        /// Where in the file, for reads and writes.
+        public let offset: Int
+        /// How many bytes were asked for, for reads and writes; the size for `truncate` and `allocate`.
+        public let count: Int
+        /// The number it was refused with; nil: it was done.
+        public let errno: Int32?
+
+        public var description: String {
+            "\(number) \(operation) \(path) \(offset)+\(count)" + (errno.map { " errno \($0)" } ?? "")
+        }
+    }
+
+    /// Which reads that must not wait are answered; see ``SimulatedFileSystem/cachedReads``.
+    public struct CachedReads: Sendable {
+        let pattern: [Bool]
+
+        /// All.
+        public static let all = CachedReads(pattern: [true])
+        /// None.
+        public static let none = CachedReads(pattern: [false])
+
+        /// By this pattern, over and over; true is answered. An empty one answers none.
+        public static func pattern(_ pattern: [Bool]) -> CachedReads {
+            CachedReads(pattern: pattern.isEmpty ? [false] : pattern)
+        }
+    }
+
+    /// What is planned, and what was done.
+    struct Script: Sendable {
+        private struct Planned: Sendable {
+            let fault: Fault
+            var seen = 0
+        }
+
+        /// How a step may go on.
+        struct Verdict: Sendable {
+            /// The number to refuse it with.
+            var errno: Int32?
+            /// Bytes that a refused write puts down: nil none, else up to this many, and half of all at `.max`.
+            var keeping: Int?
+            var stopsAfter = false
+        }
+
+        /// What a stopped world answers.
+        static let stoppedNumber: Int32 = 5
+        /// The log keeps at least this many of the newest steps.
+        static let logLimit = 100_000
+
+        private var planned: [Planned] = []
+        var isStopped = false
+        var stepsSincePlan = 0
+        var stepsEver = 0
+        var log: [Step] = []
+        private(set) var cachedReads = CachedReads.all
+        private var cachedReadCount = 0
+
+        mutating func plan(_ faults: [Fault]) {
+            planned = faults.map { Planned(fault: $0) }
+            stepsSincePlan = 0
+        }
+
+        /// Counts a step and judges it; the first fault of the plan that fits decides.
+        mutating func judge(_ operation: String) -> Verdict {
+            if isStopped { return Verdict(errno: Self.stoppedNumber) }
+            stepsSincePlan += 1
+            var verdict: Verdict?
+            for index in planned.indices where planned[index].fault.operations?.contains(operation) ?? true {
+                let number = planned[index].seen
+                planned[index].seen += 1
+                guard verdict == nil, planned[index].fault.steps.contains(number) else { continue }
+                switch planned[index].fault.effect {
+                case .refuse(let errno): verdict = Verdict(errno: errno)
+                case .tear(let errno, let keeping): verdict = Verdict(errno: errno, keeping: keeping ?? .max)
+                case .stopAfter: verdict = Verdict(stopsAfter: true)
+                case .stopWithin: verdict = Verdict(errno: Self.stoppedNumber, keeping: .max, stopsAfter: true)
+                }
+            }
+            return verdict ?? Verdict()
+        }
+
+        mutating func note(_ operation: String, _ path: String, _ offset: Int, _ count: Int, errno: Int32?) {
+            if log.count >= 2 * Self.logLimit { log.removeFirst(Self.logLimit) }
+            log.append(
+                Step(number: stepsEver, operation: operation, path: path, offset: offset, count: count, errno: errno)
+            )
+            stepsEver += 1
+        }
+
+        mutating func set(_ cachedReads: CachedReads) {
+            self.cachedReads = cachedReads
+            cachedReadCount = 0
+        }
+
+        mutating func isNextReadCached() -> Bool {
+            defer { cachedReadCount &+= 1 }
+            return cachedReads.pattern[cachedReadCount % cachedReads.pattern.count]
+        }
+    }
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+internal import HoldfastStorage
+
+extension SimulatedFileSystem {
+    /// Names, files and open files, with no faults but those of the tree itself; errors are the system's numbers.
+    struct Tree: Sendable {
+        struct Refusal: Error {
+            let errno: Int32
+
+            init(_ errno: Int32) {
+                self.errno = errno
+            }
+        }
+
+        struct Node: Sendable {
+            let kind: FileAttributes.Kind
+            var permissions: UInt32
+            var isOwn = true
+            var content: Content
+            var names: [String: Int] = [:]
+            var syncedNames: [String: Int] = [:]
+            /// Whether a name stands for it now.
+            var isNamed = true
+            var openCount = 0
+            var lockHolder: Int32?
+        }
+
+        /// A name in a directory, and what it stands or stood for.
+        struct Entry: Sendable {
+            let directory: Int
+            let name: String
+            let node: Int
+        }
+
+        /// A change of names since the directories were synced; both halves happen or neither.
+        struct NameChange: Sendable {
+            var removed: Entry?
+            var added: Entry?
+        }
+
+        struct Open: Sendable {
+            let node: Int
+            let path: String
+            let mayWrite: Bool
+        }
+
+        static let root = 0
+
+        var nodes: [Int: Node] = [:]
+        var open: [Int32: Open] = [:]
+        var nameChanges: [NameChange] = []
+        var capacity: Int?
+        var usedBlocks = 0
+        var peakBlocks = 0
+        let isRecorded: Bool
+        private var nextNode = 1
+        private var nextDescriptor: Int32 = 3
+
+        init(capacity: Int?, isRecorded: Bool) {
+            self.capacity = capacity
+            self.isRecorded = isRecorded
+            nodes[Self.root] = Node(kind: .directory, permissions: 0o755, content: Content(isRecorded: false))
+        }
+
+        /// Blocks that can still be taken.
+        var freeBlocks: Int {
+            capacity.map { max(0, $0 - usedBlocks) } ?? .max
+        }
+
+        // MARK: Names
+
+        /// The node of a path.
+        func node(at path: String) throws(Refusal) -> Int {
+            var node = Self.root
+            for name in path.split(separator: "/") {
+                guard let directory = nodes[node], directory.kind == .directory else { throw Refusal(ENOTDIR) }
+                guard let next = directory.names[String(name)] else { throw Refusal(ENOENT) }
+                node = next
+            }
+            return node
+        }
+
+        /// The directory that holds the last part of a path, and that part.
+        func place(of path: String) throws(Refusal) -> (directory: Int, name: String) {
+            guard path.hasPrefix("/"), let name = path.split(separator: "/").last.map(String.init) else {
+                throw Refusal(EINVAL)
+            }
+            let parent = path.split(separator: "/").dropLast().joined(separator: "/")
+            let directory = try node(at: parent)
+            guard nodes[directory]?.kind == .directory else { throw Refusal(ENOTDIR) }
+            return (directory, name)
+        }
+
+        /// Makes something where nothing is.
+        @discardableResult
+        mutating func make(_ kind: FileAttributes.Kind, at path: String) throws(Refusal) -> Int {
+            let place = try place(of: path)
+            guard nodes[place.directory]?.names[place.name] == nil else { throw Refusal(EEXIST) }
+            let number = nextNode
+            nextNode += 1
+            nodes[number] = Node(
+                kind: kind,
+                permissions: kind == .directory ? 0o700 : 0o600,
+                content: Content(isRecorded: isRecorded)
+            )
+            change(NameChange(added: Entry(directory: place.directory, name: place.name, node: number)))
+            return number
+        }
+
+        mutating func remove(_ path: String, isDirectory: Bool) throws(Refusal) {
+            let place = try place(of: path)
+            guard let number = nodes[place.directory]?.names[place.name], let node = nodes[number] else {
+                throw Refusal(ENOENT)
+            }
+            if isDirectory {
+                guard node.kind == .directory else { throw Refusal(ENOTDIR) }
+                guard node.names.isEmpty else { throw Refusal(ENOTEMPTY) }
+            } else if node.kind == .directory {
+                throw Refusal(EISDIR)
+            }
+            change(NameChange(removed: Entry(directory: place.directory, name: place.name, node: number)))
+            unname(number)
+        }
+
+        mutating func rename(_ path: String, to newPath: String) throws(Refusal) {
+            let old = try place(of: path)
+            let new = try place(of: newPath)
+            guard let number = nodes[old.directory]?.names[old.name] else { throw Refusal(ENOENT) }
+            let replaced = nodes[new.directory]?.names[new.name]
+            if replaced == number { return }
+            if let replaced, let target = nodes[replaced] {
+                if target.kind == .directory {
+                    guard nodes[number]?.kind == .directory else { throw Refusal(EISDIR) }
+                    guard target.names.isEmpty else { throw Refusal(ENOTEMPTY) }
+                } else if nodes[number]?.kind == .directory {
+                    throw Refusal(ENOTDIR)
+                }
+            }
+            if (newPath + "/").hasPrefix(path + "/") { throw Refusal(EINVAL) }
+            change(
+                NameChange(
+                    removed: Entry(directory: old.directory, name: old.name, node: number),
+                    added: Entry(directory: new.directory, name: new.name, node: number)
+                )
+            )
+            if let replaced { unname(replaced) }
+        }
+
+        mutating func syncDirectory(_ path: String) throws(Refusal) {
+            let number = try node(at: path)
+            guard nodes[number]?.kind == .directory else { throw Refusal(ENOTDIR) }
+            guard isRecorded else { return }
+            var later: [NameChange] = []
+            for change in nameChanges {
+                if change.removed?.directory == number || change.added?.directory == number {
+                    apply(change, to: \.syncedNames)
+                } else {
+                    later.append(change)
+                }
+            }
+            nameChanges = later
+            // Whatever order other directories were synced in, of this one the names of now are what the device holds.
+            let names = nodes[number]?.names ?? [:]
+            nodes[number]?.syncedNames = names
+            collect()
+        }
+
+        private mutating func change(_ change: NameChange) {
+            apply(change, to: \.names)
+            if isRecorded { nameChanges.append(change) }
+        }
+
+        mutating func apply(_ change: NameChange, to names: WritableKeyPath<Node, [String: Int]>) {
+            if let gone = change.removed, nodes[gone.directory]?[keyPath: names][gone.name] == gone.node {
+                nodes[gone.directory]?[keyPath: names][gone.name] = nil
+            }
+            if let new = change.added { nodes[new.directory]?[keyPath: names][new.name] = new.node }
+        }
+
+        // MARK: Lives of files
+
+        private mutating func unname(_ number: Int) {
+            nodes[number]?.isNamed = false
+            release(number)
+        }
+
+        /// Frees the blocks of a file that has no name and is not open.
+        private mutating func release(_ number: Int) {
+            guard let node = nodes[number], !node.isNamed, node.openCount == 0 else { return }
+            usedBlocks -= node.content.blockCount
+            // Where a power loss is to be told, an unlinked file may come back with its name.
+            if !isRecorded { nodes[number] = nil }
+        }
+
+        /// Forgets nodes that nothing names any more, on the device neither.
+        private mutating func collect() {
+            var named: Set<Int> = [Self.root]
+            for node in nodes.values { named.formUnion(node.syncedNames.values) }
+            for change in nameChanges {
+                if let entry = change.removed { named.insert(entry.node) }
+                if let entry = change.added { named.insert(entry.node) }
+            }
+            nodes = nodes.filter { $0.value.isNamed || $0.value.openCount > 0 || named.contains($0.key) }
+        }
+
+        mutating func openFile(_ path: String, _ access: FileAccess) throws(Refusal) -> Int32 {
+            let place = try place(of: path)
+            let number: Int
+            if let present = nodes[place.directory]?.names[place.name] {
+                if access == .create { throw Refusal(EEXIST) }
+                switch nodes[present]?.kind {
+                case .other: throw Refusal(ELOOP)
+                case .directory where access == .readWrite: throw Refusal(EISDIR)
+                default: number = present
+                }
+            } else if access == .read {
+                throw Refusal(ENOENT)
+            } else {
+                number = try make(.file, at: path)
+            }
+            let descriptor = nextDescriptor
+            nextDescriptor += 1
+            nodes[number]?.openCount += 1
+            open[descriptor] = Open(node: number, path: path, mayWrite: access != .read)
+            return descriptor
+        }
+
+        mutating func close(_ descriptor: Int32) {
+            guard let file = open.removeValue(forKey: descriptor) else { return }
+            if nodes[file.node]?.lockHolder == descriptor { nodes[file.node]?.lockHolder = nil }
+            nodes[file.node]?.openCount -= 1
+            release(file.node)
+        }
+
+        mutating func lock(_ descriptor: Int32) throws(Refusal) -> Bool {
+            guard let file = open[descriptor] else { throw Refusal(EBADF) }
+            let holder = nodes[file.node]?.lockHolder
+            guard holder == nil || holder == descriptor else { return false }
+            nodes[file.node]?.lockHolder = descriptor
+            return true
+        }
+
+        /// Changes the content of a file and counts its blocks.
+        mutating func update<Result>(_ node: Int, _ body: (inout Content) -> Result) throws(Refusal) -> Result {
+            guard var content = nodes[node]?.content else { throw Refusal(EBADF) }
+            // Taken out, so that the change is made in place and copies nothing.
+            nodes[node]?.content = Content(isRecorded: false)
+            let before = content.blockCount
+            let result = body(&content)
+            usedBlocks += content.blockCount - before
+            peakBlocks = max(peakBlocks, usedBlocks)
+            nodes[node]?.content = content
+            return result
+        }
+
+        /// The node of an open file that may be used so.
+        func node(of descriptor: Int32, toWrite: Bool) throws(Refusal) -> Int {
+            guard let file = open[descriptor], !toWrite || file.mayWrite else { throw Refusal(EBADF) }
+            guard nodes[file.node]?.kind == .file else { throw Refusal(EISDIR) }
+            return file.node
+        }
+    }
+}
