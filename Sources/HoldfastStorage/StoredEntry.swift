@@ -56,6 +56,8 @@ public struct StoredEntry: Sendable, Hashable {
     /// Whether the entry must be validated before any use, a stale one included: after a power loss the store cannot vouch
     /// that no newer invalidation of it was lost. A freshening or a new write ends it.
     public let needsValidation: Bool
+    /// What a store on the disk read the entry from; not part of what the entry is.
+    let source: RecordSource?
 
     /// A snapshot with these parts; only stores make entries.
     public init(
@@ -68,6 +70,30 @@ public struct StoredEntry: Sendable, Hashable {
         isPinned: Bool = false,
         needsValidation: Bool = false
     ) {
+        self.init(
+            key: key,
+            variant: variant,
+            version: version,
+            description: description,
+            bodyLength: bodyLength,
+            storedAt: storedAt,
+            isPinned: isPinned,
+            needsValidation: needsValidation,
+            source: nil
+        )
+    }
+
+    init(
+        key: StoreKey,
+        variant: StoreKey,
+        version: Version,
+        description: EntryDescription,
+        bodyLength: Int,
+        storedAt: StoreInstant,
+        isPinned: Bool,
+        needsValidation: Bool,
+        source: RecordSource?
+    ) {
         self.key = key
         self.variant = variant
         self.version = version
@@ -76,6 +102,20 @@ public struct StoredEntry: Sendable, Hashable {
         self.storedAt = storedAt
         self.isPinned = isPinned
         self.needsValidation = needsValidation
+        self.source = source
+    }
+
+    public static func == (left: StoredEntry, right: StoredEntry) -> Bool {
+        left.version == right.version && left.key == right.key && left.variant == right.variant
+            && left.bodyLength == right.bodyLength && left.storedAt == right.storedAt
+            && left.isPinned == right.isPinned && left.needsValidation == right.needsValidation
+            && left.description == right.description
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(version)
+        hasher.combine(key)
+        hasher.combine(variant)
     }
 }
 

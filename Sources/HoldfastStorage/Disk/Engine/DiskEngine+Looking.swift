@@ -130,7 +130,8 @@ extension DiskEngine {
             bodyLength: header.bodyLength,
             storedAt: header.storedAt,
             isPinned: source.row.isPinned,
-            needsValidation: header.order < suspectBefore,
+            // A change of a pin makes a new record of an old version.
+            needsValidation: header.version < suspectBefore,
             source: source
         )
     }
