@@ -9,7 +9,7 @@ import Testing
 struct RowTableMemoryTests {
     private static func row(_ number: Int) -> IndexRow {
         IndexRow(
-            fragment: UInt32(truncatingIfNeeded: number) &* 0x9E37_79B9,
+            fragment: (UInt64(number) &* 0x9E37_79B9_7F4A_7C15) >> 21,
             variant: 0,
             place: RecordPlace(slot: 0, unit: UInt32(truncatingIfNeeded: number), units: 1),
             order: UInt64(number)

@@ -12,14 +12,14 @@ struct RowTableModelTests {
     enum Spread: String, CaseIterable, Sendable {
         case wide, few, clustered, atTheEnd, oneMany
 
-        func fragment(using generator: inout SeededGenerator) -> UInt32 {
+        func fragment(using generator: inout SeededGenerator) -> UInt64 {
             switch self {
-            case .wide: UInt32.random(in: .min ... .max, using: &generator)
-            case .few: UInt32.random(in: 0..<20, using: &generator) &* 0x0CCC_CCCC
-            case .clustered: 0x7000_0000 + UInt32.random(in: 0..<400, using: &generator)
-            case .atTheEnd: .max - UInt32.random(in: 0..<300, using: &generator)
+            case .wide: generator.next() >> 21
+            case .few: UInt64.random(in: 0..<20, using: &generator) << 38
+            case .clustered: 1 << 42 + UInt64.random(in: 0..<400, using: &generator)
+            case .atTheEnd: 1 << 43 - 1 - UInt64.random(in: 0..<300, using: &generator)
             case .oneMany:
-                Bool.random(using: &generator) ? .max : UInt32.random(in: .min ... .max, using: &generator)
+                Bool.random(using: &generator) ? 1 << 43 - 1 : generator.next() >> 21
             }
         }
 
@@ -33,7 +33,7 @@ struct RowTableModelTests {
     }
 
     private struct Identity: Hashable {
-        let fragment: UInt32
+        let fragment: UInt64
         let variant: UInt32
     }
 
@@ -92,7 +92,7 @@ struct RowTableModelTests {
                 }
             }
             if step % 500 == 0 { check(table, model, note) }
-            let absent = table.rows(spread.fragment(using: &generator) &+ 1_000)
+            let absent = table.rows((spread.fragment(using: &generator) + 1_000) & (1 << 43 - 1))
             if case .one(let row) = absent {
                 #expect(model[Identity(fragment: row.fragment, variant: row.variant)] == row, note)
             }

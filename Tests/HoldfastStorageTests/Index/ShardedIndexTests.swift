@@ -25,7 +25,8 @@ struct ShardedIndexTests {
     func bits() {
         #expect(ShardedIndex.number(of: .max) == 63)
         #expect(ShardedIndex.number(of: .max >> 6) == 0)
-        #expect(ShardedIndex.fragment(of: 0xFFFF_FFFF_0000_0001) == 1)
+        #expect(ShardedIndex.fragment(of: 0xFFFF_F800_0000_0001) == 1)
+        #expect(ShardedIndex.fragment(of: .max) == 1 << 43 - 1)
         let index = ShardedIndex()
         #expect(index.shards.count == 64)
         for number in 0..<64 {
