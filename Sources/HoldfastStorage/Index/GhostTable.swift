@@ -67,7 +67,7 @@ struct GhostTable: ~Copyable {
 
     private func bucket(of primary: UInt64) -> UnsafeMutablePointer<UInt16>? {
         guard buckets > 0 else { return nil }
-        let number = (primary & 0xFFFF_FFFF) &* UInt64(truncatingIfNeeded: buckets) >> 32
+        let number = ((primary & 0xFFFF_FFFF) &* UInt64(truncatingIfNeeded: buckets)) >> 32
         return Self.bucket(Int(truncatingIfNeeded: number), in: memory)
     }
 
