@@ -46,7 +46,7 @@ extension DiskEngine {
 /// Where a list of a disk store goes on: shard, fragment, variant.
 private struct ListPlace: Sendable {
     var shard: Int
-    var fragment: UInt32 = 0
+    var fragment: UInt64 = 0
     var variant: UInt32 = 0
 
     init(shard: Int) {
@@ -55,9 +55,9 @@ private struct ListPlace: Sendable {
 
     init(_ cursor: StoreCursor?) {
         self.init(shard: 0)
-        guard let (number, bytes) = cursor?.parts, number < UInt64(ShardedIndex.count), bytes.count == 8 else { return }
+        guard let (number, bytes) = cursor?.parts, number < UInt64(ShardedIndex.count), bytes.count == 12 else { return }
         var decoder = ByteDecoder(bytes[...])
-        guard let fragment = decoder.number(UInt32.self), let variant = decoder.number(UInt32.self) else { return }
+        guard let fragment = decoder.number(UInt64.self), let variant = decoder.number(UInt32.self) else { return }
         (shard, self.fragment, self.variant) = (Int(number), fragment, variant)
     }
 

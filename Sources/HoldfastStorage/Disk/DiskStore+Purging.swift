@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import Synchronization
+
 extension DiskStore {
     /// Purges by the forms that take constant time: nothing is counted there.
     func purgeMarked(_ what: PurgeMarks.What) async throws(StoreError) {
@@ -45,7 +47,7 @@ extension DiskStore {
         let engine = engine
         var count = 0
         for number in 0..<ShardedIndex.count {
-            var fragment: UInt32 = 0
+            var fragment: UInt64 = 0
             var variant: UInt32 = 0
             while true {
                 let (from, beneath) = (fragment, variant)
@@ -57,7 +59,7 @@ extension DiskStore {
                     return page
                 }
                 for (row, entry) in page where takes(entry) {
-                    count += try await remove(row, primary: UInt64(number) << 58 | UInt64(row.fragment)) ? 1 : 0
+                    count += try await remove(row, primary: UInt64(number) << 58 | row.fragment) ? 1 : 0
                 }
                 guard let last = page.last?.0, page.count == Self.page else { break }
                 guard let next = last.next else { break }
@@ -97,8 +99,8 @@ extension DiskStore {
 
 extension IndexRow {
     /// The place just behind this row in the order of a table; nil at the very end.
-    var next: (fragment: UInt32, variant: UInt32)? {
+    var next: (fragment: UInt64, variant: UInt32)? {
         if variant < .max { return (fragment, variant + 1) }
-        return fragment < .max ? (fragment + 1, 0) : nil
+        return fragment + 1 < 1 << UInt64(Self.fragmentBits) ? (fragment + 1, 0) : nil
     }
 }

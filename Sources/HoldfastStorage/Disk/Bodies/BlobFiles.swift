@@ -44,7 +44,7 @@ final class BlobFiles: Sendable {
             leftovers.withLock { $0[number] = bytes }
             return
         }
-        let isOpen = open.withLock { open in
+        let isOpen = open.withLock { open -> Bool in
             guard open[number] != nil else { return false }
             open[number]?.freed = bytes
             return true
@@ -54,10 +54,11 @@ final class BlobFiles: Sendable {
 
     /// Tries again to remove what could not be removed.
     func retryLeftovers() {
-        for (number, bytes) in leftovers.withLock({ left in
+        let left = leftovers.withLock { left in
             defer { left = [:] }
             return left
-        }) { remove(number, bytes: bytes) }
+        }
+        for (number, bytes) in left { remove(number, bytes: bytes) }
     }
 
     private func opened(_ number: UInt64) -> BlobFiles {

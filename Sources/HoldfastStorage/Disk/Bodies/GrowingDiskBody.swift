@@ -167,7 +167,8 @@ final class GrowingDiskBody: StoredBody {
             throw DiskEngine.noSpace
         }
         if room > 0 { bytes.withLock { $0.granted += room } }
-        let blob = try bytes.withLock({ $0.blob }) ?? create()
+        let blob: BlobFile
+        if let open = bytes.withLock({ $0.blob }) { blob = open } else { blob = try create() }
         do {
             try engine.files.write(stored, ByteChunk(trailer), to: blob.open, at: start)
         } catch {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import Synchronization
+
 /// Blobs: bodies too long for a record, each a file of its own that lives as long as a record points to it.
 extension DiskEngine {
     /// Changes: makes room for bytes of a blob by reclaiming.

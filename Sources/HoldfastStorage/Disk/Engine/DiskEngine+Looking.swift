@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import Synchronization
+
 /// Look-ups: one probe of the index, one positional read of each record found.
 extension DiskEngine {
     /// What a read of a record gave.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import Synchronization
+
 /// Pins and the bound on the variants of a key: what is settled once an entry is in the index.
 extension DiskEngine {
     /// The most variants of one key; one more takes the place of the oldest that is not pinned.
@@ -24,7 +26,7 @@ extension DiskEngine {
     private func unpin(_ identity: EntryIdentity) {
         pins.release(identity)
         index.shard(of: identity.primary).state.withLock { shard in
-            shard.table.change(ShardedIndex.fragment(of: identity.primary), variant: identity.variant) {
+            _ = shard.table.change(ShardedIndex.fragment(of: identity.primary), variant: identity.variant) {
                 $0.isPinned = false
             }
         }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import Synchronization
+
 /// Purges: marks that take constant time, a new epoch for all, and a sweep where only a predicate can tell.
 extension DiskEngine {
     /// Changes: marks everything older that bears a tag, or whose key begins with a prefix, as gone.
@@ -100,13 +102,13 @@ extension DiskEngine {
     }
 
     /// A page of the rows of one shard, with the shard's number.
-    func rows(shard number: Int, from fragment: UInt32, variant: UInt32, limit: Int) -> [IndexRow] {
+    func rows(shard number: Int, from fragment: UInt64, variant: UInt32, limit: Int) -> [IndexRow] {
         index.shards[number].state.withLock { $0.table.rows(from: fragment, variant: variant, limit: limit) }
     }
 
     /// The entry of a row, read without counting a hit; nil when it has gone or is damaged, which is then removed.
     func entry(of row: IndexRow, shard number: Int) throws(StoreError) -> StoredEntry? {
-        let primary = UInt64(number) << 58 | UInt64(row.fragment)
+        let primary = UInt64(number) << 58 | row.fragment
         for _ in 0..<8 {
             let current = index.shards[number].state.withLock { $0.table.row(row.fragment, variant: row.variant) }
             guard let current, current.order == row.order else { return nil }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import Synchronization
+
 /// Reclaim is eviction: the oldest segment is read once, what was hit since it was written is carried forward to the main
 /// log, the rest is gone with the file. Every method here is for the thread of changes.
 extension DiskEngine {
@@ -195,7 +197,7 @@ extension DiskEngine {
         }
         if failure == nil {
             index.shard(of: row.primary).state.withLock { shard in
-                shard.table.change(current.fragment, variant: current.variant) { found in
+                _ = shard.table.change(current.fragment, variant: current.variant) { found in
                     guard found.order == current.order else { return }
                     found.place = RecordPlace(slot: place.segment.slot, unit: unit, units: row.units)
                     found.hits = found.hits > 0 ? found.hits - 1 : 0

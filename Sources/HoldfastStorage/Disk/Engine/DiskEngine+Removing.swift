@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import Synchronization
+
 /// Removal: rows leave the index in the same lock in which the place of their tombstone is reserved.
 extension DiskEngine {
     /// A tombstone or a mark whose place is reserved.

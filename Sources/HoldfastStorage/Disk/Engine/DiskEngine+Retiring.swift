@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import Synchronization
+
 /// How a segment's file ends: under another number or not at all. For the thread of changes.
 extension DiskEngine {
     /// Takes a segment out whose rows are dealt with: its file becomes a new segment, or goes.

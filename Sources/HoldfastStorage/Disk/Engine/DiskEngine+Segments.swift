@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import Synchronization
+
 /// Segments come and go; every method here is for the thread of changes.
 extension DiskEngine {
     /// Sees to it that a log has an open segment with room.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import Synchronization
+
 /// Whole operations that write an entry: they reserve, make room where there is none, write and publish.
 extension DiskEngine {
     /// Writes an entry.

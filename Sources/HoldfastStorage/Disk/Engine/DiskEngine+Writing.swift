@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import Synchronization
+
 /// Records on their way to the disk: a place is reserved under the lock of the key's shard, the bytes are written without
 /// any lock, and the index is told under the lock again.
 extension DiskEngine {

@@ -6,7 +6,7 @@
 /// A put may overtake another put: orders decide. What replaces one certain record (a freshening, a change of a pin) must be
 /// alone, since its order says nothing of the body that it keeps.
 struct PendingWrite: Sendable, Hashable {
-    let fragment: UInt32
+    let fragment: UInt64
     let variant: UInt32
     let order: UInt64
     let isExclusive: Bool
@@ -14,14 +14,14 @@ struct PendingWrite: Sendable, Hashable {
     var isOvertaken = false
 
     /// Whether it is of this identity.
-    func isOf(_ fragment: UInt32, _ variant: UInt32) -> Bool {
+    func isOf(_ fragment: UInt64, _ variant: UInt32) -> Bool {
         self.fragment == fragment && self.variant == variant
     }
 }
 
 extension Shard {
     /// Notes that a pending write has ended.
-    mutating func endPending(_ fragment: UInt32, _ variant: UInt32, order: UInt64) -> PendingWrite? {
+    mutating func endPending(_ fragment: UInt64, _ variant: UInt32, order: UInt64) -> PendingWrite? {
         guard let place = pending.firstIndex(where: { $0.order == order && $0.isOf(fragment, variant) }) else {
             return nil
         }
@@ -29,14 +29,14 @@ extension Shard {
     }
 
     /// Notes that what is pending for an identity below `order` is superseded.
-    mutating func overtake(_ fragment: UInt32, _ variant: UInt32, below order: UInt64) {
+    mutating func overtake(_ fragment: UInt64, _ variant: UInt32, below order: UInt64) {
         for place in pending.indices where pending[place].isOf(fragment, variant) && pending[place].order < order {
             pending[place].isOvertaken = true
         }
     }
 
     /// Whether a record of the identity may lie on the disk, or come to lie there, of which its row says nothing.
-    func mayHide(_ primary: UInt64, _ fragment: UInt32, _ variant: UInt32) -> Bool {
+    func mayHide(_ primary: UInt64, _ fragment: UInt64, _ variant: UInt32) -> Bool {
         lingering.contains(primary) || removing.contains(primary) || pending.contains { $0.isOf(fragment, variant) }
     }
 
@@ -59,25 +59,8 @@ extension RowMatches {
 }
 
 extension RowTable {
-    /// Changes the row of a fragment and variant, wherever it is.
-    mutating func change(_ fragment: UInt32, variant: UInt32, _ body: (inout IndexRow) -> Void) {
-        guard let row = row(fragment, variant: variant) else { return }
-        _ = update(fragment, variant: variant, at: row.place, body)
-    }
-
-    /// The rows of a fragment, each counted as hit.
-    mutating func touchRows(_ fragment: UInt32) -> RowMatches {
-        let matches = rows(fragment)
-        switch matches {
-        case .none: break
-        case .one(let row): touch(fragment, variant: row.variant, at: row.place)
-        case .many(let rows): for row in rows { touch(fragment, variant: row.variant, at: row.place) }
-        }
-        return matches
-    }
-
     /// The oldest variant that is not pinned, where a key has more variants than it may have.
-    func surplus(_ fragment: UInt32) -> IndexRow? {
+    func surplus(_ fragment: UInt64) -> IndexRow? {
         guard case .many(let rows) = rows(fragment), rows.count > DiskEngine.maximumVariants else { return nil }
         return rows.filter { !$0.isPinned }.min { $0.order < $1.order }
     }

@@ -124,10 +124,10 @@ struct KeyHashing: Sendable {
     /// The seed, ``StoreFormat/hashSeed`` of the directory.
     let seed: UInt64
 
-    /// The bits of a primary key's hash that the index keeps: six that choose a shard, and the low 32.
-    static let primaryMask: UInt64 = 0xFC00_0000_FFFF_FFFF
+    /// The bits of a primary key's hash that the index keeps: six that choose a shard, and the low 43.
+    static let primaryMask: UInt64 = 0xFC00_07FF_FFFF_FFFF
 
-    /// The hash of a primary key, with bits 32 to 57 cleared.
+    /// The hash of a primary key, with bits 43 to 57 cleared.
     func primary(_ key: StoreKey) -> UInt64 {
         HeadHash.of(key.bytes, seed: seed) & Self.primaryMask
     }
@@ -135,7 +135,7 @@ struct KeyHashing: Sendable {
     /// The hash of a variant beneath its primary key, into which the bits go that ``primary(_:)`` leaves out: so two keys
     /// that meet in the one are still told apart.
     func variant(_ variant: StoreKey, of key: StoreKey) -> UInt32 {
-        let rest = HeadHash.of(key.bytes, seed: seed) >> 32 & 0x03FF_FFFF
+        let rest = HeadHash.of(key.bytes, seed: seed) >> 43 & 0x7FFF
         return UInt32(truncatingIfNeeded: HeadHash.of(variant.bytes, seed: seed) ^ rest)
     }
 
