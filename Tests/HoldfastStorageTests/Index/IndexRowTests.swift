@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Testing
+
+@testable import HoldfastStorage
+
+@Suite("Index rows and places in their bits")
+struct IndexRowTests {
+    @Test(
+        "A place keeps its 60 bits",
+        arguments: [
+            RecordPlace(slot: 0, unit: 0, units: 0),
+            RecordPlace(slot: 4_094, unit: .max, units: .max),
+            RecordPlace(slot: 1, unit: 0x8000_0001, units: 0x8001),
+        ]
+    )
+    func place(_ place: RecordPlace) {
+        #expect(RecordPlace(packed: place.packed) == place)
+        #expect(place.packed >> 60 == 0)
+    }
+
+    static let rows: [IndexRow] = {
+        let place = RecordPlace(slot: 4_094, unit: .max, units: .max)
+        var rows = [
+            IndexRow(fragment: 0, variant: 0, place: RecordPlace(slot: 0, unit: 0, units: 0), order: 1),
+            IndexRow(fragment: .max, variant: .max, place: place, order: IndexRow.highestOrder, hits: 3),
+            IndexRow(fragment: 1, variant: .max, place: place, order: 0x8000_0000_0001, hits: 2),
+        ]
+        // Each flag alone, so that no two share a bit.
+        for flag in 0..<3 {
+            var row = rows[0]
+            row.isPinned = flag == 0
+            row.hasBlob = flag == 1
+            row.shadows = flag == 2
+            rows.append(row)
+        }
+        return rows
+    }()
+
+    @Test("A row of 24 bytes keeps every part", arguments: rows)
+    func row(_ row: IndexRow) {
+        #expect(PackedRow.size == 24)
+        #expect(PackedRow(row).row == row)
+        #expect(!PackedRow(row).isEmpty)
+    }
+
+    @Test("Fresh pages are full of empty rows")
+    func empty() {
+        #expect(PackedRow.empty.isEmpty)
+        #expect(withUnsafeBytes(of: PackedRow.empty) { $0.allSatisfy { $0 == 0 } })
+    }
+
+    @Test("Numbers too large or small for their bits are kept as the nearest one")
+    func clamped() {
+        var row = Self.rows[0]
+        row.order = 0
+        row.hits = 200
+        #expect(PackedRow(row).row.order == 1)
+        #expect(PackedRow(row).row.hits == 3)
+        row.order = .max
+        #expect(PackedRow(row).row.order == IndexRow.highestOrder)
+        #expect(!PackedRow(row).row.isPinned)
+    }
+
+    @Test("Hits count to three and disturb nothing")
+    func touch() {
+        var packed = PackedRow(Self.rows[1])
+        packed.touch()
+        #expect(packed.row == Self.rows[1])
+        packed = PackedRow(Self.rows[0])
+        for hits: UInt8 in [1, 2, 3, 3] {
+            packed.touch()
+            var expected = Self.rows[0]
+            expected.hits = hits
+            #expect(packed.row == expected)
+        }
+    }
+
+    @Test("Rows are ordered by fragment before variant")
+    func order() {
+        #expect(PackedRow.key(fragment: 1, variant: .max) < PackedRow.key(fragment: 2, variant: 0))
+        #expect(PackedRow.key(fragment: 1, variant: 1) < PackedRow.key(fragment: 1, variant: 2))
+    }
+}

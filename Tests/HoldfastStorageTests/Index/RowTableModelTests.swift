@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import HoldfastTesting
+import Testing
+
+@testable import HoldfastStorage
+
+@Suite("Tables of rows against a dictionary", .timeLimit(.minutes(5)))
+struct RowTableModelTests {
+    /// How fragments are drawn: what clashes, clusters and runs over the end.
+    enum Spread: String, CaseIterable, Sendable {
+        case wide, few, clustered, atTheEnd, oneMany
+
+        func fragment(using generator: inout SeededGenerator) -> UInt32 {
+            switch self {
+            case .wide: UInt32.random(in: .min ... .max, using: &generator)
+            case .few: UInt32.random(in: 0..<20, using: &generator) &* 0x0CCC_CCCC
+            case .clustered: 0x7000_0000 + UInt32.random(in: 0..<400, using: &generator)
+            case .atTheEnd: .max - UInt32.random(in: 0..<300, using: &generator)
+            case .oneMany:
+                Bool.random(using: &generator) ? .max : UInt32.random(in: .min ... .max, using: &generator)
+            }
+        }
+
+        var variants: UInt32 {
+            switch self {
+            case .wide: 2
+            case .few, .clustered, .atTheEnd: 12
+            case .oneMany: 2_000
+            }
+        }
+    }
+
+    private struct Identity: Hashable {
+        let fragment: UInt32
+        let variant: UInt32
+    }
+
+    private func check(_ table: borrowing RowTable, _ model: [Identity: IndexRow], _ note: Comment) {
+        let sorted = model.values.sorted { ($0.fragment, $0.variant) < ($1.fragment, $1.variant) }
+        var held: [IndexRow] = []
+        table.forEach { held.append($0) }
+        #expect(held == sorted, note)
+        #expect(table.count == sorted.count, note)
+        for (fragment, rows) in Dictionary(grouping: sorted, by: \.fragment) {
+            let matches = table.rows(fragment)
+            #expect(matches == (rows.count == 1 ? .one(rows[0]) : .many(rows)), note)
+            #expect(rows.allSatisfy { table.row(fragment, variant: $0.variant) == $0 }, note)
+        }
+    }
+
+    @Test("Rows are there or not exactly as in a dictionary", arguments: Spread.allCases, [1, 2, 3] as [UInt64])
+    func model(_ spread: Spread, seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed)
+        var table = RowTable()
+        var model: [Identity: IndexRow] = [:]
+        let note: Comment = "\(spread.rawValue), seed \(seed)"
+        for step in 1...6_000 {
+            // Half the run grows, the other half shrinks.
+            let puts = step < 3_000 ? 7 : 2
+            let fragment = spread.fragment(using: &generator)
+            var identity = Identity(fragment: fragment, variant: .random(in: 0..<spread.variants, using: &generator))
+            let place = RecordPlace(slot: UInt16(step % 4_095), unit: UInt32(step), units: 1)
+            if Int.random(in: 0..<10, using: &generator) < puts {
+                let row = IndexRow(
+                    fragment: identity.fragment,
+                    variant: identity.variant,
+                    place: place,
+                    order: UInt64(step),
+                    shadows: model[identity] != nil
+                )
+                #expect(try table.insert(row) == model[identity], note)
+                model[identity] = row
+            } else {
+                if let any = model.randomElement(using: &generator)?.key { identity = any }
+                let old = model[identity]
+                switch Int.random(in: 0..<4, using: &generator) {
+                case 0:
+                    #expect(
+                        table.update(identity.fragment, variant: identity.variant, at: place) { _ in } == false,
+                        note
+                    )
+                case 1:
+                    guard let old else { break }
+                    table.touch(identity.fragment, variant: identity.variant, at: old.place)
+                    model[identity]?.hits = min(3, old.hits + 1)
+                default:
+                    let at = old?.place ?? place
+                    #expect(table.remove(identity.fragment, variant: identity.variant, at: at) == old, note)
+                    model[identity] = nil
+                }
+            }
+            if step % 500 == 0 { check(table, model, note) }
+            let absent = table.rows(spread.fragment(using: &generator) &+ 1_000)
+            if case .one(let row) = absent {
+                #expect(model[Identity(fragment: row.fragment, variant: row.variant)] == row, note)
+            }
+        }
+        let rest = Array(model.values)
+        for row in rest { #expect(table.remove(row.fragment, variant: row.variant, at: row.place) == row, note) }
+        check(table, [:], note)
+    }
+}

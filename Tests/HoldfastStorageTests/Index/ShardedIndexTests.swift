@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import HoldfastTesting
+import Synchronization
+import Testing
+
+@testable import HoldfastStorage
+
+@Suite("The sharded index", .timeLimit(.minutes(5)))
+struct ShardedIndexTests {
+    fileprivate static func row(_ primary: UInt64, variant: UInt32 = 0, order: UInt64) -> IndexRow {
+        // Every part follows from the key and the order, so that a torn row can be told.
+        let mix = UInt32(truncatingIfNeeded: primary >> 16) ^ UInt32(truncatingIfNeeded: order)
+        return IndexRow(
+            fragment: ShardedIndex.fragment(of: primary),
+            variant: variant,
+            place: RecordPlace(slot: UInt16(mix % 4_095), unit: mix, units: UInt16(truncatingIfNeeded: mix)),
+            order: order
+        )
+    }
+
+    @Test("Shard and fragment share no bits, and all shards are used")
+    func bits() {
+        #expect(ShardedIndex.number(of: .max) == 63)
+        #expect(ShardedIndex.number(of: .max >> 6) == 0)
+        #expect(ShardedIndex.fragment(of: 0xFFFF_FFFF_0000_0001) == 1)
+        let index = ShardedIndex()
+        #expect(index.shards.count == 64)
+        for number in 0..<64 {
+            #expect(index.shard(of: UInt64(number) << 58 | 5) === index.shards[number])
+        }
+    }
+
+    @Test("Rows are found, counted and touched by their primary key's hash alone")
+    func rows() throws {
+        let index = ShardedIndex()
+        var generator = SeededGenerator(seed: 31)
+        let keys = (0..<2_000).map { _ in generator.next() }
+        for (number, key) in keys.enumerated() {
+            _ = try index.shard(of: key).state.withLock { shard throws(StoreError) in
+                try shard.table.insert(Self.row(key, order: UInt64(number + 1)))
+            }
+        }
+        #expect(index.count == keys.count)
+        #expect(index.bytes >= keys.count * 24)
+        for (number, key) in keys.enumerated() {
+            var row = Self.row(key, order: UInt64(number + 1))
+            #expect(index.rows(of: key) == .one(row))
+            for hits: UInt8 in [1, 2, 3, 3] {
+                index.touch(key, row)
+                row.hits = hits
+                #expect(index.rows(of: key) == .one(row))
+            }
+            // The same fragment in another shard is another key.
+            #expect(index.rows(of: key ^ 1 << 60) == .none)
+        }
+    }
+
+    @Test("An evicted key is known to its shard")
+    func ghosts() throws {
+        let index = ShardedIndex()
+        let answers = index.shard(of: 5).state.withLock { shard in
+            shard.noteEvicted(5)
+            return [shard.ghosts.takes(6 << 32), shard.ghosts.takes(5), shard.ghosts.takes(5)]
+        }
+        #expect(answers == [false, true, false])
+    }
+
+    /// Threads of their own: the tasks' pool may have no more than the machine has cores.
+    private final class Readers: Sendable {
+        let index = ShardedIndex()
+        let keys: [UInt64]
+        let hasEnded = Atomic(false)
+        let found = Atomic(0)
+        let torn = Atomic(0)
+
+        init(seed: UInt64) {
+            var generator = SeededGenerator(seed: seed)
+            // Two shards only, so that the threads meet.
+            keys = (0..<8_000).map { _ in generator.next() & ~(0x3E << 58) }
+        }
+
+        func read(seed: UInt64) {
+            var generator = SeededGenerator(seed: seed)
+            var isLastRound = false
+            while true {
+                for _ in 0..<4_000 {
+                    let key = keys[Int.random(in: keys.indices, using: &generator)]
+                    guard case .one(let row) = index.rows(of: key) else { continue }
+                    found.add(1, ordering: .relaxed)
+                    var whole = ShardedIndexTests.row(key, order: row.order)
+                    whole.hits = row.hits
+                    if row != whole { torn.add(1, ordering: .relaxed) }
+                    index.touch(key, row)
+                }
+                if isLastRound { return }
+                isLastRound = hasEnded.load(ordering: .acquiring)
+            }
+        }
+
+        func change() {
+            for round in 0..<4 {
+                for (number, key) in keys.enumerated() {
+                    let order = UInt64(round * keys.count + number + 1)
+                    index.shard(of: key).state.withLock { shard in
+                        let old = try? shard.table.insert(ShardedIndexTests.row(key, order: order))
+                        if old != nil { shard.noteEvicted(key) }
+                    }
+                }
+                // The first half goes, so that tables shrink too; the second stays for the readers.
+                for key in keys[..<4_000] {
+                    guard case .one(let row) = index.rows(of: key) else { continue }
+                    index.shard(of: key).state.withLock { shard in
+                        _ = shard.table.remove(row.fragment, variant: row.variant, at: row.place)
+                    }
+                }
+            }
+            hasEnded.store(true, ordering: .releasing)
+        }
+    }
+
+    private static func onThread(_ work: @escaping @Sendable () -> Void) async {
+        await withCheckedContinuation { continuation in
+            Thread.detachNewThread {
+                work()
+                continuation.resume()
+            }
+        }
+    }
+
+    @Test(
+        "Four threads of readers see whole rows while a fifth puts in, replaces and removes",
+        arguments: [41] as [UInt64]
+    )
+    func manyReaders(seed: UInt64) async {
+        let readers = Readers(seed: seed)
+        await withTaskGroup(of: Void.self) { group in
+            for number in 1...4 {
+                group.addTask { await Self.onThread { readers.read(seed: seed + UInt64(number)) } }
+            }
+            group.addTask { await Self.onThread { readers.change() } }
+        }
+        #expect(readers.torn.load(ordering: .relaxed) == 0, "seed \(seed)")
+        #expect(readers.found.load(ordering: .relaxed) > 0)
+        #expect(readers.index.count == 4_000)
+    }
+}
