@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// The purges by tag and by prefix that entries on the disk still have to be judged by.
+///
+/// A mark kills every entry of a lower order that bears its tag, or whose primary key begins with its prefix; an entry is
+/// judged when it is looked up or carried forward. Register a mark in the step that takes its order; copies and freshened
+/// records ask after their place is reserved.
+///
+/// Bounded: a caller that finds it full removes the entries one by one instead.
+struct PurgeMarks: Sendable {
+    /// The most marks kept by purges; recovery may restore more.
+    static let bound = 1_024
+    /// The most bytes of prefixes kept.
+    static let prefixBound = 64 << 10
+
+    private struct Reach: Sendable {
+        var order: UInt64
+        var horizon: UInt64
+    }
+
+    private var tags: [UInt64: Reach] = [:]
+    private var prefixes: [[UInt8]: Reach] = [:]
+    private var prefixBytes = 0
+
+    /// The highest order of all marks; entries of this order or a higher one need not be judged. 0 without marks.
+    private(set) var newestOrder: UInt64 = 0
+
+    /// No marks.
+    init() {}
+
+    /// How many marks there are.
+    var count: Int { tags.count + prefixes.count }
+
+    /// Whether another purge by a new tag or prefix finds no room.
+    var isFull: Bool { count >= Self.bound || prefixBytes >= Self.prefixBound }
+
+    /// Takes a mark in; the newer one of the same tag stands for both.
+    mutating func add(tag: UInt64, order: UInt64, horizon: UInt64) {
+        Self.extend(&tags[tag], order, horizon)
+        newestOrder = max(newestOrder, order)
+    }
+
+    /// Takes a mark in; the newer one of the same prefix stands for both.
+    mutating func add(prefix: [UInt8], order: UInt64, horizon: UInt64) {
+        if prefixes[prefix] == nil { prefixBytes += prefix.count }
+        Self.extend(&prefixes[prefix], order, horizon)
+        newestOrder = max(newestOrder, order)
+    }
+
+    /// Whether a mark kills the entry of this order.
+    ///
+    /// Cost: one comparison where no mark is newer than the entry; else a hash of each tag and a comparison with each prefix.
+    func takes(order: UInt64, tags bearing: Set<String>, key: StoreKey, hashing: KeyHashing) -> Bool {
+        guard order < newestOrder else { return false }
+        if !tags.isEmpty {
+            for tag in bearing {
+                if let reach = tags[hashing.tag(tag)], order < reach.order { return true }
+            }
+        }
+        return prefixes.contains { prefix, reach in order < reach.order && key.hasPrefix(prefix) }
+    }
+
+    /// Whether this is the newest mark of its tag; an older one need not be carried forward.
+    func isNewest(tag: UInt64, order: UInt64) -> Bool {
+        tags[tag].map { order >= $0.order } ?? true
+    }
+
+    /// Forgets the marks under which no segment is left; `lowest` is the lowest number of the segments on the disk.
+    mutating func prune(lowest: UInt64) {
+        tags = tags.filter { $0.value.horizon >= lowest }
+        prefixes = prefixes.filter { $0.value.horizon >= lowest }
+        prefixBytes = prefixes.keys.reduce(0) { $0 + $1.count }
+        newestOrder = max(tags.values.map(\.order).max() ?? 0, prefixes.values.map(\.order).max() ?? 0)
+    }
+
+    /// Forgets all: everything was purged.
+    mutating func removeAll() {
+        self = PurgeMarks()
+    }
+
+    private static func extend(_ reach: inout Reach?, _ order: UInt64, _ horizon: UInt64) {
+        guard let old = reach else {
+            reach = Reach(order: order, horizon: horizon)
+            return
+        }
+        reach = Reach(order: max(old.order, order), horizon: max(old.horizon, horizon))
+    }
+}
