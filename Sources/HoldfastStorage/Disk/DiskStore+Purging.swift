@@ -5,7 +5,7 @@ internal import Synchronization
 
 extension DiskStore {
     /// Purges by the forms that take constant time: nothing is counted there.
-    func purgeMarked(_ what: PurgeMarks.What) async throws(StoreError) {
+    func purgeMarked(_ what: OrderBook.Mark) async throws(StoreError) {
         let engine = engine
         let isMarked = try await engine.threads.run(.changes, isUrgent: true) { () throws(StoreError) in
             try engine.mark(what)
@@ -14,7 +14,7 @@ extension DiskStore {
         // Too many marks: what they take is taken out one by one, and then none is needed.
         let before = engine.orders.last
         _ = try await sweep { entry in entry == nil }
-        engine.orders.withMarks { $0.remove(upTo: before) }
+        engine.orders.withMarks { $0.forget(upTo: before) }
         _ = try await engine.threads.run(.changes, isUrgent: true) { () throws(StoreError) in try engine.mark(what) }
     }
 

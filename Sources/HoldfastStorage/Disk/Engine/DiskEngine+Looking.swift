@@ -118,8 +118,7 @@ extension DiskEngine {
         let header = source.header
         guard source.epoch >= epoch.load(ordering: .acquiring) else { return nil }
         guard let detail = try detail(of: source, key: key) else { return nil }
-        let isPurged = orders.takes(order: header.order, key: detail.key) { detail.tags.map { hashing.tag($0) } }
-        if isPurged { return nil }
+        if orders.takes(order: header.order, key: detail.key, tags: detail.tags) { return nil }
         return StoredEntry(
             key: detail.key,
             variant: detail.variant,

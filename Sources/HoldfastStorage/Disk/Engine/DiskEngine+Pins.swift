@@ -6,7 +6,7 @@ internal import Synchronization
 /// Pins and the bound on the variants of a key: what is settled once an entry is in the index.
 extension DiskEngine {
     /// The most variants of one key; one more takes the place of the oldest that is not pinned.
-    static let maximumVariants = 32
+    static let maximumVariants = 16
 
     /// What a pinned entry weighs against the half of the capacity that pins may have.
     func pinWeight(_ header: RecordHeader) -> Int {

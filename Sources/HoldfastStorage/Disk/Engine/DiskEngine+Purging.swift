@@ -8,7 +8,7 @@ extension DiskEngine {
     /// Changes: marks everything older that bears a tag, or whose key begins with a prefix, as gone.
     ///
     /// - Returns: false when there are too many marks to take another.
-    func mark(_ what: PurgeMarks.What) throws(StoreError) -> Bool {
+    func mark(_ what: OrderBook.Mark) throws(StoreError) -> Bool {
         let marked = orders.mark(what) { log.withLock { $0.highestNumber } }
         guard let marked else { return false }
         // From here on it holds for every look-up; what follows makes it outlive a crash.

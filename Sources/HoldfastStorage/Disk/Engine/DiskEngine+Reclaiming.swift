@@ -14,7 +14,7 @@ extension DiskEngine {
     /// - Throws: `.noSpace` when there is nothing to reclaim.
     func reclaimOldest(recyclingFor kind: LogKind?) throws(StoreError) -> Segment? {
         sealFull()
-        if let victim = log.withLock({ $0.victim(capacity: geometry.capacity) }) {
+        if let victim = log.withLock({ $0.victim }) {
             return try reclaim(victim, carriesAll: false, recyclingFor: kind)
         }
         // With nothing sealed what is open is all there is, and may be full of blobs.
@@ -25,7 +25,7 @@ extension DiskEngine {
         }
         guard closes else { throw Self.noSpace }
         sealFull()
-        guard let victim = log.withLock({ $0.victim(capacity: geometry.capacity) }) else { throw Self.noSpace }
+        guard let victim = log.withLock({ $0.victim }) else { throw Self.noSpace }
         return try reclaim(victim, carriesAll: false, recyclingFor: kind)
     }
 
@@ -43,19 +43,19 @@ extension DiskEngine {
         isReclaiming.store(true, ordering: .sequentiallyConsistent)
         let table = try self.table(of: victim)
         let blobNumbers = Dictionary(table.blobs.map { ($0.place, $0) }, uniquingKeysWith: { first, _ in first })
-        var budget = carriesAll ? Int.max : victim.weight / 4 * 3
+        let horizon = TombstoneHorizon(segments: log.withLock { $0.numbers }, reclaimed: victim.segment.number)
+        var judge = ReclaimJudge(of: victim.segment.kind, weight: victim.weight)
         for row in table.rows.sorted(by: { $0.place < $1.place }) {
             switch row.kind {
             case .entry:
                 let blob = blobNumbers[row.place]
-                try reclaim(row, blob: blob, in: victim.segment, carriesAll: carriesAll, budget: &budget)
+                try reclaim(row, blob: blob, in: victim.segment, carriesAll: carriesAll, &judge)
             default:
-                try carryNote(row, in: victim.segment)
+                try carryNote(row, in: victim.segment, horizon)
             }
         }
-        let numbers = log.withLock { $0.numbers.filter { $0 != victim.segment.number } }
-        orders.withMarks { $0.prune(lowestSegment: numbers.min()) }
         let recycled = try retire(victim, recyclingFor: kind)
+        orders.withMarks { $0.prune(lowest: horizon.lowestLeft) }
         isReclaiming.store(false, ordering: .sequentiallyConsistent)
         return recycled
     }
@@ -70,45 +70,47 @@ extension DiskEngine {
         }
     }
 
-    private enum Fate {
-        case dead
-        case carry(IndexRow)
-        case evict(IndexRow)
-    }
-
     private func reclaim(
         _ row: TableRow,
         blob: BlobRow?,
         in segment: Segment,
         carriesAll: Bool,
-        budget: inout Int
+        _ judge: inout ReclaimJudge
     ) throws(StoreError) {
         let fragment = ShardedIndex.fragment(of: row.primary)
-        let length = Int(row.units) * 16
-        let weight = length + Int(clamping: blob?.storedBytes ?? 0)
-        let left = budget
-        let fate = index.shard(of: row.primary).state.withLock { shard -> Fate in
+        let current = index.shard(of: row.primary).state.withLock { shard -> (row: IndexRow, isBusy: Bool)? in
             guard let current = shard.table.row(fragment, variant: row.variant), current.order == row.order,
                 current.place.slot == segment.slot, current.place.unit == row.place
-            else { return .dead }
-            let isBusy = shard.pending.contains { $0.isOf(fragment, row.variant) && $0.isExclusive }
-            if carriesAll || current.isPinned || isBusy { return .carry(current) }
-            return current.hits > 0 && weight <= left ? .carry(current) : .evict(current)
+            else { return nil }
+            return (current, shard.pending.contains { $0.isOf(fragment, row.variant) && $0.isExclusive })
         }
-        switch fate {
-        case .dead: return
-        case .evict(let current):
-            try evict(current, row, blob, in: segment)
-        case .carry(let current):
-            if try carry(current, row, in: segment, mayDrop: !carriesAll) {
-                if !current.isPinned { budget -= weight }
-            } else {
-                try evict(current, row, blob, in: segment)
+        guard let current else { return }
+        if carriesAll || current.isBusy {
+            if try !carry(current.row, row, in: segment, hits: current.row.hits, mustStay: true) {
+                try evict(current.row, row, blob, in: segment, isRemembered: false)
             }
+            return
+        }
+        // Most of what goes is told from its row alone; the rest is read, and may turn out to be of no use.
+        switch judge.judge(current.row, isUseless: false, weight: Int(row.units) * 16) {
+        case .carry(let hits):
+            if try !carry(current.row, row, in: segment, hits: hits, mustStay: current.row.isPinned) {
+                try evict(current.row, row, blob, in: segment, isRemembered: false)
+            }
+        case .evict(let isRemembered):
+            try evict(current.row, row, blob, in: segment, isRemembered: isRemembered)
+        case .drop:
+            try evict(current.row, row, blob, in: segment, isRemembered: false)
         }
     }
 
-    private func evict(_ current: IndexRow, _ row: TableRow, _ blob: BlobRow?, in segment: Segment) throws(StoreError) {
+    private func evict(
+        _ current: IndexRow,
+        _ row: TableRow,
+        _ blob: BlobRow?,
+        in segment: Segment,
+        isRemembered: Bool
+    ) throws(StoreError) {
         for _ in 0..<3 {
             switch reserveRemoval(of: current, primary: row.primary, isEviction: true) {
             case .done(let removal):
@@ -116,12 +118,12 @@ extension DiskEngine {
                 // Its blob is known from the table.
                 removal.rows = []
                 counters.entriesEvicted.add(1, ordering: .relaxed)
-                if segment.kind == .small { index.shard(of: row.primary).state.withLock { $0.noteEvicted(row.primary) } }
+                if isRemembered { index.shard(of: row.primary).state.withLock { $0.noteEvicted(row.primary) } }
                 try finish(removal)
                 if let blob { blobs.remove(blob.number, bytes: SpaceLedger.blocks(Int(clamping: blob.storedBytes))) }
                 return
             case .busy:
-                _ = try carry(current, row, in: segment, mayDrop: false)
+                _ = try carry(current, row, in: segment, hits: current.hits, mustStay: true)
                 return
             case .needsRoom:
                 try makeRoomForReclaim()
@@ -136,15 +138,14 @@ extension DiskEngine {
         _ current: IndexRow,
         _ row: TableRow,
         in segment: Segment,
-        mayDrop: Bool
+        hits: UInt8,
+        mustStay: Bool
     ) throws(StoreError) -> Bool {
         guard case .record(let source) = try read(current, primary: row.primary, waits: true) else {
             counters.entriesCorrupt.add(1, ordering: .relaxed)
             return false
         }
-        if mayDrop, !current.isPinned {
-            if source.header.uselessAfter < life.withLock({ $0.now }) { return false }
-        }
+        if !mustStay, source.header.uselessAfter < life.withLock({ $0.now }) { return false }
         let shard = index.shard(of: row.primary)
         let length = source.header.recordLength
         var place: LogState.Place?
@@ -159,17 +160,17 @@ extension DiskEngine {
             if place != nil { break }
             guard attempt == 0 else { return false }
             do throws(StoreError) { try makeRoomForReclaim() } catch {
-                if current.isPinned || !mayDrop || error.code != .noSpace { throw error }
+                if mustStay || error.code != .noSpace { throw error }
                 return false
             }
         }
         guard let place else { return false }
         // Asked again now that the place is taken: a mark from here on reaches it.
-        if mayDrop, !current.isPinned, (try? entry(source, nil)) == nil {
+        if !mustStay, (try? entry(source, nil)) == nil {
             _ = log.withLock { $0.finish(place, row: nil, blob: nil) }
             return false
         }
-        try write(source, at: place, for: current, row)
+        try write(source, at: place, for: current, row, hits: hits)
         return true
     }
 
@@ -177,7 +178,8 @@ extension DiskEngine {
         _ source: RecordSource,
         at place: LogState.Place,
         for current: IndexRow,
-        _ row: TableRow
+        _ row: TableRow,
+        hits: UInt8
     ) throws(StoreError) {
         var bytes = source.bytes[0..<source.header.recordLength].array
         RecordHeader.restamp(&bytes, segment: place.segment.number, seed: seed)
@@ -200,7 +202,8 @@ extension DiskEngine {
                 _ = shard.table.change(current.fragment, variant: current.variant) { found in
                     guard found.order == current.order else { return }
                     found.place = RecordPlace(slot: place.segment.slot, unit: unit, units: row.units)
-                    found.hits = found.hits > 0 ? found.hits - 1 : 0
+                    // Hits that came meanwhile count on.
+                    found.hits = min(found.hits, hits) + (found.hits > current.hits ? 1 : 0)
                 }
             }
         }
@@ -212,7 +215,11 @@ extension DiskEngine {
     }
 
     /// Carries a tombstone or mark forward while something that it kills may lie in another segment.
-    private func carryNote(_ row: TableRow, in segment: Segment) throws(StoreError) {
+    private func carryNote(
+        _ row: TableRow,
+        in segment: Segment,
+        _ horizon: TombstoneHorizon
+    ) throws(StoreError) {
         let bytes: [UInt8]
         do {
             bytes = try files.read(segment.file.open, from: Int(row.place) * 16, count: Int(row.units) * 16)
@@ -220,10 +227,7 @@ extension DiskEngine {
             throw failed(error)
         }
         guard let header = bytes.withUnsafeBytes({ RecordHeader.decode($0, seed: seed) }) else { return }
-        let isNeeded = log.withLock { log in
-            log.numbers.contains { $0 != segment.number && $0 <= header.horizon }
-        }
-        guard isNeeded else { return }
+        guard horizon.carries(header.horizon) else { return }
         var place = log.withLock { $0.reserve(.main, length: header.recordLength, hasBlob: false) }
         if place == nil {
             try makeRoomForReclaim()

@@ -25,7 +25,7 @@ extension DiskEngine {
         )
         let bytes = ByteChunk(detail.encode())
         guard length(of: draft, detail: bytes) <= geometry.recordLimit else { throw tooLarge }
-        let tags = draft.description.tags.union(tagsBefore).map { hashing.tag($0) }
+        let tags = draft.description.tags.union(tagsBefore)
         for _ in 0..<Self.attempts {
             switch try reserve(draft, detail: bytes, tags: tags, isPinned: isPinned, purpose) {
             case .done(nil):

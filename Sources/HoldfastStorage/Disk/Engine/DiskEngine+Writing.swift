@@ -49,7 +49,7 @@ extension DiskEngine {
     func reserve(
         _ draft: EntryDraft,
         detail: ByteChunk,
-        tags: [UInt64],
+        tags: Set<String>,
         isPinned: Bool?,
         _ purpose: Purpose
     ) throws(StoreError) -> Reserved<ReservedRecord?> {

@@ -188,8 +188,8 @@ struct DiskLife: Sendable {
 final class InPlaceJudge: Sendable {
     /// Longer records always go to the store's thread.
     static let longest = 65_536
-    private static let patience = Duration.milliseconds(1)
-    private static let detour = 256
+    private static let patience = Duration.milliseconds(20)
+    private static let detour = 64
 
     private let detoursLeft = Atomic<Int>(0)
 

@@ -79,11 +79,17 @@ struct LogState: Sendable {
     }
 
     /// The sealed segment that should be reclaimed next.
-    func victim(capacity: Int) -> Sealed? {
+    var victim: Sealed? {
         let small = sealed[Int(LogKind.small.rawValue)].first
         let main = sealed[Int(LogKind.main.rawValue)].first
-        // A tenth of the capacity is the small log's share (S3-FIFO, SOSP 2023).
-        return weight(.small) > capacity / 10 ? small ?? main : main ?? small
+        let weights = (small: weight(.small), main: weight(.main))
+        let kind = ReclaimJudge.log(
+            small: weights.small,
+            total: weights.small + weights.main,
+            canTakeSmall: small != nil,
+            canTakeMain: main != nil
+        )
+        return kind.flatMap { $0 == .small ? small : main }
     }
 
     /// Notes that a promised record is written (`row`), or is not going to be (nil).

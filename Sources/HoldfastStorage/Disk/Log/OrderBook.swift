@@ -10,13 +10,21 @@ final class OrderBook: Sendable {
         var marks: PurgeMarks
     }
 
+    /// What a purge marks as gone.
+    enum Mark: Sendable, Hashable {
+        case tag(UInt64)
+        case prefix([UInt8])
+    }
+
     private let state: Mutex<State>
+    private let hashing: KeyHashing
     /// The order of the newest mark: what is newer needs no look at the marks.
     private let newestMark: Atomic<UInt64>
 
     /// Goes on after `last` with the marks that are left.
-    init(last: UInt64, marks: PurgeMarks) {
-        newestMark = Atomic(marks.newest)
+    init(last: UInt64, marks: PurgeMarks, hashing: KeyHashing) {
+        newestMark = Atomic(marks.newestOrder)
+        self.hashing = hashing
         state = Mutex(State(last: last, marks: marks))
     }
 
@@ -32,31 +40,33 @@ final class OrderBook: Sendable {
     }
 
     /// The next order for an entry that began to be written after `start`; nil when a mark since then takes it.
-    func next(since start: UInt64, key: StoreKey, tags: [UInt64]) -> UInt64? {
+    func next(since start: UInt64, key: StoreKey, tags: Set<String>) -> UInt64? {
         state.withLock { state in
-            if state.marks.newest > start, state.marks.takes(order: start, tags: tags, key: key) { return nil }
+            if state.marks.takes(order: start, tags: tags, key: key, hashing: hashing) { return nil }
             state.last += 1
             return state.last
         }
     }
 
     /// Whether a mark takes an entry of this order.
-    func takes(order: UInt64, key: StoreKey, tags: () -> [UInt64]) -> Bool {
+    func takes(order: UInt64, key: StoreKey, tags: Set<String>) -> Bool {
         guard order < newestMark.load(ordering: .acquiring) else { return false }
-        let tags = tags()
-        return state.withLock { $0.marks.takes(order: order, tags: tags, key: key) }
+        return state.withLock { $0.marks.takes(order: order, tags: tags, key: key, hashing: hashing) }
     }
 
     /// Adds a mark under a new order.
     ///
     /// - Returns: the order; nil when there are too many marks.
-    func mark(_ what: PurgeMarks.What, horizon: () -> UInt64) -> (order: UInt64, horizon: UInt64)? {
+    func mark(_ what: Mark, horizon: () -> UInt64) -> (order: UInt64, horizon: UInt64)? {
         state.withLock { state in
             if state.marks.isFull { return nil }
             state.last += 1
             let reach = horizon()
-            state.marks.add(what, order: state.last, horizon: reach)
-            newestMark.store(state.marks.newest, ordering: .releasing)
+            switch what {
+            case .tag(let hash): state.marks.add(tag: hash, order: state.last, horizon: reach)
+            case .prefix(let bytes): state.marks.add(prefix: bytes, order: state.last, horizon: reach)
+            }
+            newestMark.store(state.marks.newestOrder, ordering: .releasing)
             return (state.last, reach)
         }
     }
@@ -65,7 +75,7 @@ final class OrderBook: Sendable {
     func withMarks<Value>(_ body: (inout PurgeMarks) -> Value) -> Value {
         state.withLock { state in
             let value = body(&state.marks)
-            newestMark.store(state.marks.newest, ordering: .releasing)
+            newestMark.store(state.marks.newestOrder, ordering: .releasing)
             return value
         }
     }

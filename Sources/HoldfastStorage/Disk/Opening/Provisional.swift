@@ -1,27 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-struct PurgeMarks: Sendable {
-    enum What: Sendable, Hashable { case tag(UInt64), prefix([UInt8]) }
-    var marks: [(what: What, order: UInt64, horizon: UInt64)] = []
-    var newest: UInt64 { marks.map(\.order).max() ?? 0 }
-    var isFull: Bool { marks.count >= 4096 }
-    mutating func add(_ what: What, order: UInt64, horizon: UInt64) { marks.append((what, order, horizon)) }
-    func takes(order: UInt64, tags: [UInt64], key: StoreKey) -> Bool {
-        marks.contains { mark in
-            guard mark.order > order else { return false }
-            switch mark.what {
-            case .tag(let hash): return tags.contains(hash)
-            case .prefix(let bytes): return key.hasPrefix(bytes)
-            }
-        }
-    }
-    mutating func prune(lowestSegment: UInt64?) {
-        marks.removeAll { mark in lowestSegment.map { $0 > mark.horizon } ?? true }
-    }
-    mutating func removeAll() { marks = [] }
-    mutating func remove(upTo order: UInt64) { marks.removeAll { $0.order <= order } }
-}
 struct StoreLayout: Sendable {
     static let blobSuffix = ".blob"
     let root: String
@@ -101,7 +80,7 @@ extension DiskStore {
                 slots: SegmentSlots(),
                 ledger: ledger,
                 log: LogState(segmentSize: geometry.segmentSize),
-                orders: OrderBook(last: 0, marks: PurgeMarks()),
+                orders: OrderBook(last: 0, marks: PurgeMarks(), hashing: KeyHashing(seed: format.hashSeed)),
                 pinned: [:],
                 blobs: BlobFiles(files: files, layout: layout, ledger: ledger),
                 lockFile: lockFile,

@@ -74,6 +74,14 @@ struct PurgeMarks: Sendable {
         newestOrder = max(tags.values.map(\.order).max() ?? 0, prefixes.values.map(\.order).max() ?? 0)
     }
 
+    /// Forgets the marks up to an order: what they killed was removed one by one.
+    mutating func forget(upTo order: UInt64) {
+        tags = tags.filter { $0.value.order > order }
+        prefixes = prefixes.filter { $0.value.order > order }
+        prefixBytes = prefixes.keys.reduce(0) { $0 + $1.count }
+        newestOrder = max(tags.values.map(\.order).max() ?? 0, prefixes.values.map(\.order).max() ?? 0)
+    }
+
     /// Forgets all: everything was purged.
     mutating func removeAll() {
         self = PurgeMarks()

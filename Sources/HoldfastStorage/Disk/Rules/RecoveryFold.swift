@@ -32,7 +32,7 @@ struct RecoveryFold {
         let row: TableRow
         let slot: UInt16
 
-        var fragment: UInt32 { ShardedIndex.fragment(of: row.primary) }
+        var fragment: UInt64 { ShardedIndex.fragment(of: row.primary) }
 
         /// By fragment, variant, order and slot; the place makes it total.
         func precedes(_ other: Item) -> Bool {
@@ -86,7 +86,7 @@ struct RecoveryFold {
     /// Sorts by dealing the items to as many buckets as there are items: fragments are hashes, so most hold one or two.
     private static func sort(_ items: inout [Item], into sorted: inout [Item]) {
         let bits = items.count < 2 ? 0 : Int.bitWidth - (items.count - 1).leadingZeroBitCount
-        func bucket(_ item: Item) -> Int { bits == 0 ? 0 : Int(item.fragment >> UInt32(32 - min(bits, 31))) }
+        func bucket(_ item: Item) -> Int { bits == 0 ? 0 : Int(item.fragment >> UInt64(IndexRow.fragmentBits - min(bits, 31))) }
         var starts = [Int](repeating: 0, count: (1 << min(bits, 31)) + 1)
         for item in items { starts[bucket(item) + 1] += 1 }
         for index in 1..<starts.count { starts[index] += starts[index - 1] }
