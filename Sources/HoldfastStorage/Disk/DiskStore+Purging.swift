@@ -59,7 +59,7 @@ extension DiskStore {
                     return page
                 }
                 for (row, entry) in page where takes(entry) {
-                    count += try await remove(row, primary: UInt64(number) << 58 | row.fragment) ? 1 : 0
+                    count += try await engine.remove(row, primary: UInt64(number) << 58 | row.fragment) ? 1 : 0
                 }
                 guard let last = page.last?.0, page.count == Self.page else { break }
                 guard let next = last.next else { break }
@@ -72,29 +72,6 @@ extension DiskStore {
 
     /// Entries that are read at a time.
     static var page: Int { 256 }
-
-    /// Takes one row out, with a tombstone.
-    func remove(_ row: IndexRow, primary: UInt64) async throws(StoreError) -> Bool {
-        let engine = engine
-        for _ in 0..<64 {
-            switch engine.reserveRemoval(of: row, primary: primary, isEviction: false) {
-            case .done(nil): return false
-            case .done(let removal?):
-                try await finish(removal)
-                return true
-            case .busy: try await engine.threads.run(.writes, isUrgent: true) {}
-            case .needsRoom(let kind, let length): try await engine.makeRoomSomewhere(kind, length: length)
-            }
-        }
-        throw DiskEngine.noSpace
-    }
-
-    /// Writes what a removal needs to hold.
-    func finish(_ removal: DiskEngine.Removal) async throws(StoreError) {
-        let engine = engine
-        if engine.inPlace.admits(RecordHeader.size) { return try engine.finish(removal) }
-        try await engine.threads.run(.writes, isUrgent: true) { () throws(StoreError) in try engine.finish(removal) }
-    }
 }
 
 extension IndexRow {

@@ -99,24 +99,14 @@ public final class DiskStore: CacheStore {
     public func remove(_ entry: StoredEntry) async throws(StoreError) {
         try engine.checkOpen()
         guard let source = try await engine.source(of: entry) else { return }
-        if try await remove(source.row, primary: source.header.primary) {
+        if try await engine.remove(source.row, primary: source.header.primary) {
             engine.counters.entriesRemoved.add(1, ordering: .relaxed)
         }
     }
 
     public func invalidate(_ key: StoreKey) async throws(StoreError) {
         try engine.checkOpen()
-        for _ in 0..<64 {
-            switch engine.reserveInvalidation(of: key) {
-            case .done(let removal):
-                guard let removal else { return }
-                engine.counters.entriesRemoved.add(removal.rows.count, ordering: .relaxed)
-                return try await finish(removal)
-            case .busy: try await engine.threads.run(.writes, isUrgent: true) {}
-            case .needsRoom(let kind, let length): try await engine.makeRoomSomewhere(kind, length: length)
-            }
-        }
-        throw DiskEngine.noSpace
+        try await engine.invalidate(key)
     }
 
     @discardableResult

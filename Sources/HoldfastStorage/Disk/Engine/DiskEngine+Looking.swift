@@ -36,7 +36,7 @@ extension DiskEngine {
                 case .notCached: return nil
                 case .damaged:
                     if !waits { return nil }
-                    try drop(row, primary: primary)
+                    drop(row, primary: primary)
                     throw Self.damaged
                 }
             case .many(let rows):
@@ -64,7 +64,7 @@ extension DiskEngine {
             case .notCached: return []
             case .damaged:
                 if !waits { return [] }
-                try drop(row, primary: primary)
+                drop(row, primary: primary)
                 isDamaged = true
             }
         }
@@ -89,11 +89,6 @@ extension DiskEngine {
             }
         } catch {
             if !waits { return .notCached }
-            // What the device cannot give back is lost, and says nothing of the rest.
-            if error.errno == SystemNumber.damaged {
-                _ = failed(error)
-                return stillThere(row, primary, segment)
-            }
             throw failed(error)
         }
         succeeded()
@@ -153,13 +148,6 @@ extension DiskEngine {
         }
         guard let key else { return RecordDetail.decode(bytes) }
         return RecordDetail.decode(bytes, knownKey: key)
-    }
-
-    /// Takes a damaged entry out.
-    func drop(_ row: IndexRow, primary: UInt64) throws(StoreError) {
-        counters.entriesCorrupt.add(1, ordering: .relaxed)
-        // What cannot be noted on the disk is found damaged again after the next opening.
-        _ = try? removeRow(row, primary: primary, isEviction: false)
     }
 
     static let damaged = StoreError(.corrupt, "The entry on the disk is damaged and was removed; fetch it again.")

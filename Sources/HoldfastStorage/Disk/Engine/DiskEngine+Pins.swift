@@ -31,10 +31,4 @@ extension DiskEngine {
             }
         }
     }
-
-    /// Takes out the variant that is one too many.
-    func dropSurplus(_ surplus: IndexRow, primary: UInt64) {
-        counters.entriesEvicted.add(1, ordering: .relaxed)
-        try? removeRow(surplus, primary: primary, isEviction: false)
-    }
 }

@@ -116,7 +116,7 @@ extension DiskEngine {
             case .record(let source): return try entry(source, nil)
             case .moved, .notCached: continue
             case .damaged:
-                try drop(current, primary: primary)
+                drop(current, primary: primary)
                 return nil
             }
         }

@@ -29,9 +29,22 @@ extension DiskEngine {
         return try reclaim(victim, carriesAll: false, recyclingFor: kind)
     }
 
-    /// Reclaims one segment; when a step fails it stays, and nothing is lost.
+    /// Reclaims one segment; when a step fails it stays with what is left of it, and another is tried the next time.
     func reclaim(
         _ victim: LogState.Sealed,
+        carriesAll: Bool,
+        recyclingFor kind: LogKind?
+    ) throws(StoreError) -> Segment? {
+        do throws(StoreError) {
+            return try reclaimAll(of: victim, carriesAll: carriesAll, recyclingFor: kind)
+        } catch {
+            log.withLock { $0.stuck(victim.segment) }
+            throw error
+        }
+    }
+
+    private func reclaimAll(
+        of victim: LogState.Sealed,
         carriesAll: Bool,
         recyclingFor kind: LogKind?
     ) throws(StoreError) -> Segment? {
@@ -141,7 +154,15 @@ extension DiskEngine {
         hits: UInt8,
         mustStay: Bool
     ) throws(StoreError) -> Bool {
-        guard case .record(let source) = try read(current, primary: row.primary, waits: true) else {
+        let found: RecordRead
+        do throws(StoreError) {
+            found = try read(current, primary: row.primary, waits: true)
+        } catch {
+            // What the device cannot give back any more must not hold up the rest.
+            guard (error.cause as? FileSystemError)?.errno == SystemNumber.damaged else { throw error }
+            found = .damaged
+        }
+        guard case .record(let source) = found else {
             counters.entriesCorrupt.add(1, ordering: .relaxed)
             return false
         }

@@ -22,7 +22,13 @@ extension DiskEngine {
     ///
     /// - Parameters:
     ///   - isEviction: an evicted entry needs a tombstone only where an older record of it may lie on the disk.
-    func reserveRemoval(of row: IndexRow, primary: UInt64, isEviction: Bool) -> Reserved<Removal?> {
+    ///   - mayOwe: whether it goes though the log has no room for its tombstone, which is owed then.
+    func reserveRemoval(
+        of row: IndexRow,
+        primary: UInt64,
+        isEviction: Bool,
+        mayOwe: Bool = false
+    ) -> Reserved<Removal?> {
         index.shard(of: primary).state.withLock { shard -> Reserved<Removal?> in
             guard let current = shard.table.row(row.fragment, variant: row.variant), current.order == row.order else {
                 return .done(nil)
@@ -30,11 +36,20 @@ extension DiskEngine {
             if shard.pending.contains(where: { $0.isOf(row.fragment, row.variant) && $0.isExclusive }) { return .busy }
             var removal = Removal()
             if !isEviction || current.shadows || shard.lingering.contains(primary) || shard.removing.contains(primary) {
-                guard
-                    let note = reserveNote(.variantTombstone, order: row.order, primary: primary, variant: row.variant)
-                else { return .needsRoom(.main, length: RecordHeader.size) }
-                removal.note = note
-                shard.removing.append(primary)
+                removal.note = reserveNote(
+                    .variantTombstone,
+                    order: row.order,
+                    primary: primary,
+                    variant: row.variant
+                )
+                if removal.note != nil {
+                    shard.removing.append(primary)
+                } else if mayOwe {
+                    owe(.variantTombstone, order: row.order, primary: primary, variant: row.variant)
+                    shard.lingering.note(primary)
+                } else {
+                    return .needsRoom(.main, length: RecordHeader.size)
+                }
             }
             if let gone = shard.table.remove(row.fragment, variant: row.variant, at: current.place) {
                 removal.rows = [GoneRow(row: gone, segment: slots[gone.place.slot])]
@@ -45,7 +60,7 @@ extension DiskEngine {
     }
 
     /// Takes out all variants of a key, those being written included.
-    func reserveInvalidation(of key: StoreKey) -> Reserved<Removal?> {
+    func reserveInvalidation(of key: StoreKey, mayOwe: Bool = false) -> Reserved<Removal?> {
         let primary = hashing.primary(key)
         let fragment = ShardedIndex.fragment(of: primary)
         return index.shard(of: primary).state.withLock { shard -> Reserved<Removal?> in
@@ -58,11 +73,16 @@ extension DiskEngine {
             // what was just evicted from a segment that is still there.
             if rows.isEmpty, !isWritten, !mayHide, !isReclaiming.load(ordering: .acquiring) { return .done(nil) }
             // The order is taken under the shard's lock: a put that reserves later bears a higher one.
-            guard let note = reserveNote(.primaryTombstone, order: nil, primary: primary, variant: 0) else {
+            let note = reserveNote(.primaryTombstone, order: nil, primary: primary, variant: 0)
+            if note != nil {
+                shard.removing.append(primary)
+            } else if mayOwe {
+                owe(.primaryTombstone, order: orders.next(), primary: primary, variant: 0)
+                shard.lingering.note(primary)
+            } else {
                 return .needsRoom(.main, length: RecordHeader.size)
             }
             shard.writers.supersede(key)
-            shard.removing.append(primary)
             let gone = rows.map { GoneRow(row: $0, segment: slots[$0.place.slot]) }
             for row in rows {
                 shard.table.remove(row.fragment, variant: row.variant, at: row.place)
@@ -111,7 +131,7 @@ extension DiskEngine {
             do throws(StoreError) {
                 try write(note)
             } catch {
-                owe(note)
+                owe(note.header.kind, order: note.header.order, primary: primary, variant: note.header.variant)
                 index.shard(of: primary).state.withLock { $0.endRemoving(primary, failed: true) }
                 throw error
             }
@@ -153,46 +173,75 @@ extension DiskEngine {
         if let failure { throw failure }
     }
 
-    /// Remembers a note that could not be written.
-    private func owe(_ note: ReservedNote) {
+    /// Remembers a tombstone that could not be written.
+    private func owe(_ kind: RecordKind, order: UInt64, primary: UInt64, variant: UInt32) {
+        let note = OwedNotes.Note(kind: kind, order: order, primary: primary, variant: variant)
         owed.withLock { owed in
-            if owed.notes.count < OwedNotes.maximum { owed.notes.append(note.header) } else { owed.isOverfull = true }
+            if owed.notes.count < OwedNotes.maximum { owed.notes.append(note) } else { owed.isOverfull = true }
         }
     }
 
     /// Changes: tries again to write what is owed.
     func payDebts() {
-        while let header = owed.withLock({ $0.notes.last }) {
-            guard
-                let note = reserveNote(
-                    header.kind,
-                    order: header.order,
-                    primary: header.primary,
-                    variant: header.variant
-                )
-            else { return }
-            do throws(StoreError) { try write(note) } catch { return }
+        while let owing = owed.withLock({ $0.notes.last }) {
+            let note = reserveNote(owing.kind, order: owing.order, primary: owing.primary, variant: owing.variant)
+            guard let note, (try? write(note)) != nil else { return }
             owed.withLock { owed in
-                if owed.notes.last?.order == header.order { owed.notes.removeLast() }
+                // Another may have been added behind it meanwhile.
+                if let place = owed.notes.lastIndex(of: owing) { owed.notes.remove(at: place) }
             }
         }
     }
 
-    /// Takes a row out from a thread that cannot wait: where the log has no room, a little later.
-    func removeRow(_ row: IndexRow, primary: UInt64, isEviction: Bool) throws(StoreError) {
-        switch reserveRemoval(of: row, primary: primary, isEviction: isEviction) {
-        case .done(let removal):
-            if let removal { try finish(removal) }
-        case .busy:
-            return
-        case .needsRoom(let kind, let length):
-            threads.later(.changes) { [self] in
-                guard (try? makeRoom(kind, length: length)) != nil else { return }
-                if case .done(let removal?) = reserveRemoval(of: row, primary: primary, isEviction: isEviction) {
-                    try? finish(removal)
+    /// Takes one row out, with a tombstone.
+    ///
+    /// - Returns: whether it was still there.
+    /// - Throws: what the device said. Then the entry is gone all the same, and its tombstone is owed.
+    func remove(_ row: IndexRow, primary: UInt64) async throws(StoreError) -> Bool {
+        try await settle { [self] mayOwe in
+            reserveRemoval(of: row, primary: primary, isEviction: false, mayOwe: mayOwe)
+        } != nil
+    }
+
+    /// Takes out all variants of a key, those being written included; fails as ``remove(_:primary:)`` does.
+    func invalidate(_ key: StoreKey) async throws(StoreError) {
+        let removal = try await settle { [self] mayOwe in reserveInvalidation(of: key, mayOwe: mayOwe) }
+        counters.entriesRemoved.add(removal?.rows.count ?? 0, ordering: .relaxed)
+    }
+
+    private func settle(_ reserve: (_ mayOwe: Bool) -> Reserved<Removal?>) async throws(StoreError) -> Removal? {
+        var failure: StoreError?
+        for attempt in 0..<64 {
+            switch reserve(failure != nil || attempt == 63) {
+            case .done(let removal):
+                guard let removal else { return nil }
+                if inPlace.admits(RecordHeader.size) {
+                    try finish(removal)
+                } else {
+                    try await threads.run(.writes, isUrgent: true) { [self] () throws(StoreError) in
+                        try finish(removal)
+                    }
                 }
+                if let failure { throw failure }
+                return removal
+            case .busy:
+                try await threads.run(.writes, isUrgent: true) {}
+            case .needsRoom(let kind, let length):
+                do throws(StoreError) { try await makeRoomSomewhere(kind, length: length) } catch { failure = error }
             }
         }
+        throw Self.noSpace
+    }
+
+    /// Takes a row out from a thread that cannot wait: where the log has no room, its tombstone is owed.
+    func drop(_ row: IndexRow, primary: UInt64) {
+        counters.entriesCorrupt.add(1, ordering: .relaxed)
+        guard
+            case .done(let removal?) = reserveRemoval(of: row, primary: primary, isEviction: false, mayOwe: true)
+        else { return }
+        // What cannot be noted on the disk is found damaged again after the next opening.
+        try? finish(removal)
+        if !owed.withLock({ $0.notes.isEmpty }) { threads.later(.changes) { [self] in payDebts() } }
     }
 }
 
@@ -206,7 +255,15 @@ struct GoneRow: Sendable {
 struct OwedNotes: Sendable {
     static let maximum = 4_096
 
-    var notes: [RecordHeader] = []
+    /// One tombstone.
+    struct Note: Sendable, Hashable {
+        let kind: RecordKind
+        let order: UInt64
+        let primary: UInt64
+        let variant: UInt32
+    }
+
+    var notes: [Note] = []
     /// Whether more were refused than are remembered.
     var isOverfull = false
 

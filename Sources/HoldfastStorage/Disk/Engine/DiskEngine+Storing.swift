@@ -77,7 +77,9 @@ extension DiskEngine {
         let published = publish(record, isWritten: failure == nil, lingers: lingers, purpose)
         if let failure { throw failure }
         if let replaced = published.replaced, replaced.row.hasBlob, case .commit = purpose { releaseBlob(of: replaced) }
-        if let surplus = published.surplus { dropSurplus(surplus, primary: record.header.primary) }
+        if let surplus = published.surplus, try await remove(surplus, primary: record.header.primary) {
+            counters.entriesEvicted.add(1, ordering: .relaxed)
+        }
         guard published.isIn else { return nil }
         if published.isOvertaken { return entry(of: draft, record) }
         body?.keepBlob()
@@ -187,7 +189,7 @@ extension DiskEngine {
                 $0.order == source.row.order && $0.place == source.row.place
             } ?? false
         }
-        if isThere { try? drop(source.row, primary: primary) }
+        if isThere { drop(source.row, primary: primary) }
         return isThere
     }
 

@@ -208,7 +208,9 @@ extension DiskEngine {
             )
             row.isPinned = record.header.isPinned
             row.hasBlob = record.header.hasBlob
-            row.shadows = old != nil || shard.mayHide(identity.primary, fragment, identity.variant)
+            row.shadows =
+                old != nil || shard.mayHide(identity.primary, fragment, identity.variant)
+                || isReclaiming.load(ordering: .acquiring)
             if case .replace = purpose { row.hits = 1 }
             do {
                 _ = try shard.table.insert(row)

@@ -28,6 +28,8 @@ struct LogState: Sendable {
         var rows: [TableRow]?
         var blobs: [BlobRow]?
         var isSynced: Bool
+        /// Whether reclaiming it failed: others are tried first.
+        var isStuck = false
 
         /// What reclaiming it may free.
         var weight: Int { segment.size + blobBytes }
@@ -80,8 +82,9 @@ struct LogState: Sendable {
 
     /// The sealed segment that should be reclaimed next.
     var victim: Sealed? {
-        let small = sealed[Int(LogKind.small.rawValue)].first
-        let main = sealed[Int(LogKind.main.rawValue)].first
+        let lists = sealed.map { list in list.first { !$0.isStuck } ?? list.first }
+        let small = lists[Int(LogKind.small.rawValue)]
+        let main = lists[Int(LogKind.main.rawValue)]
         let weights = (small: weight(.small), main: weight(.main))
         let kind = ReclaimJudge.log(
             small: weights.small,
@@ -156,6 +159,14 @@ struct LogState: Sendable {
     /// Takes out a sealed segment.
     mutating func remove(_ segment: Segment) {
         sealed[Int(segment.kind.rawValue)].removeAll { $0.segment === segment }
+    }
+
+    /// Notes that a segment could not be reclaimed, so that another is tried the next time.
+    mutating func stuck(_ segment: Segment) {
+        let index = Int(segment.kind.rawValue)
+        if let place = sealed[index].firstIndex(where: { $0.segment === segment }) {
+            sealed[index][place].isStuck = true
+        }
     }
 
     /// Notes that what a segment holds would survive a power loss.

@@ -49,7 +49,7 @@ struct OpenedStore {
     let pinned: [EntryIdentity: Int]
     let blobs: BlobFiles
     let lockFile: OpenFile
-    let owed: [RecordHeader]
+    let owed: [OwedNotes.Note]
 }
 extension DiskStore {
     public static func open(
