@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// Reads what one segment file says of its records: its table, or where that is missing or damaged, record by record.
+struct SegmentReader: Sendable {
+    let files: any FileSystem
+    let format: StoreFormat
+
+    /// How much of a file is in memory at a time while it is scanned.
+    static let window = RecordScan.minimumWindow
+
+    /// What a file turned out to be.
+    enum Outcome: Sendable {
+        /// Nothing in it counts: it was never begun, is an older one's file under a new name, was purged, or is damaged
+        /// beyond use.
+        case void(isDamaged: Bool)
+        case segment(Content)
+    }
+
+    /// A mark among the records.
+    struct Mark: Sendable, Hashable {
+        let kind: RecordKind
+        /// The tag's hash.
+        let tag: UInt64
+        let prefix: [UInt8]
+        let order: UInt64
+        let horizon: UInt64
+    }
+
+    /// A segment's records.
+    struct Content: Sendable {
+        var kind: LogKind
+        var fileSize: Int
+        /// Sorted.
+        var rows: [TableRow] = []
+        var blobs: [BlobRow] = []
+        var marks: [Mark] = []
+        var highestOrder: UInt64 = 0
+        var isSealed = false
+        /// Where the next record, or the table, belongs.
+        var tail: Int
+        /// Whether bytes that were written once do not hold their checks.
+        var isDamaged = false
+        /// Entries whose head holds and whose body does not, in a segment without a table.
+        var torn: [TableRow] = []
+    }
+
+    /// Reads the file at `path`, whose name says `number`.
+    ///
+    /// - Throws: where the system refuses to show a file that may be good; one that cannot be read any more is damaged.
+    func read(_ path: String, number: UInt64) throws(FileSystemError) -> Outcome {
+        let file = try files.open(path, .read)
+        defer { files.close(file) }
+        let size = try files.size(of: file)
+        // A file without a byte may be one that was just made, or all that is left of one.
+        guard size > 0, let head = try bytes(file, 0, SegmentHeader.size) else { return .void(isDamaged: true) }
+        guard size < SegmentHeader.size || head.contains(where: { $0 != 0 }) else { return .void(isDamaged: false) }
+        let header = SegmentHeader.decode(head, seed: format.hashSeed)
+        // A whole header of another number: the file was given a new name and not begun.
+        if let header, header.number != number || header.epoch < format.epoch { return .void(isDamaged: false) }
+        var content = Content(kind: header?.kind ?? .main, fileSize: size, tail: SegmentHeader.size)
+        // Without its header a segment still has records, which bear its number.
+        content.isDamaged = header == nil
+        if try readTable(file, number, &content) { return .segment(content) }
+        try scan(file, number, &content)
+        return header == nil && content.rows.isEmpty ? .void(isDamaged: true) : .segment(content)
+    }
+
+    /// The bytes of a range; nil where the device cannot give them any more.
+    private func bytes(_ file: OpenFile, _ offset: Int, _ count: Int) throws(FileSystemError) -> [UInt8]? {
+        do throws(FileSystemError) {
+            return try files.read(file, from: offset, count: count)
+        } catch {
+            if error.errno == SystemNumber.damaged { return nil }
+            throw error
+        }
+    }
+
+    // MARK: Sealed
+
+    private func readTable(
+        _ file: OpenFile,
+        _ number: UInt64,
+        _ content: inout Content
+    ) throws(FileSystemError) -> Bool {
+        let size = content.fileSize
+        guard size >= SegmentHeader.size + SegmentTable.footerSize,
+            let last = try bytes(file, size - SegmentTable.footerSize, SegmentTable.footerSize),
+            let footer = SegmentTable.footer(last, segment: number, seed: format.hashSeed), footer.fileSize == size,
+            let table = try bytes(file, footer.tableOffset, footer.tableLength),
+            let (rows, blobs) = SegmentTable.decode(table, footer: footer, seed: format.hashSeed)
+        else { return false }
+        content.rows = rows
+        content.blobs = blobs
+        content.highestOrder = footer.highestOrder
+        content.isSealed = true
+        content.tail = footer.tableOffset
+        for row in rows where row.kind == .tagMark || row.kind == .prefixMark {
+            try readMark(row, of: file, number, &content)
+        }
+        return true
+    }
+
+    private func readMark(
+        _ row: TableRow,
+        of file: OpenFile,
+        _ number: UInt64,
+        _ content: inout Content
+    ) throws(FileSystemError) {
+        let unit = Geometry.unit
+        let record = try bytes(file, Int(row.place) * unit, Int(row.units) * unit) ?? []
+        let mark = record.withUnsafeBytes { bytes in
+            RecordHeader.decode(bytes, seed: format.hashSeed).flatMap { header in
+                header.segment == number && header.kind == row.kind && header.order == row.order
+                    ? Self.mark(header, bytes) : nil
+            }
+        }
+        if let mark {
+            content.marks.append(mark)
+        } else if row.kind == .tagMark {
+            // All but its horizon stands in the table; without that it is kept for as long as the store is open.
+            let horizon = UInt64.max
+            content.marks.append(Mark(kind: .tagMark, tag: row.primary, prefix: [], order: row.order, horizon: horizon))
+            content.isDamaged = true
+        } else {
+            content.isDamaged = true
+        }
+    }
+
+    private static func mark(_ header: RecordHeader, _ bytes: UnsafeRawBufferPointer) -> Mark {
+        let detail = bytes.part(RecordHeader.size..<(RecordHeader.size + header.detailLength))
+        return Mark(
+            kind: header.kind,
+            tag: header.primary,
+            prefix: header.kind == .prefixMark ? Array(detail) : [],
+            order: header.order,
+            horizon: header.horizon
+        )
+    }
+
+    // MARK: Not sealed
+
+    private func scan(_ file: OpenFile, _ number: UInt64, _ content: inout Content) throws(FileSystemError) {
+        // No segment is longer; what lies behind was not written by a store.
+        let end = min(content.fileSize, format.segmentSize)
+        var scan = RecordScan(segment: number, seed: format.hashSeed)
+        while scan.position < end {
+            let start = scan.position
+            let count = min(Self.window, end - start)
+            guard let window = try bytes(file, start, count), !window.isEmpty else {
+                // One page that cannot be read ends the scan: what lies behind is lost with it.
+                content.isDamaged = true
+                break
+            }
+            let isLast = start + window.count >= end || window.count < count
+            window.withUnsafeBytes { window in
+                while let found = scan.next(in: window, from: start, isLast: isLast) {
+                    let offset = found.offset - start
+                    Self.take(found, window.part(offset..<window.count), &content)
+                }
+            }
+            if isLast || scan.position == start { break }
+        }
+        content.tail = scan.end
+        content.rows.sort { $0.precedes($1) }
+    }
+
+    private static func take(_ found: RecordScan.Found, _ bytes: UnsafeRawBufferPointer, _ content: inout Content) {
+        let header = found.header
+        guard let place = UInt32(exactly: found.offset / Geometry.unit), let units = UInt16(exactly: header.units)
+        else {
+            return
+        }
+        content.highestOrder = max(content.highestOrder, header.order)
+        let row = TableRow(
+            primary: header.primary,
+            variant: header.variant,
+            place: place,
+            order: header.order,
+            units: units,
+            kind: header.kind,
+            isPinned: header.isPinned,
+            hasBlob: header.hasBlob
+        )
+        guard found.bodyHolds else { return content.torn.append(row) }
+        content.rows.append(row)
+        if header.hasBlob {
+            let stored = BlobChunk.storedSize(
+                plain: header.bodyLength,
+                perChunk: header.inlineLength,
+                overhead: BlobChunk.payload - header.inlineLength
+            )
+            content.blobs.append(BlobRow(place: place, number: header.bodyWord, storedBytes: UInt64(clamping: stored)))
+        }
+        if header.kind == .tagMark || header.kind == .prefixMark { content.marks.append(mark(header, bytes)) }
+    }
+}
