@@ -23,7 +23,7 @@ extension DiskEngine {
         }
     }
 
-    private func unpin(_ identity: EntryIdentity) {
+    func unpin(_ identity: EntryIdentity) {
         pins.release(identity)
         index.shard(of: identity.primary).state.withLock { shard in
             _ = shard.table.change(ShardedIndex.fragment(of: identity.primary), variant: identity.variant) {

@@ -76,11 +76,8 @@ extension DiskEngine {
     /// What the table of a segment says, or what is kept in memory for want of one.
     func table(of sealed: LogState.Sealed) throws(StoreError) -> (rows: [TableRow], blobs: [BlobRow]) {
         if let rows = sealed.rows { return (rows, sealed.blobs ?? []) }
-        do throws(FileSystemError) {
-            return try SegmentReader(files: files, seed: seed).table(of: sealed.segment)
-        } catch {
-            throw failed(error)
-        }
+        let table = try SegmentFileReader(files: files, seed: seed).table(of: sealed.segment)
+        return (table.rows, table.blobs)
     }
 
     private func reclaim(

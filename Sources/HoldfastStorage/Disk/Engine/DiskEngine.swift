@@ -52,7 +52,7 @@ final class DiskEngine: Sendable {
         ledger = opened.ledger
         log = Mutex(opened.log)
         orders = opened.orders
-        pins = PinBook(capacity: opened.geometry.capacity / 2, pinned: opened.pinned)
+        pins = PinBook(capacity: opened.geometry.capacity / 2)
         blobs = opened.blobs
         life = Mutex(DiskLife())
         epoch = Atomic(opened.format.epoch)
@@ -60,6 +60,7 @@ final class DiskEngine: Sendable {
         format = Mutex(opened.format)
         lockFile = opened.lockFile
         owed = Mutex(OwedNotes(notes: opened.owed))
+        counters.entriesCorrupt.store(opened.damaged, ordering: .relaxed)
     }
 
     deinit {
@@ -217,9 +218,9 @@ final class PinBook: Sendable {
     private let capacity: Int
     private let state: Mutex<State>
 
-    init(capacity: Int, pinned: [EntryIdentity: Int]) {
+    init(capacity: Int) {
         self.capacity = capacity
-        state = Mutex(State(weights: pinned, sum: pinned.values.reduce(0, +)))
+        state = Mutex(State(weights: [:], sum: 0))
     }
 
     /// Pins an entry of this weight, or gives it this weight; false when there is no room for it.

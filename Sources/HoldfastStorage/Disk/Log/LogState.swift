@@ -27,7 +27,7 @@ struct LogState: Sendable {
         /// What the table says, where it could not be written.
         var rows: [TableRow]?
         var blobs: [BlobRow]?
-        var isSynced: Bool
+        var isSynced = false
         /// Whether reclaiming it failed: others are tried first.
         var isStuck = false
 
@@ -154,6 +154,11 @@ struct LogState: Sendable {
         let index = Int(segment.segment.kind.rawValue)
         let place = sealed[index].firstIndex { $0.segment.number > segment.segment.number } ?? sealed[index].endIndex
         sealed[index].insert(segment, at: place)
+    }
+
+    /// The sealed segment of a log that was begun last.
+    func newest(_ kind: LogKind) -> Sealed? {
+        sealed[Int(kind.rawValue)].last
     }
 
     /// Takes out a sealed segment.

@@ -53,6 +53,8 @@ struct RecoveredStore: Sendable {
     var segments: [Segment] = []
     /// Entries installed.
     var entries = 0
+    /// Bytes of the blob files that entries name, in whole blocks.
+    var blobBlocks = 0
     var marks = PurgeMarks()
     var owed: [Owed] = []
     var leftovers: [Leftover] = []

@@ -5,6 +5,8 @@
 struct SegmentReader: Sendable {
     let files: any FileSystem
     let format: StoreFormat
+    /// What opens the prefixes of marks that were sealed.
+    var seal: (any StoreSeal)?
 
     /// How much of a file is in memory at a time while it is scanned.
     static let window = RecordScan.minimumWindow
@@ -112,7 +114,7 @@ struct SegmentReader: Sendable {
         let mark = record.withUnsafeBytes { bytes in
             RecordHeader.decode(bytes, seed: format.hashSeed).flatMap { header in
                 header.segment == number && header.kind == row.kind && header.order == row.order
-                    ? Self.mark(header, bytes) : nil
+                    ? self.mark(header, bytes) : nil
             }
         }
         if let mark {
@@ -127,12 +129,22 @@ struct SegmentReader: Sendable {
         }
     }
 
-    private static func mark(_ header: RecordHeader, _ bytes: UnsafeRawBufferPointer) -> Mark {
-        let detail = bytes.part(RecordHeader.size..<(RecordHeader.size + header.detailLength))
+    /// The mark in a record; nil for a prefix that was sealed with a key that is not known any more.
+    private func mark(_ header: RecordHeader, _ bytes: UnsafeRawBufferPointer) -> Mark? {
+        var prefix: [UInt8] = []
+        if header.kind == .prefixMark {
+            prefix = Array(bytes.part(RecordHeader.size..<(RecordHeader.size + header.detailLength)))
+            if header.keyID != 0 {
+                let context = SealedPart.detail(order: header.order).context
+                let opened = try? seal?.open(ByteChunk(prefix), keyID: header.keyID, context: context)
+                guard let opened else { return nil }
+                prefix = opened
+            }
+        }
         return Mark(
             kind: header.kind,
             tag: header.primary,
-            prefix: header.kind == .prefixMark ? Array(detail) : [],
+            prefix: prefix,
             order: header.order,
             horizon: header.horizon
         )
@@ -141,8 +153,7 @@ struct SegmentReader: Sendable {
     // MARK: Not sealed
 
     private func scan(_ file: OpenFile, _ number: UInt64, _ content: inout Content) throws(FileSystemError) {
-        // No segment is longer; what lies behind was not written by a store.
-        let end = min(content.fileSize, format.segmentSize)
+        let end = content.fileSize
         var scan = RecordScan(segment: number, seed: format.hashSeed)
         while scan.position < end {
             let start = scan.position
@@ -156,7 +167,7 @@ struct SegmentReader: Sendable {
             window.withUnsafeBytes { window in
                 while let found = scan.next(in: window, from: start, isLast: isLast) {
                     let offset = found.offset - start
-                    Self.take(found, window.part(offset..<window.count), &content)
+                    take(found, window.part(offset..<window.count), &content)
                 }
             }
             if isLast || scan.position == start { break }
@@ -165,7 +176,7 @@ struct SegmentReader: Sendable {
         content.rows.sort { $0.precedes($1) }
     }
 
-    private static func take(_ found: RecordScan.Found, _ bytes: UnsafeRawBufferPointer, _ content: inout Content) {
+    private func take(_ found: RecordScan.Found, _ bytes: UnsafeRawBufferPointer, _ content: inout Content) {
         let header = found.header
         guard let place = UInt32(exactly: found.offset / Geometry.unit), let units = UInt16(exactly: header.units)
         else {
@@ -192,6 +203,7 @@ struct SegmentReader: Sendable {
             )
             content.blobs.append(BlobRow(place: place, number: header.bodyWord, storedBytes: UInt64(clamping: stored)))
         }
-        if header.kind == .tagMark || header.kind == .prefixMark { content.marks.append(mark(header, bytes)) }
+        guard header.kind == .tagMark || header.kind == .prefixMark else { return }
+        if let mark = mark(header, bytes) { content.marks.append(mark) } else { content.isDamaged = true }
     }
 }

@@ -12,6 +12,8 @@ struct StoreRecovery: Sendable {
     let files: any FileSystem
     /// The format as the last process left it.
     let format: StoreFormat
+    /// What opens the prefixes of marks that were sealed.
+    let seal: (any StoreSeal)?
 
     /// Segments of a kind that may lack their table after a crash: the one that is written, and the one being sealed.
     private static let unsealedOfKind = 2
@@ -43,8 +45,12 @@ struct StoreRecovery: Sendable {
             store.entries += rows.count
             try install(shard, rows)
         }
-        for (number, size) in blobs where !judge.named.contains(number) {
-            remove(layout.blob(number), size: size, &store)
+        for (number, size) in blobs {
+            if judge.named.contains(number) {
+                store.blobBlocks += SpaceLedger.blocks(size)
+            } else {
+                remove(layout.blob(number), size: size, &store)
+            }
         }
         return store
     }
@@ -57,7 +63,7 @@ struct StoreRecovery: Sendable {
     }
 
     private func readSegments(_ store: inout RecoveredStore) throws(FileSystemError) -> [Numbered] {
-        let reader = SegmentReader(files: files, format: format)
+        let reader = SegmentReader(files: files, format: format, seal: seal)
         var all: [Numbered] = []
         let found = try sizes(in: layout.segments, suffix: StoreLayout.segmentSuffix)
         let highest = found.keys.max() ?? 0

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Synchronization
+
+/// The first steps of an engine. For the thread of changes.
+extension DiskEngine {
+    /// Books the pins, pays what recovery left owing, and evicts what an earlier, larger capacity let in.
+    func start(now: StoreInstant) {
+        _ = life.withLock { $0.peeks(now: now) }
+        bookPins()
+        payDebtsAtStart()
+        while ledger.used > ledger.capacity {
+            guard (try? reclaimOldest(recyclingFor: nil)) != nil else { return }
+        }
+    }
+
+    /// Pins that have no more room lapse.
+    private func bookPins() {
+        for number in 0..<ShardedIndex.count {
+            var pinned: [IndexRow] = []
+            index.shards[number].state.withLock { shard in
+                shard.table.forEach { if $0.isPinned { pinned.append($0) } }
+            }
+            for row in pinned {
+                let primary = UInt64(number) << 58 | row.fragment
+                guard case .record(let source)? = try? read(row, primary: primary, waits: true) else { continue }
+                let identity = EntryIdentity(primary: primary, variant: row.variant)
+                if !pins.pin(identity, weight: pinWeight(source.header)) { unpin(identity) }
+            }
+        }
+    }
+
+    private func payDebtsAtStart() {
+        guard !owed.withLock({ $0.isEmpty }) else { return }
+        try? makeRoom(.main, length: RecordHeader.size)
+        payDebts()
+    }
+}
