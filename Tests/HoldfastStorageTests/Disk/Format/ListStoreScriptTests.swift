@@ -108,13 +108,17 @@ struct ListStoreScriptTests {
         try directory.writeBlob(31, [UInt8](repeating: 1, count: 131_040))
         try directory.writeBlob(32, [1, 2, 3, 4])
         var file = broken.sealed()
-        file[broken.bytes.count + 3] ^= 1
+        // The first row becomes a tombstone of its own key, if the damaged table is believed.
+        file[broken.bytes.count + 26] ^= 3
         try directory.write(file, to: "segments/\(FileNumber.name(3)).seg")
 
         var purged = SampleSegment(4, epoch: 3, seed: seed)
         purged.entry("purged", order: 40)
         try directory.write(purged.sealed(), to: "segments/\(FileNumber.name(4)).seg")
-        try directory.write(purged.sealed(), to: "segments/\(FileNumber.name(5)).seg")
+        var foreign = SampleSegment(5, epoch: 4, seed: seed)
+        foreign.entry("under a header of another number", order: 50)
+        let header = SampleSegment(6, epoch: 4, seed: seed).bytes
+        try directory.write(header + foreign.bytes.dropFirst(64), to: "segments/\(FileNumber.name(5)).seg")
 
         let expected = [
             Self.line("plain", 1, variant: "v", tags: "b'a', b'b'", suspect: 1), Self.line("copied", 12, pinned: 1),

@@ -89,10 +89,16 @@ struct RecordScanTests {
         }
     }
 
+    /// What a body of the record "outer" begins with, so that a record in it lies at a multiple of 16, where a scan looks.
+    private static let bodyPadding = [UInt8](
+        repeating: 0,
+        count: (16 - (104 + FormatSamples.detail("outer").encode().count) % 16) % 16
+    )
+
     @Test("A record within the body of another is never taken")
     func nested() {
         let inner = FormatSamples.record("inner", order: 99)
-        let outer = FormatSamples.record("outer", order: 1, body: [UInt8](repeating: 0, count: 32) + inner + inner)
+        let outer = FormatSamples.record("outer", order: 1, body: Self.bodyPadding + inner + inner)
         let outcome = Self.scan(Self.head + outer + FormatSamples.record("next", order: 2))
         #expect(outcome.orders == [1, 2])
     }
@@ -103,10 +109,7 @@ struct RecordScanTests {
             FormatSamples.record("inner", segment: 4, order: 99),
             FormatSamples.record("inner", order: 99, seed: FormatSamples.seed ^ 1),
         ] {
-            // The body begins at a multiple of 16, so that the record in it lies where a scan looks.
-            let padding = 16 - (104 + FormatSamples.detail("outer").encode().count) % 16
-            let body = [UInt8](repeating: 0, count: padding % 16) + inner
-            var outer = FormatSamples.record("outer", order: 1, body: body)
+            var outer = FormatSamples.record("outer", order: 1, body: Self.bodyPadding + inner)
             outer[60] ^= 1
             let outcome = Self.scan(Self.head + outer + FormatSamples.record("next", order: 2))
             #expect(outcome.orders == [2])
