@@ -51,6 +51,23 @@ struct FullDeviceTests {
         }
     }
 
+    @Test("A gathered write that the device cuts short leaves a prefix and tells ENOSPC", arguments: Kind.allCases)
+    func gathered(_ kind: Kind) throws {
+        let device = try kind.device(size: 256 << 10)
+        defer { device.remove() }
+        let files = device.files
+        let file = try files.open(device.root + "/f", .create)
+        defer { files.close(file) }
+        let identity = CrashIdentity.all[0]
+        let all = ByteChunk(CrashStamp(put: 1, length: 400_000, tags: []).body(of: identity))
+        let error = #expect(throws: FileSystemError.self) {
+            try files.write(all[0..<10_000], all[10_000..<all.count], to: file, at: 100)
+        }
+        #expect(error?.errno == ENOSPC)
+        let left = try files.read(file, from: 100, count: all.count)
+        #expect(left.count > 100_000 && left == Array(all.array.prefix(left.count)), "\(left.count) on \(device.name)")
+    }
+
     @Test(
         "Bytes on the device never pass the capacity, writers, reclaim and open bodies included",
         arguments: Kind.allCases
