@@ -67,7 +67,9 @@ final class ChildProcess: Sendable {
         posix_spawn_file_actions_adddup2(&actions, childOutput, STDOUT_FILENO)
         var words: [UnsafeMutablePointer<CChar>?] = ([program] + arguments).map { strdup($0) } + [nil]
         defer { for word in words { free(word) } }
-        var environment: [UnsafeMutablePointer<CChar>?] = [nil]
+        let variables = ProcessInfo.processInfo.environment.map { "\($0.key)=\($0.value)" }
+        var environment: [UnsafeMutablePointer<CChar>?] = variables.map { strdup($0) } + [nil]
+        defer { for variable in environment { free(variable) } }
         var pid = pid_t()
         let number = posix_spawn(&pid, program, &actions, nil, &words, &environment)
         guard number == 0 else {

@@ -33,8 +33,8 @@ struct CrashJudge {
     let mayEvict: Bool
     /// What went against the promises so far.
     private(set) var findings: [String] = []
-    /// Body bytes of the puts that were begun.
-    private(set) var bytesPut = 0
+    /// Body bytes that were written at most, by puts and by freshenings that copied.
+    private(set) var bytesWritten = 0
     /// Puts that were acknowledged.
     private(set) var putsDone = 0
 
@@ -90,7 +90,7 @@ struct CrashJudge {
     private mutating func begin(_ number: Int, _ operation: CrashOperation) {
         running[number] = Running(operation: operation, begun: time)
         switch operation {
-        case .put(_, let stamp): bytesPut += stamp.length
+        case .put(_, let stamp), .freshen(_, let stamp): bytesWritten += stamp.length
         case .pin(let identity, _): setPinned(identity, nil)
         case .purge(let purge):
             purges.append(Purge(number: number, purge: purge, begun: time))
@@ -98,7 +98,7 @@ struct CrashJudge {
                 let isTaken = states[identity]?.contains { $0.map { purge.takes(identity, $0.stamp) } ?? false }
                 if isTaken == true { states[identity]?.insert(nil) }
             }
-        case .freshen, .remove, .invalidate, .close: break
+        case .remove, .invalidate, .close: break
         }
     }
 

@@ -23,7 +23,7 @@ struct CrashTests {
     }
 
     static let arms = [
-        Arm(testDescription: "room for all", capacity: 256 << 20, mayEvict: false, bytesPerDirectory: 20 << 20),
+        Arm(testDescription: "room for all", capacity: 256 << 20, mayEvict: false, bytesPerDirectory: 16 << 20),
         Arm(testDescription: "room for few", capacity: 4 << 20, mayEvict: true, bytesPerDirectory: 48 << 20),
     ]
 
@@ -46,7 +46,7 @@ struct CrashTests {
             defer { scratch.remove() }
             directories += 1
             var judge = CrashJudge(mayEvict: arm.mayEvict)
-            while kills < wanted, judge.bytesPut < arm.bytesPerDirectory, judge.findings.isEmpty {
+            while kills < wanted, judge.bytesWritten < arm.bytesPerDirectory, judge.findings.isEmpty {
                 round += 1
                 try await self.round(round, arm, scratch.store, &judge, &generator)
                 kills += 1
