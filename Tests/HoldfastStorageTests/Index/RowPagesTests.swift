@@ -25,6 +25,9 @@ struct RowPagesTests {
     private func keys(_ pages: borrowing RowPages, _ note: Comment) -> [UInt64] {
         var keys: [UInt64] = []
         var lastEmpty = -1
+        var isBeforeHome = false
+        var isBehindGap = false
+        var isUnordered = false
         for slot in 0..<pages.slots {
             let row = pages[slot]
             if row.isEmpty {
@@ -32,11 +35,14 @@ struct RowPagesTests {
                 continue
             }
             let home = pages.home(row.key)
-            #expect(home <= slot, note)
-            #expect(lastEmpty < home, note)
-            if let last = keys.last { #expect(last < row.key.high, note) }
+            if slot < home { isBeforeHome = true }
+            if lastEmpty >= home { isBehindGap = true }
+            if let last = keys.last, last >= row.key.high { isUnordered = true }
             keys.append(row.key.high)
         }
+        #expect(!isBeforeHome, note)
+        #expect(!isBehindGap, note)
+        #expect(!isUnordered, note)
         return keys
     }
 

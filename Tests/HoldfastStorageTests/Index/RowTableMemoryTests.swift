@@ -42,7 +42,7 @@ struct RowTableMemoryTests {
         }
         #expect(code == .noSpace)
         #expect(table.bytes == 2 * page)
-        #expect(held > 2 * page / 24 * 9 / 10)
+        #expect(held > 2 * page / 24 * 94 / 100)
         #expect(table.count == held)
         for number in 1...held { #expect(table.row(Self.row(number).fragment, variant: 0) == Self.row(number)) }
         // Replacing needs no room, and what was removed makes room.
