@@ -30,10 +30,10 @@ public struct CacheEntryInfo: Sendable, Hashable {
     public let isPersonal: Bool
     /// Whether it is pinned against eviction.
     public let isPinned: Bool
-    /// Whether the origin must confirm it before it is used again, since it was removed softly.
+    /// Whether the origin must confirm it before it is used again: it was removed softly, or its store lost power.
     public let needsConfirmation: Bool
 
-    /// Whether it answers requests without the origin: within its lifetime, and not removed softly.
+    /// Whether it answers requests without the origin: within its lifetime, and in no need of confirmation.
     public var isFresh: Bool { freshnessLeft > 0 && !needsConfirmation }
 
     init(_ entry: StoredEntry, _ stored: StoredResponse, _ options: CacheOptions, now: Timestamp) {
