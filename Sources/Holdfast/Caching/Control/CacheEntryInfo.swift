@@ -38,15 +38,14 @@ public struct CacheEntryInfo: Sendable, Hashable {
     public let isPersonal: Bool
     /// Whether it is pinned against eviction.
     public let isPinned: Bool
-    /// Whether the origin must confirm it before it is used again: it was removed softly, or the store came back from a power
-    /// loss and cannot tell that it was not invalidated.
+    /// Whether the origin must confirm it before it is used again: it was removed softly, or its store lost power.
     public let needsConfirmation: Bool
     /// Where the store has it.
     let key: StoreKey
     let variant: StoreKey
     private let fields: NominatedFields
 
-    /// Whether it answers requests without the origin: within its lifetime, and with no need to be confirmed.
+    /// Whether it answers requests without the origin: within its lifetime, and in no need of confirmation.
     public var isFresh: Bool { freshnessLeft > 0 && !needsConfirmation }
 
     /// What its Vary nominates, with the values of the request that it answered, sorted by name (RFC 9111 §4.1); empty where it
