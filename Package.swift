@@ -12,6 +12,7 @@ let package = Package(
         .library(name: "HoldfastSemantics", targets: ["HoldfastSemantics"]),
         .library(name: "HoldfastStorage", targets: ["HoldfastStorage"]),
         .library(name: "HoldfastServices", targets: ["HoldfastServices"]),
+        .library(name: "HoldfastCrypto", targets: ["HoldfastCrypto"]),
         .library(name: "HoldfastTesting", targets: ["HoldfastTesting"]),
         .executable(name: "quickstart", targets: ["Quickstart"]),
     ],
@@ -26,9 +27,16 @@ let package = Package(
         .trait(name: "Observability", description: "Reserved for logs, metrics and traces; enables nothing yet."),
         .trait(name: "Redis", description: "Reserved for the Redis store; enables nothing yet."),
         .trait(name: "XML", description: "Reserved for XML endpoints; enables nothing yet."),
-        .trait(name: "Crypto", description: "Reserved for encryption at rest off Apple systems; enables nothing yet."),
+        .trait(
+            name: "Crypto",
+            description: "Encryption at rest where there is no CryptoKit, by swift-crypto: AEADSeal of HoldfastCrypto."
+        ),
         .trait(name: "Proxy", description: "Reserved for the caching proxy; enables nothing yet."),
         .trait(name: "Tool", description: "Reserved for the holdfast command-line tool; enables nothing yet."),
+    ],
+    dependencies: [
+        // Each stands behind a trait and is fetched where that is enabled, and nowhere else.
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0")
     ],
     targets: [
         .target(name: "HoldfastSemantics"),
@@ -36,6 +44,13 @@ let package = Package(
         .target(name: "Holdfast", dependencies: ["HoldfastSemantics", "HoldfastStorage"]),
         .target(name: "HoldfastServices", dependencies: ["Holdfast", "HoldfastSemantics", "HoldfastStorage"]),
         .target(name: "HoldfastTesting", dependencies: ["Holdfast", "HoldfastSemantics", "HoldfastStorage"]),
+        .target(
+            name: "HoldfastCrypto",
+            dependencies: [
+                "HoldfastStorage",
+                .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Crypto"])),
+            ]
+        ),
         .executableTarget(
             name: "Quickstart",
             dependencies: ["Holdfast", "HoldfastSemantics", "HoldfastServices", "HoldfastStorage"]
@@ -55,6 +70,10 @@ let package = Package(
         .testTarget(
             name: "HoldfastServicesTests",
             dependencies: ["HoldfastServices", "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastTesting"]
+        ),
+        .testTarget(
+            name: "HoldfastCryptoTests",
+            dependencies: ["HoldfastCrypto", "HoldfastStorage", "HoldfastTesting"]
         ),
         .testTarget(
             name: "HoldfastTestingTests",

@@ -20,6 +20,9 @@ struct ImportTableTests {
         "HoldfastTesting": [
             "Holdfast", "HoldfastSemantics", "HoldfastStorage", "Foundation", "FoundationNetworking", "Synchronization",
         ],
+        "HoldfastCrypto": [
+            "HoldfastSemantics", "HoldfastStorage", "Holdfast", "HoldfastServices", "Foundation", "Crypto", "CryptoKit",
+        ],
         "Quickstart": [
             "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastServices", "Foundation",
             "FoundationNetworking",

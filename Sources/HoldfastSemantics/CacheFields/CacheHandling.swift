@@ -64,7 +64,7 @@ public struct CacheHandling: Sendable, Hashable {
             entry.isStored = isStored
             entry.isCollapsed = outcome == .collapsed
         }
-        if !CacheHandling.told.contains(reason) { entry.detail = reason.code }
+        if !CacheHandling.told.contains(reason) { entry.detail = reason.detail }
         return entry
     }
 
@@ -77,7 +77,7 @@ public struct CacheHandling: Sendable, Hashable {
         case .method: .method
         case .notStored: .uriMiss
         case .noVariant: .varyMiss
-        case .stale, .softPurged: .stale
+        case .stale, .softPurged, .storeLostPower: .stale
         case .partial: .partial
         case .mustValidate: (freshnessLeft ?? 1) > 0 ? .request : .stale
         case _ where standsIn: (freshnessLeft ?? 0) > 0 ? .request : .stale
@@ -87,4 +87,11 @@ public struct CacheHandling: Sendable, Hashable {
 
     /// Reasons that the parameters tell without a word more.
     private static let told: Set<CacheReason> = [.fresh, .method, .notStored, .noVariant, .stale, .partial]
+}
+
+extension CacheReason {
+    /// What people are told of it: the code, where that says enough.
+    fileprivate var detail: String {
+        self == .storeLostPower ? "the store lost power" : code
+    }
 }

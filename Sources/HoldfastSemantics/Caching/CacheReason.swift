@@ -65,6 +65,9 @@ public struct CacheReason: Sendable, Hashable, CustomStringConvertible {
     public static let mustValidate = CacheReason(code: "must-validate", section: "RFC 9111 §5.2.2.4")
     /// A person marked the stored response: it must be confirmed before it is used again.
     public static let softPurged = CacheReason(code: "soft-purged", section: "RFC 9111 §4.4")
+    /// The store lost power, and with it perhaps the word that the stored response is invalid: it must be confirmed before it
+    /// is used again.
+    public static let storeLostPower = CacheReason(code: "store-lost-power", section: "RFC 9111 §4.4")
     /// Only a part of what was asked for is stored.
     public static let partial = CacheReason(code: "partial", section: "RFC 9111 §3.4")
     /// What is stored could not be read.

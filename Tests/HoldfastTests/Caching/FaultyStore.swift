@@ -20,6 +20,8 @@ final class FaultyStore: CacheStore {
     let stallsLookUps = Atomic(false)
     /// Holds up what a look-up found.
     let stallsAnswers = Atomic(false)
+    /// Entries up to this version are shown as after a power loss.
+    let suspectUpTo = Mutex<StoredEntry.Version?>(nil)
     let lookUps = CountWatch()
     let gate = CountWatch()
     private let inner = MemoryStore(capacity: 1 << 20)
@@ -44,7 +46,28 @@ final class FaultyStore: CacheStore {
             lookUps.increment()
             try? await gate.wait(for: 1)
         }
-        return found
+        return found.map(shown)
+    }
+
+    /// Makes the store doubt every entry it holds now.
+    func losePower() async throws {
+        for listed in try await list(after: nil, limit: .max, now: StoreInstant(milliseconds: 0)).listed {
+            suspectUpTo.withLock { $0 = max($0 ?? listed.entry.version, listed.entry.version) }
+        }
+    }
+
+    private func shown(_ entry: StoredEntry) -> StoredEntry {
+        guard let last = suspectUpTo.withLock({ $0 }), entry.version <= last else { return entry }
+        return StoredEntry(
+            key: entry.key,
+            variant: entry.variant,
+            version: entry.version,
+            description: entry.description,
+            bodyLength: entry.bodyLength,
+            storedAt: entry.storedAt,
+            isPinned: entry.isPinned,
+            needsValidation: true
+        )
     }
 
     func body(of entry: StoredEntry) async throws(StoreError) -> any StoredBody {
@@ -89,7 +112,10 @@ final class FaultyStore: CacheStore {
 
     func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int? {
         try check(.purge)
-        return try await inner.purge(selection, now: now)
+        guard case .matching(let predicate) = selection.form else {
+            return try await inner.purge(selection, now: now)
+        }
+        return try await inner.purge(.matching { [self] in predicate(shown($0)) }, now: now)
     }
 
     func setPinned(_ pinned: Bool, _ entry: StoredEntry) async throws(StoreError) -> Bool {

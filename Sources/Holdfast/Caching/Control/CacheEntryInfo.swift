@@ -4,9 +4,9 @@
 public import HoldfastSemantics
 internal import HoldfastStorage
 
-/// What a cache tells of one stored response, for choosing among them.
+/// What a cache tells of one stored response, for choosing among them and for looking at them.
 ///
-/// Times and ages are as of the moment at which the selection began.
+/// Times and ages are as of the moment at which the selection or the listing began.
 public struct CacheEntryInfo: Sendable, Hashable {
     /// The target URI of the request that the response answered.
     public let target: TargetURI
@@ -22,21 +22,44 @@ public struct CacheEntryInfo: Sendable, Hashable {
     public let bodyLength: Int
     /// The length of its status, fields and the cache's own notes as stored, in bytes.
     public let headLength: Int
+    /// The bytes that it takes of the store's capacity, its keys and the store's own notes included; nil where a selection is
+    /// asked, for the store tells it to a listing alone.
+    public let storedBytes: Int?
+    /// How often it was found since it was written, as far as the store counts (some count to 3 and no further); nil where the
+    /// store does not, and where a selection is asked.
+    public let hits: Int?
+    /// Which bytes of its content are there; nil: all of them (RFC 9111 §3.3).
+    public let storedRanges: StoredRanges?
     /// Its age in seconds (RFC 9111 §4.2.3).
     public let age: Int64
-    /// How many seconds it stays fresh; 0 or less once it is stale (RFC 9111 §4.2).
+    /// How many seconds it stays fresh; 0 or less once it is stale, by as many seconds (RFC 9111 §4.2).
     public let freshnessLeft: Int64
     /// Whether it is one principal's own, and nobody else is answered from it.
     public let isPersonal: Bool
     /// Whether it is pinned against eviction.
     public let isPinned: Bool
-    /// Whether the origin must confirm it before it is used again, since it was removed softly.
+    /// Whether the origin must confirm it before it is used again: it was removed softly, or its store lost power.
     public let needsConfirmation: Bool
+    /// Where the store has it.
+    let key: StoreKey
+    let variant: StoreKey
+    private let fields: NominatedFields
 
-    /// Whether it answers requests without the origin: within its lifetime, and not removed softly.
+    /// Whether it answers requests without the origin: within its lifetime, and in no need of confirmation.
     public var isFresh: Bool { freshnessLeft > 0 && !needsConfirmation }
 
-    init(_ entry: StoredEntry, _ stored: StoredResponse, _ options: CacheOptions, now: Timestamp) {
+    /// What its Vary nominates, with the values of the request that it answered, sorted by name (RFC 9111 §4.1); empty where it
+    /// does not vary.
+    public var nominated: [NominatedField] { NominatedField.all(of: fields) }
+
+    init(
+        _ entry: StoredEntry,
+        _ stored: StoredResponse,
+        _ options: CacheOptions,
+        hits: Int? = nil,
+        storedBytes: Int? = nil,
+        now: Timestamp
+    ) {
         target = stored.target
         method = stored.method
         status = stored.head.status
@@ -49,6 +72,12 @@ public struct CacheEntryInfo: Sendable, Hashable {
         freshnessLeft = stored.freshnessLifetime(options).seconds - age
         isPersonal = CacheKey.Parts(framed: entry.key.bytes).map { !$0.partition.isEmpty } ?? false
         isPinned = entry.isPinned
-        needsConfirmation = stored.needsConfirmation
+        needsConfirmation = stored.needsConfirmation || entry.needsValidation
+        storedRanges = stored.ranges
+        self.hits = hits
+        self.storedBytes = storedBytes
+        key = entry.key
+        variant = entry.variant
+        fields = stored.nominated
     }
 }

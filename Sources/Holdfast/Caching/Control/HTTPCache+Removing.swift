@@ -135,7 +135,7 @@ extension HTTPCache {
         var entry = selected
         for _ in 0..<8 {
             guard let stored = decoded.response(of: entry) else { return false }
-            if stored.needsConfirmation { return true }
+            if stored.confirmationReason == .softPurged { return true }
             let marked = stored.needingConfirmation
             var description = entry.description
             description.metadata = marked.encoded

@@ -115,8 +115,16 @@ final class DecodedResponses: Sendable {
         self.targetedFields = targetedFields
     }
 
-    /// What the entry's metadata describes; nil where it is damaged.
+    /// What the entry is to the cache: what its metadata describes, to be confirmed where its store cannot vouch for it; nil
+    /// where the metadata is damaged.
     func response(of entry: StoredEntry) -> StoredResponse? {
+        let response = described(by: entry)
+        // What a person demands stays in the metadata, and is more than the store's doubt.
+        guard entry.needsValidation, let response, !response.needsConfirmation else { return response }
+        return response.needingConfirmation(.storeLostPower)
+    }
+
+    private func described(by entry: StoredEntry) -> StoredResponse? {
         let index = Int(entry.version.number % UInt64(DecodedResponses.placeCount))
         let known = places.withLock { places in
             places[index].flatMap { $0.version == entry.version ? $0.response : nil }

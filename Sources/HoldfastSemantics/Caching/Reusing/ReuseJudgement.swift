@@ -57,12 +57,12 @@ public struct ReuseJudgement: Sendable, Hashable {
             let others = usable.filter { $0 != index && candidates[$0].entityTag != nil }
             return [index] + others.prefix(options.maximumVariants - 1)
         }
-        // A person's word: not even a caller that takes anything stored gets it unconfirmed.
-        if selected.needsConfirmation {
+        // Not even a caller that takes anything stored gets it unconfirmed.
+        if let reason = selected.confirmationReason {
             let decision: ReuseDecision =
                 mayNotSend || !selected.hasValidator
-                ? unanswered(.softPurged) : .revalidate(candidates: offered())
-            self.init(decision, .softPurged, selected: index)
+                ? unanswered(reason) : .revalidate(candidates: offered())
+            self.init(decision, reason, selected: index)
             return
         }
         if directive.ignoresAge {

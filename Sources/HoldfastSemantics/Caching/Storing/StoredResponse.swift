@@ -29,8 +29,8 @@ public struct StoredResponse: Sendable, Hashable {
     /// The lifetime in seconds that the call which got it gave it, for want of the server's; nil where none did.
     public let givenLifetime: Int64?
 
-    /// Whether the origin must confirm it before it is used again, whatever its freshness: it was marked by a person.
-    public private(set) var needsConfirmation: Bool
+    /// Why the origin must confirm it before it is used again, whatever its freshness; nil where it need not.
+    public private(set) var confirmationReason: CacheReason?
 
     /// Which bytes of its content are stored, where some may be missing; nil: all (RFC 9111 §3.3).
     public var ranges: StoredRanges?
@@ -70,7 +70,8 @@ public struct StoredResponse: Sendable, Hashable {
     ///   - responseTime: when the head came.
     ///   - contentDecoded: whether a content coding was undone; false by default.
     ///   - givenLifetime: the call's ``CacheDirective/lifetime`` in seconds; negative counts as 0, nil by default.
-    ///   - needsConfirmation: whether the origin must confirm it before it is used again; false by default.
+    ///   - needsConfirmation: whether a person marked it, so that the origin must confirm it before it is used again; false
+    ///     by default.
     ///   - targetedFields: the cache's target list (RFC 9213 §2.2); empty by default.
     public init(
         target: TargetURI,
@@ -92,7 +93,7 @@ public struct StoredResponse: Sendable, Hashable {
         self.responseTime = responseTime
         self.contentDecoded = contentDecoded
         self.givenLifetime = givenLifetime.map { max($0, 0) }
-        self.needsConfirmation = needsConfirmation
+        confirmationReason = needsConfirmation ? .softPurged : nil
         self.targetedFields = targetedFields
         let ruling = RulingCacheControl(head.fields, targets: targetedFields)
         cacheControl = ruling.cacheControl
@@ -111,10 +112,19 @@ public struct StoredResponse: Sendable, Hashable {
         }
     }
 
-    /// This response marked so that the origin must confirm it before it is used again (RFC 9111 §4.4: "invalidate").
-    public var needingConfirmation: StoredResponse {
+    /// Whether the origin must confirm it before it is used again, whatever its freshness.
+    public var needsConfirmation: Bool { confirmationReason != nil }
+
+    /// This response marked by a person so that the origin must confirm it before it is used again (RFC 9111 §4.4:
+    /// "invalidate").
+    public var needingConfirmation: StoredResponse { needingConfirmation(.softPurged) }
+
+    /// This response marked so that the origin must confirm it before it is used again.
+    ///
+    /// - Parameter reason: why; it stands in the place of an earlier one.
+    public func needingConfirmation(_ reason: CacheReason) -> StoredResponse {
         var marked = self
-        marked.needsConfirmation = true
+        marked.confirmationReason = reason
         return marked
     }
 

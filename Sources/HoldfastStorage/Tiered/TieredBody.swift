@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Synchronization
+
+/// A body of the lower tier that tells when a reader has had it whole.
+final class PromotingBody: StoredBody {
+    private let body: any StoredBody
+    private let bodyLength: Int
+    /// Told once, with the bytes where one read brought all of them.
+    private let onWhole: @Sendable (ByteChunk?) -> Void
+    private let hasBegun = Atomic(false)
+    private let hasTold = Atomic(false)
+
+    init(_ body: any StoredBody, length: Int, onWhole: @escaping @Sendable (ByteChunk?) -> Void) {
+        self.body = body
+        bodyLength = length
+        self.onWhole = onWhole
+    }
+
+    var length: Int? { body.length }
+    var bytesInMemory: ByteChunk? { nil }
+
+    func read(from offset: Int, upTo count: Int) async throws(StoreError) -> ByteChunk {
+        let chunk = try await body.read(from: offset, upTo: count)
+        if offset <= 0 {
+            if chunk.count == bodyLength {
+                tell(chunk)
+            } else {
+                hasBegun.store(true, ordering: .relaxed)
+            }
+        } else if hasBegun.load(ordering: .relaxed), offset + chunk.count == bodyLength {
+            tell(nil)
+        }
+        return chunk
+    }
+
+    private func tell(_ bytes: ByteChunk?) {
+        if !hasTold.exchange(true, ordering: .relaxed) { onWhole(bytes) }
+    }
+}
+
+/// A body of an upper tier that is no memory: where reading it fails, the lower tier's is read on.
+final class SafeguardedBody: StoredBody {
+    private let body: any StoredBody
+    private let entry: StoredEntry
+    private let lower: any CacheStore
+    private let spare = Mutex<(any StoredBody)?>(nil)
+
+    init(_ body: any StoredBody, of entry: StoredEntry, below lower: any CacheStore) {
+        self.body = body
+        self.entry = entry
+        self.lower = lower
+    }
+
+    var length: Int? { entry.bodyLength }
+    var bytesInMemory: ByteChunk? { nil }
+
+    func read(from offset: Int, upTo count: Int) async throws(StoreError) -> ByteChunk {
+        if let spare = spare.withLock({ $0 }) { return try await spare.read(from: offset, upTo: count) }
+        do throws(StoreError) {
+            return try await body.read(from: offset, upTo: count)
+        } catch {
+            if error.code == .cancelled { throw error }
+            let opened = try await lower.body(of: entry)
+            spare.withLock { $0 = opened }
+            return try await opened.read(from: offset, upTo: count)
+        }
+    }
+}

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import HoldfastStorage
+
+extension StoreConformance {
+    static let entryLaws = [
+        Law("A committed entry is found with its description and its body") { run in
+            try await run.with { store in
+                run.check(try await store.get("a").isEmpty, "an empty store has an entry")
+                let description = EntryDescription("head", uselessAfter: .at(99), tags: ["t", "u"])
+                let put = try await store.put("a", variant: "v", Array("hello".utf8), description, now: .at(7))
+                run.equal(try await store.get("a"), [put], "the look-up")
+                run.equal(put.key, StoreKey("a"), "key")
+                run.equal(put.variant, StoreKey("v"), "variant")
+                run.equal(put.description, description, "description")
+                run.equal(put.bodyLength, 5, "body length")
+                run.equal(put.storedAt, .at(7), "stored at")
+                run.check(!put.isPinned && !put.needsValidation, "pinned or in need of validation from the start")
+                run.equal(try await store.wholeBody(of: put), Array("hello".utf8), "body")
+                run.check(try await store.get("b").isEmpty, "another key has an entry")
+                run.check(store.secret.count >= 16, "the secret is shorter than 16 bytes")
+            }
+        },
+        Law("A look-up that does not suspend tells what the other one tells, or nothing") { run in
+            try await run.with { store in
+                let put = try await store.put("a", [1])
+                for _ in 0..<3 {
+                    let (a, b) = (store.peek(StoreKey("a"), now: .at(0)), store.peek(StoreKey("b"), now: .at(0)))
+                    run.check(a == nil || a == [put], "it shows \(a ?? []) in the place of \(put)")
+                    run.check(b?.isEmpty ?? true, "it shows an entry that is not there")
+                    _ = try await store.wholeBody(of: put)
+                }
+                try await store.remove(put)
+                run.check(store.peek(StoreKey("a"), now: .at(0))?.isEmpty ?? true, "it shows what was removed")
+            }
+        },
+        Law("Keys and variants of any bytes are kept apart") { run in
+            try await run.with { store in
+                let long = String(repeating: "k", count: 2_000)
+                let keys = ["", "a", "ab", "a\0", "\u{ff}", long, long + "a"]
+                var expected: [String: [StoredEntry]] = [:]
+                for key in keys {
+                    for variant in ["", "a", "b\0", long] {
+                        let body = Array("\(key.utf8.count)|\(variant)".utf8)
+                        expected[key, default: []].insert(try await store.put(key, variant: variant, body), at: 0)
+                    }
+                }
+                for key in keys {
+                    run.equal(try await store.get(key), expected[key] ?? [], "key of \(key.utf8.count) bytes")
+                    for entry in expected[key] ?? [] {
+                        let variant = String(decoding: entry.variant.bytes, as: UTF8.self)
+                        let body = Array("\(key.utf8.count)|\(variant)".utf8)
+                        run.equal(try await store.wholeBody(of: entry), body, "body of \(variant.utf8.count)")
+                    }
+                }
+            }
+        },
+        Law("Bodies of every length come back byte for byte, from any position in any pieces") { run in
+            let lengths = [0, 1, 4_095, 16_384, 65_535, 65_536, 65_537, 131_073, 200_001, (3 << 20) + 7]
+            try await run.with(capacity: 64 << 20) { store in
+                var generator = SeededGenerator(seed: run.seed)
+                for length in lengths {
+                    let bytes = generator.bytes(length)
+                    let expected = Bool.random(using: &generator) ? length : nil
+                    let writer = try await store.writer("k\(length)", expecting: expected)
+                    var start = 0
+                    while start < length {
+                        let count = min(length - start, Int.random(in: 1...90_000, using: &generator))
+                        try await writer.append(ByteChunk(bytes)[start..<(start + count)])
+                        start += count
+                    }
+                    let entry = try await writer.commit(nil, now: .at(0))
+                    run.equal(entry.bodyLength, length, "length")
+                    for _ in 0..<2 {
+                        let body = try await store.body(of: entry)
+                        run.equal(body.length, length, "length of the open body")
+                        run.equal(try await body.whole(piece: 7_001), bytes, "\(length) bytes in small pieces")
+                        run.equal(try await body.whole(piece: .max), bytes, "\(length) bytes at once")
+                        run.check(try await body.read(from: length + 5, upTo: 10).isEmpty, "bytes past the end")
+                        run.check(try await body.read(from: .max, upTo: .max).isEmpty, "bytes far past the end")
+                        run.check(try await body.read(from: 0, upTo: 0).isEmpty, "bytes that nobody asked for")
+                        for _ in 0..<8 where length > 0 {
+                            let offset = Int.random(in: 0..<length, using: &generator)
+                            let count = Int.random(in: 1...70_000, using: &generator)
+                            let piece = try await body.read(from: offset, upTo: count).array
+                            let rest = bytes[offset...].prefix(count)
+                            run.check(!piece.isEmpty, "no bytes at \(offset) of \(length)")
+                            run.check(piece.count <= rest.count && rest.starts(with: piece), "wrong bytes at \(offset)")
+                        }
+                        if let whole = body.bytesInMemory { run.equal(whole.array, bytes, "bytes in memory") }
+                    }
+                }
+            }
+        },
+        Law("Variants are listed newest first, and replaced one by one") { run in
+            try await run.with { store in
+                for number in 0..<8 { try await store.put("a", variant: "\(number)", [UInt8(number)]) }
+                let before = try await store.get("a")
+                run.equal(before.map(\.variant), (0..<8).reversed().map { StoreKey("\($0)") }, "the order")
+                guard let old = before.first(where: { $0.variant == StoreKey("3") }) else { return }
+                let new = try await store.put("a", variant: "3", [33])
+                run.check(new.version > old.version, "the newer version is not higher")
+                let after = try await store.get("a")
+                run.equal(after, [new] + before.filter { $0 != old }, "after one was replaced")
+                run.equal(try await store.wholeBody(of: new), [33], "the new body")
+                await run.throwing(.superseded, "opening the old version") { _ = try await store.body(of: old) }
+            }
+        },
+        Law("At least 8 variants of a key are kept before one makes room, and a pinned one never does") { run in
+            try await run.with { store in
+                let pinned = try await store.put("a", variant: "pinned", [0])
+                run.check(try await store.setPinned(true, pinned), "the pin was refused")
+                for number in 0..<40 {
+                    try await store.put("a", variant: "\(number)", [UInt8(number)])
+                    let kept = try await store.get("a")
+                    run.check(kept.count >= min(8, number + 2), "\(kept.count) variants after \(number + 2)")
+                    run.equal(kept.first?.variant, StoreKey("\(number)"), "the newest")
+                    run.check(kept.contains { $0.variant == pinned.variant && $0.isPinned }, "the pinned one is gone")
+                }
+            }
+        },
+        Law("A freshened entry keeps its body, its time and the other variants, under a higher version") { run in
+            try await run.with { store in
+                let other = try await store.put("a", variant: "other", [9])
+                let old = try await store.put("a", [1, 2, 3], EntryDescription("old", tags: ["o"]), now: .at(1))
+                let written = store.statistics.bytesWritten
+                let description = EntryDescription("new", uselessAfter: .at(50), tags: ["x"])
+                guard let new = try await store.replaceDescription(of: old, with: description, now: .at(5)) else {
+                    return run.report("the entry is said to be gone")
+                }
+                run.check(new.version > old.version, "the version is not higher")
+                run.equal(new.description, description, "description")
+                run.equal(new.storedAt, .at(1), "stored at")
+                run.equal(store.statistics.bytesWritten, written, "body bytes written")
+                run.equal(try await store.get("a"), [new, other], "the look-up")
+                run.equal(try await store.wholeBody(of: new), [1, 2, 3], "body")
+                let late = try await store.replaceDescription(of: old, with: EntryDescription("late"), now: .at(6))
+                run.check(late == nil, "an old version was freshened")
+                run.equal(try await store.get("a"), [new, other], "after an old version was freshened in vain")
+            }
+        },
+        Law("Removal takes one version of one variant") { run in
+            try await run.with { store in
+                let first = try await store.put("a", variant: "1", [1])
+                let second = try await store.put("a", variant: "2", [2])
+                let newer = try await store.put("a", variant: "1", [11])
+                try await store.remove(first)
+                run.equal(try await store.get("a"), [newer, second], "after an old version was removed")
+                try await store.remove(newer)
+                run.equal(try await store.get("a"), [second], "after one variant was removed")
+                try await store.remove(second)
+                run.equal(try await store.get("a"), [], "after both were removed")
+                run.equal(store.statistics.entriesRemoved, 2, "entries removed")
+                run.equal(store.statistics.entryCount, 0, "entries held")
+            }
+        },
+        Law("Of the tags those within the bounds are kept") { run in
+            try await run.with { store in
+                let long = String(repeating: "x", count: 1_025)
+                let longest = String(repeating: "y", count: 1_024)
+                let few = try await store.put("few", [], EntryDescription("m", tags: ["a", long, longest, ""]))
+                run.equal(few.description.tags, ["a", longest, ""], "tags")
+                let tags = Set((0..<100).map { "tag\($0)" })
+                let many = try await store.put("many", [], EntryDescription("m", tags: tags))
+                run.equal(many.description.tags.count, 64, "tags kept of 100")
+                run.check(many.description.tags.isSubset(of: tags), "a tag nobody gave")
+                run.equal(try await store.get("many"), [many], "the look-up")
+            }
+        },
+        Law("Statistics count look-ups, entries and bytes") { run in
+            try await run.with { store in
+                let entry = try await store.put("a", [1, 2, 3])
+                _ = try await store.get("a")
+                let peeked = store.peek(StoreKey("a"), now: .at(0)) == nil ? 0 : 1
+                _ = try await store.get("b")
+                _ = try await store.wholeBody(of: entry)
+                let statistics = store.statistics
+                run.equal(statistics.lookups, 2 + peeked, "look-ups")
+                run.equal(statistics.lookupsFound, 1 + peeked, "look-ups that found something")
+                run.equal(statistics.entriesWritten, 1, "entries written")
+                run.equal(statistics.bytesWritten, 3, "bytes written")
+                run.equal(statistics.bytesRead, 3, "bytes read")
+                run.equal(statistics.entryCount, 1, "entries held")
+                run.equal(statistics.capacity, 16 << 20, "capacity")
+                run.check((4...statistics.capacity).contains(statistics.bytesUsed), "bytes used")
+            }
+        },
+        Law("A closed store refuses, and can be closed again") { run in
+            try await run.with { store in
+                let entry = try await store.put("a", [1])
+                let writer = try await store.writer("b")
+                await store.close()
+                await store.close()
+                run.check(store.peek(StoreKey("a"), now: .at(0))?.isEmpty ?? true, "a look-up shows an entry")
+                await run.throwing(.closed, "a look-up") { _ = try await store.get("a") }
+                await run.throwing(.closed, "a write") { _ = try await store.put("c", [1]) }
+                await run.throwing(.closed, "opening a body") { _ = try await store.body(of: entry) }
+                await run.throwing(.closed, "a removal") { try await store.remove(entry) }
+                await run.throwing(.closed, "an invalidation") { try await store.invalidate(StoreKey("a")) }
+                await run.throwing(.closed, "a purge") { try await store.purge(.all, now: .at(0)) }
+                await run.throwing(.closed, "a pin") { try await store.setPinned(true, entry) }
+                await run.throwing(.closed, "a list") { _ = try await store.list(after: nil, limit: 1, now: .at(0)) }
+                await run.throwing(.closed, "freshening") {
+                    try await store.replaceDescription(of: entry, with: EntryDescription("m"), now: .at(0))
+                }
+                await run.throwing(.closed, "appending") { try await writer.append(ByteChunk([1])) }
+            }
+        },
+    ]
+}

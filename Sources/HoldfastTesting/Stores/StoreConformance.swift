@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import HoldfastStorage
+
+/// The promises of ``CacheStore``, ``EntryWriter`` and ``StoredBody`` as laws that any store can be held to.
+///
+/// Needs no test framework: a law gives findings, and none means that it holds. With Swift Testing:
+///
+/// ```swift
+/// @Test(arguments: StoreConformance.laws)
+/// func law(_ law: StoreConformance.Law) async {
+///     let findings = await law.findings(of: myStores)
+///     #expect(findings.isEmpty, "\(findings)")
+/// }
+/// ```
+///
+/// A store may choose what leaves when space is needed, and how it counts bytes against its capacity; the laws only ask that
+/// the capacity holds, that pins do, and that what is written last is there. They wait for a follower's bytes and for nothing
+/// else, so a store that never wakes its followers hangs them: run them under a time limit.
+public enum StoreConformance {
+    /// One broken promise.
+    public struct Finding: Sendable, Hashable, CustomStringConvertible {
+        /// The law's name.
+        public let law: String
+        /// What was seen, and what should have been.
+        public let message: String
+
+        /// A finding against a law.
+        public init(law: String, message: String) {
+            self.law = law
+            self.message = message
+        }
+
+        public var description: String { "\(law): \(message)" }
+    }
+
+    /// One law, which can be run by itself.
+    public struct Law: Sendable, CustomStringConvertible {
+        /// What the law says, in a sentence; unique.
+        public let name: String
+        /// Whether it is about what survives a restart; then it holds at once for stores that cannot be opened again.
+        public let isOfRestarts: Bool
+        let check: @Sendable (LawRun) async throws -> Void
+
+        init(_ name: String, isOfRestarts: Bool = false, _ check: @escaping @Sendable (LawRun) async throws -> Void) {
+            self.name = name
+            self.isOfRestarts = isOfRestarts
+            self.check = check
+        }
+
+        public var description: String { name }
+
+        /// What breaks the law; empty when it holds.
+        ///
+        /// - Parameters:
+        ///   - factory: makes the stores, each new and empty; some laws take several.
+        ///   - seed: what the law's random choices begin with; findings name it.
+        public func findings(of factory: StoreFactory, seed: UInt64 = 1) async -> [Finding] {
+            let run = LawRun(law: name, factory: factory, seed: seed)
+            do {
+                try await check(run)
+            } catch {
+                run.report("threw \(error)")
+            }
+            return run.findings
+        }
+    }
+
+    /// Every law.
+    public static let laws: [Law] =
+        entryLaws + listLaws + purgeLaws + spaceLaws + writerLaws + followerLaws + restartLaws + randomLaws
+
+    /// The findings of all laws.
+    ///
+    /// - Parameters:
+    ///   - factory: makes the stores.
+    ///   - seeds: every law is run once with each.
+    public static func findings(of factory: StoreFactory, seeds: [UInt64] = [1]) async -> [Finding] {
+        var findings: [Finding] = []
+        for law in laws {
+            for seed in seeds { findings += await law.findings(of: factory, seed: seed) }
+        }
+        return findings
+    }
+}
+
+/// How a kind of store is made for ``StoreConformance``.
+public struct StoreFactory: Sendable, CustomStringConvertible {
+    /// What the stores are called.
+    public let description: String
+    /// Makes an empty store of the capacity it is given, in bytes.
+    public let make: @Sendable (_ capacity: Int) async throws -> StoreSubject
+
+    /// A factory.
+    ///
+    /// - Parameters:
+    ///   - description: what the stores are called.
+    ///   - make: makes an empty store of the capacity it is given, in bytes: from 4 MiB to 64 MiB. Laws run beside each other in
+    ///     tests, so no two stores may share a place.
+    public init(_ description: String, make: @escaping @Sendable (_ capacity: Int) async throws -> StoreSubject) {
+        self.description = description
+        self.make = make
+    }
+}
+
+/// A store that a law is tried on, and what can be done with it from outside.
+public struct StoreSubject: Sendable {
+    /// The store.
+    public let store: any CacheStore
+    /// Opens the store again after it was closed, over what it kept; nil for a store that keeps nothing.
+    public let reopen: (@Sendable () async throws -> any CacheStore)?
+    /// The bytes the store holds, measured from outside, its files for instance; nil: believe its statistics.
+    public let heldBytes: (@Sendable () -> Int)?
+    /// Takes away what the store left; called last.
+    public let cleanUp: @Sendable () -> Void
+
+    /// A subject.
+    ///
+    /// - Parameters:
+    ///   - store: new and empty.
+    ///   - reopen: see ``reopen``.
+    ///   - heldBytes: see ``heldBytes``.
+    ///   - cleanUp: see ``cleanUp``.
+    public init(
+        _ store: any CacheStore,
+        reopen: (@Sendable () async throws -> any CacheStore)? = nil,
+        heldBytes: (@Sendable () -> Int)? = nil,
+        cleanUp: @escaping @Sendable () -> Void = {}
+    ) {
+        self.store = store
+        self.reopen = reopen
+        self.heldBytes = heldBytes
+        self.cleanUp = cleanUp
+    }
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import HoldfastStorage
+import HoldfastTesting
+import Testing
+
+@Suite("The laws find a store that breaks them", .timeLimit(.minutes(10)))
+struct BrokenStoreTests {
+    private static func factory(_ defect: BrokenStore.Defect) -> StoreFactory {
+        StoreFactory("\(defect)") { capacity in
+            let inner = try await StoreFactory.disk.make(capacity)
+            var reopen: (@Sendable () async throws -> any CacheStore)?
+            if let open = inner.reopen { reopen = { BrokenStore(try await open(), defect, isReopened: true) } }
+            return StoreSubject(
+                BrokenStore(inner.store, defect),
+                reopen: reopen,
+                heldBytes: inner.heldBytes,
+                cleanUp: inner.cleanUp
+            )
+        }
+    }
+
+    @Test("A broken promise is found by its law", arguments: BrokenStore.Defect.allCases)
+    func found(defect: BrokenStore.Defect) async throws {
+        let laws = StoreConformance.laws.filter { $0.name.contains(defect.rawValue) }
+        let law = try #require(laws.first, "no law is called that")
+        #expect(laws.count == 1)
+        let findings = await law.findings(of: Self.factory(defect))
+        #expect(!findings.isEmpty)
+        #expect(findings.allSatisfy { $0.law == law.name && $0.description.contains("seed 1") })
+        #expect(await law.findings(of: .disk).isEmpty, "the store beneath keeps it")
+    }
+}
