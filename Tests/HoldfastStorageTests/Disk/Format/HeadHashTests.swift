@@ -97,8 +97,9 @@ struct HeadHashTests {
     @Test("Keys, variants and tags hash under the seed of the directory")
     func keyHashing() {
         let hashing = KeyHashing(seed: 7)
-        #expect(hashing.primary(StoreKey("holdfast")) == 0x1AB5_D914_80A2_80D6)
-        #expect(hashing.variant(StoreKey("holdfast")) == 0x80A2_80D6)
+        // Of the whole hash, 1AB5D91480A280D6, the primary hash leaves bits 43 to 57 to the variant hash.
+        #expect(hashing.primary(StoreKey("holdfast")) == 0x1800_0114_80A2_80D6)
+        #expect(hashing.variant(StoreKey("holdfast"), of: StoreKey("holdfast")) == 0x80A2_80D6 ^ 0x56BB)
         #expect(hashing.tag("holdfast") == HeadHash.of(Array("holdfast".utf8), seed: 8))
         #expect(KeyHashing(seed: .max).tag("t") == HeadHash.of(Array("t".utf8), seed: 0))
     }

@@ -76,7 +76,7 @@ struct SampleSegment {
             metadata: ByteChunk(copying: "meta".utf8)
         )
         var header = RecordHeader(kind: .entry, segment: number, order: order, primary: hashing.primary(detail.key))
-        header.variant = hashing.variant(detail.variant)
+        header.variant = hashing.variant(detail.variant, of: detail.key)
         header.version = order
         header.storedAt = .at(Int64(order) * 1_000)
         header.bodyLength = body.count
@@ -90,7 +90,7 @@ struct SampleSegment {
     mutating func mark(_ kind: RecordKind, _ text: String, _ variant: String = "", order: UInt64) {
         let hash = kind == .tagMark ? hashing.tag(text) : kind == .prefixMark ? 0 : hashing.primary(StoreKey(text))
         var header = RecordHeader(kind: kind, segment: number, order: order, primary: hash)
-        header.variant = kind == .variantTombstone ? hashing.variant(StoreKey(variant)) : 0
+        header.variant = kind == .variantTombstone ? hashing.variant(StoreKey(variant), of: StoreKey(text)) : 0
         append(header, kind == .prefixMark ? ByteChunk(copying: text.utf8) : ByteChunk(), [])
     }
 
