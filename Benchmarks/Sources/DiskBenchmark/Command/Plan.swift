@@ -12,15 +12,17 @@ struct Plan: Sendable {
         /// Operations in a turn, unless the time for a turn is over before.
         let gets: Int
         let puts: Int
+        /// Entries a subject holds, and the most it writes in a turn, when each of its operations takes milliseconds.
+        let slow: Int
     }
 
     let sizes: [Size]
     /// Turns of each subject in a case; the median counts.
     let rounds: Int
+    /// Seconds after which a case makes do with the rounds it has, three at least.
+    let caseSeconds: Double
     /// Nanoseconds after which a slow subject's turn ends early.
     let turn: UInt64
-    /// Entries a subject holds and the most it writes in a turn when each of its operations takes milliseconds.
-    let slowPopulation: Int
     /// Capacity of the store in the put cases: it is full before the first turn.
     let putCapacity: Int
     /// Seconds that filling a store up before a put case may take.
@@ -41,17 +43,17 @@ struct Plan: Sendable {
         sizes =
             isQuick
             ? [
-                Size(name: "1KiB", bytes: 1 << 10, population: 20_000, gets: 6_000, puts: 3_000),
-                Size(name: "16KiB", bytes: 16 << 10, population: 2_000, gets: 3_000, puts: 600),
-                Size(name: "1MiB", bytes: 1 << 20, population: 32, gets: 60, puts: 12),
+                Size(name: "1KiB", bytes: 1 << 10, population: 20_000, gets: 6_000, puts: 3_000, slow: 20),
+                Size(name: "16KiB", bytes: 16 << 10, population: 2_000, gets: 3_000, puts: 600, slow: 20),
+                Size(name: "1MiB", bytes: 1 << 20, population: 32, gets: 60, puts: 12, slow: 3),
             ]
             : [
-                Size(name: "1KiB", bytes: 1 << 10, population: 20_000, gets: 50_000, puts: 20_000),
-                Size(name: "16KiB", bytes: 16 << 10, population: 10_000, gets: 20_000, puts: 2_000),
-                Size(name: "1MiB", bytes: 1 << 20, population: 128, gets: 500, puts: 32),
+                Size(name: "1KiB", bytes: 1 << 10, population: 20_000, gets: 50_000, puts: 20_000, slow: 100),
+                Size(name: "16KiB", bytes: 16 << 10, population: 10_000, gets: 20_000, puts: 2_000, slow: 100),
+                Size(name: "1MiB", bytes: 1 << 20, population: 128, gets: 500, puts: 32, slow: 10),
             ]
-        turn = isQuick ? 60_000_000 : 600_000_000
-        slowPopulation = isQuick ? 20 : 100
+        caseSeconds = isQuick ? 1.5 : 120
+        turn = isQuick ? 40_000_000 : 600_000_000
         putCapacity = isQuick ? 64 << 20 : 256 << 20
         warmUpSeconds = isQuick ? 0.7 : 20
         openEntries = max(1, numbers["entries"] ?? 1_000_000)

@@ -40,7 +40,11 @@ enum Program {
         let watch = Stopwatch()
         let plan = Plan(isQuick: options.isQuick, numbers: options.numbers)
         let scratch = try ScratchDirectory(in: options.directory, prefix: "holdfast-disk")
-        defer { scratch.remove() }
+        let interruption = Interruption { scratch.remove() }
+        defer {
+            interruption.end()
+            scratch.remove()
+        }
         if scratch.isInMemory {
             say("\(scratch.path) lies in memory (tmpfs): the figures say little about a disk; choose --directory.")
         }
@@ -54,10 +58,11 @@ enum Program {
         }
         if Usage.openCases.contains(where: { options.includes(case: $0) }), options.includes(subject: "holdfast") {
             // In a quick run what came before decides how long the fill may take.
-            let left = options.isQuick ? min(plan.fillSeconds, max(1, 36 - watch.seconds)) : plan.fillSeconds
+            let left = options.isQuick ? min(plan.fillSeconds, max(1, 30 - watch.seconds)) : plan.fillSeconds
             try await OpenCase(plan: plan, scratch: scratch, fillSeconds: left).run(into: &report)
         }
-        print(options.wantsJSON ? report.json + "\n" : report.table(comparedWith: ["raw", "sqlite"]), terminator: "")
+        let text = options.wantsJSON ? report.json + "\n" : report.table(comparedWith: ["raw", "sqlite"])
+        FileHandle.standardOutput.write(Data(text.utf8))
         if options.wantsJSON { report.notes.forEach { say("note: \($0)") } }
         for finding in findings { say(finding) }
         say("\(Int(watch.seconds.rounded())) seconds")

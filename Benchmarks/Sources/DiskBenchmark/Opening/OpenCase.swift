@@ -14,7 +14,7 @@ struct OpenCase {
 
     func run(into report: inout Report) async throws {
         let directory = scratch.path(of: "open")
-        defer { scratch.empty() }
+        defer { scratch.dropLargeFiles() }
         Program.say("open: writing up to \(plan.openEntries) entries")
         let filled = try OpenChild.fill(directory, entries: plan.openEntries, seconds: fillSeconds).launch()
         guard filled.entries > 0 else { return }

@@ -21,7 +21,7 @@ struct ReclaimCase {
             let target = try RingTarget(path: path, bytes: plan.reclaimCapacity, bodies: bodies)
             defer {
                 close(target.file)
-                scratch.empty()
+                scratch.dropLargeFiles()
             }
             // The floor needs no full minute.
             let outcome = try await measure(target, first: 0, seconds: max(1, plan.reclaimSeconds / 4), directory: nil)
@@ -30,7 +30,7 @@ struct ReclaimCase {
         if options.includes(subject: "holdfast") {
             Program.say("reclaim: holdfast")
             let directory = scratch.path(of: "reclaim")
-            defer { scratch.empty() }
+            defer { scratch.dropLargeFiles() }
             let now = StoreInstant(milliseconds: 1_700_000_000_000)
             let capacity = plan.reclaimCapacity
             let store = try await DiskStore.open(directory: directory, capacity: capacity, now: now)

@@ -31,7 +31,8 @@ struct Contestant {
             (done, elapsed) = (end, now)
         }
         if let before, let after = ProcessCounters.transfer() {
-            tally.add(after.since(before), steps: steps[..<done])
+            let puts = steps[..<done].count { $0.isPut }
+            tally.add(after.since(before), gets: done - puts, puts: puts)
         }
         if isCounted { figures.append(Double(elapsed) / Double(done)) }
     }

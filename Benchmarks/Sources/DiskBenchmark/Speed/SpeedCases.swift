@@ -8,6 +8,11 @@ struct SpeedCases {
     let plan: Plan
     let options: CommandOptions
     let scratch: ScratchDirectory
+    private let watch = Stopwatch()
+
+    init(plan: Plan, options: CommandOptions, scratch: ScratchDirectory) {
+        (self.plan, self.options, self.scratch) = (plan, options, scratch)
+    }
 
     /// Measures what the options ask for.
     ///
@@ -34,26 +39,27 @@ struct SpeedCases {
         _ report: inout Report
     ) async throws -> [String] {
         var contestants = try await contestants(for: kinds, size, workload, .reading)
-        defer { scratch.empty() }
+        defer { scratch.dropLargeFiles() }
         var findings: [String] = []
         do {
             let all = Step.puts(workload, 0..<size.population)
             for contestant in contestants {
-                let count = contestant.kind.isSlow ? min(plan.slowPopulation, size.population) : size.population
+                let count = contestant.kind.isSlow ? size.slow : size.population
                 try await contestant.subject.fill(Array(all.prefix(count)))
             }
             for kind in kinds {
                 let name = "\(kind)-\(size.name)"
                 Program.say(name)
+                let begun = watch.seconds
                 // The first turn is a warm-up; it is not counted.
-                for round in 0...plan.rounds {
+                for round in 0...plan.rounds where goesOn(round, since: begun) {
                     let seed = UInt64(round) &+ UInt64(size.bytes)
                     let make = { (population: Int) in
                         kind == "get"
                             ? Step.gets(workload, size.gets, population: population, seed: seed)
                             : Step.mixed(workload, size.gets / 4, population: population, seed: seed)
                     }
-                    let (steps, few) = (make(size.population), make(min(plan.slowPopulation, size.population)))
+                    let (steps, few) = (make(size.population), make(size.slow))
                     try await turns(round, &contestants, kind) { $0.isSlow ? few : steps }
                 }
                 findings += finish(name, kind, workload, &contestants, &report)
@@ -69,11 +75,12 @@ struct SpeedCases {
     private func writing(_ size: Plan.Size, _ workload: Workload, _ report: inout Report) async throws -> [String] {
         Program.say("put-\(size.name)")
         var contestants = try await contestants(for: ["put"], size, workload, .writing)
-        defer { scratch.empty() }
+        defer { scratch.dropLargeFiles() }
         do {
-            for round in 0...plan.rounds {
+            let begun = watch.seconds
+            for round in 0...plan.rounds where goesOn(round, since: begun) {
                 let steps = Step.puts(workload, (round * size.puts)..<((round + 1) * size.puts))
-                let few = Array(steps.prefix(plan.slowPopulation))
+                let few = Array(steps.prefix(size.slow))
                 try await turns(round, &contestants, "put") { $0.isSlow ? few : steps }
             }
         } catch {
@@ -94,7 +101,7 @@ struct SpeedCases {
         var made: [Contestant] = []
         for kind in SubjectKind.all where options.includes(subject: kind.name) && !kind.kinds.isDisjoint(with: kinds) {
             let setting = SubjectKind.Setting(
-                directory: scratch.path(of: kind.name),
+                directory: scratch.path(of: "\(size.name)-\(kinds[0])-\(kind.name)"),
                 workload: workload,
                 purpose: purpose,
                 plan: plan,
@@ -103,6 +110,11 @@ struct SpeedCases {
             made.append(Contestant(kind: kind, subject: try await kind.make(setting)))
         }
         return made
+    }
+
+    /// Whether a round is to begin: the first three that count always are, later ones only while the case has time left.
+    private func goesOn(_ round: Int, since begun: Double) -> Bool {
+        round <= 3 || watch.seconds - begun < plan.caseSeconds
     }
 
     /// One turn of each subject that takes part, in this round's order.
@@ -140,7 +152,7 @@ struct SpeedCases {
             }
             if contestant.kind.isSlow {
                 report.note(
-                    "\(contestant.kind.name) holds at most \(plan.slowPopulation) entries: each call takes long."
+                    "\(contestant.kind.name) holds at most \(plan.sizes.map(\.slow).max() ?? 0) entries: each of its calls takes long."
                 )
             }
             if !contestant.kind.readsByCalls {

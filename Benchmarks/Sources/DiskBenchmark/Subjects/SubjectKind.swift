@@ -45,7 +45,9 @@ struct SubjectKind: Sendable {
             SubjectKind(name: "sqlite-tuned", kinds: ["put", "get", "mixed"], readsByCalls: false) {
                 try SQLiteSubject($0, .tuned)
             },
-            SubjectKind(name: "sqlite-off", kinds: ["put", "mixed"]) { try SQLiteSubject($0, .off) },
+            SubjectKind(name: "sqlite-off", kinds: ["put", "mixed"], readsByCalls: false) {
+                try SQLiteSubject($0, .off)
+            },
         ] + lmdb + [
             SubjectKind(name: "files", kinds: ["put", "get", "mixed"]) { try FilesSubject($0) },
             SubjectKind(name: "urlcache", kinds: ["put", "get", "mixed"], isSlow: true) { try URLCacheSubject($0) },
