@@ -19,6 +19,8 @@ struct Plan: Sendable {
     let sizes: [Size]
     /// Turns of each subject in a case; the median counts.
     let rounds: Int
+    /// Seconds of the whole run after which no further case begins.
+    let totalSeconds: Double
     /// Seconds after which a case makes do with the rounds it has, three at least.
     let caseSeconds: Double
     /// Nanoseconds after which a slow subject's turn ends early.
@@ -43,7 +45,7 @@ struct Plan: Sendable {
         sizes =
             isQuick
             ? [
-                Size(name: "1KiB", bytes: 1 << 10, population: 20_000, gets: 6_000, puts: 3_000, slow: 20),
+                Size(name: "1KiB", bytes: 1 << 10, population: 10_000, gets: 6_000, puts: 3_000, slow: 20),
                 Size(name: "16KiB", bytes: 16 << 10, population: 2_000, gets: 3_000, puts: 600, slow: 20),
                 Size(name: "1MiB", bytes: 1 << 20, population: 32, gets: 60, puts: 12, slow: 3),
             ]
@@ -52,6 +54,7 @@ struct Plan: Sendable {
                 Size(name: "16KiB", bytes: 16 << 10, population: 10_000, gets: 20_000, puts: 2_000, slow: 100),
                 Size(name: "1MiB", bytes: 1 << 20, population: 128, gets: 500, puts: 32, slow: 10),
             ]
+        totalSeconds = isQuick ? 33 : .infinity
         caseSeconds = isQuick ? 1.5 : 120
         turn = isQuick ? 40_000_000 : 600_000_000
         putCapacity = isQuick ? 64 << 20 : 256 << 20
