@@ -60,7 +60,7 @@ enum Program {
         if Usage.openCases.contains(where: { options.includes(case: $0) }), options.includes(subject: "holdfast") {
             // In a quick run what came before decides how long the fill may take.
             let left = options.isQuick ? min(plan.fillSeconds, max(1, 28 - watch.seconds)) : plan.fillSeconds
-            try await OpenCase(plan: plan, scratch: scratch, fillSeconds: left).run(into: &report)
+            findings += try await OpenCase(plan: plan, scratch: scratch, fillSeconds: left).run(into: &report)
         }
         for size in plan.sizes.suffix(1) { findings += try await speed.run(size, into: &report) }
         let text = options.wantsJSON ? report.json + "\n" : report.table(comparedWith: ["raw", "sqlite"])
