@@ -25,6 +25,9 @@ enum Program {
                 print(Usage.text, terminator: "")
                 return 0
             }
+            if let missing = SubjectKind.missing, options.subjects.contains("lmdb") {
+                throw CommandOptions.Misuse(missing)
+            }
             try options.check(cases: Usage.cases, subjects: SubjectKind.all.map(\.name))
             return try await measure(options)
         } catch let misuse as CommandOptions.Misuse {
