@@ -9,6 +9,8 @@ struct Contestant {
     let subject: any Subject
     /// Nanoseconds for an operation, one figure a turn.
     var figures: [Double] = []
+    /// Nanoseconds of processors for an operation, one figure a turn.
+    var processorFigures: [Double] = []
     /// What it moved, all turns together.
     var tally = TransferTally()
 
@@ -20,7 +22,7 @@ struct Contestant {
     mutating func turn(_ steps: [Step], limit: UInt64, isCounted: Bool) async throws {
         guard !steps.isEmpty else { return }
         let before = ProcessCounters.transfer()
-        let watch = Stopwatch()
+        let (watch, processor) = (Stopwatch(), ProcessCounters.processorTime())
         var (done, elapsed, size) = (0, UInt64(0), kind.isSlow ? 1 : 8)
         while done < steps.count, elapsed < limit {
             let end = min(steps.count, done + size)
@@ -30,10 +32,13 @@ struct Contestant {
             if now - elapsed < 2_000_000 { size *= 2 }
             (done, elapsed) = (end, now)
         }
+        let spent = ProcessCounters.processorTime() - processor
         if let before, let after = ProcessCounters.transfer() {
             let puts = steps[..<done].count { $0.isPut }
             tally.add(after.since(before), gets: done - puts, puts: puts)
         }
-        if isCounted { figures.append(Double(elapsed) / Double(done)) }
+        guard isCounted else { return }
+        figures.append(Double(elapsed) / Double(done))
+        processorFigures.append(Double(spent) / Double(done))
     }
 }

@@ -140,6 +140,7 @@ struct SpeedCases {
         _ report: inout Report
     ) -> [String] {
         var findings: [String] = []
+        var processor: [Figure?] = []
         for place in contestants.indices where contestants[place].kind.kinds.contains(kind) {
             let contestant = contestants[place]
             if let finding = contestant.tally.finding(
@@ -150,6 +151,7 @@ struct SpeedCases {
                 findings.append(finding)
             } else {
                 report.add(Figure(name, contestant.kind.name, Sample(contestant.figures), "ns"))
+                processor.append(Figure("\(name)-cpu", contestant.kind.name, Sample(contestant.processorFigures), "ns"))
             }
             if contestant.kind.isSlow {
                 report.note(
@@ -160,8 +162,10 @@ struct SpeedCases {
                 report.note("\(contestant.kind.name) reads a mapped file, which no counter of read calls shows.")
             }
             contestants[place].figures = []
+            contestants[place].processorFigures = []
             contestants[place].tally = TransferTally()
         }
+        for figure in processor { report.add(figure) }
         if ProcessCounters.transfer() == nil {
             report.note("This system does not count the bytes of read and write calls; nothing was checked by them.")
         }

@@ -44,6 +44,13 @@ public enum ProcessCounters {
         return memory(in: text, pageSize: Int(sysconf(Int32(_SC_PAGESIZE))))
     }
 
+    /// Nanoseconds that processors spent on this process so far, all threads and their calls into the system together.
+    public static func processorTime() -> UInt64 {
+        var time = timespec()
+        guard clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time) == 0 else { return 0 }
+        return UInt64(max(0, time.tv_sec)) * 1_000_000_000 + UInt64(max(0, time.tv_nsec))
+    }
+
     /// Gives what was freed back to the system where the allocator can, so that the memory in place is what is in use.
     public static func returnFreedMemory() {
         holdfast_return_freed_memory()

@@ -25,6 +25,15 @@ struct ProcessCountersTests {
         #expect(ProcessCounters.memory(in: "1000 300", pageSize: 4_096) == nil)
     }
 
+    @Test("the time of processors grows with work, however long others hold them")
+    func processorTime() {
+        let before = ProcessCounters.processorTime()
+        var numbers = SeededNumbers(seed: 1)
+        var sum: UInt64 = 0
+        while ProcessCounters.processorTime() == before { sum &+= numbers.next() }
+        #expect(ProcessCounters.processorTime() > before, "after summing to \(sum)")
+    }
+
     #if os(Linux)
         @Test("bytes written to a file are counted")
         func counted() throws {
