@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+@testable import HoldfastStorage
+
 /// Reclaim and purge-all, step by step.
 extension ModelState {
     /// Takes the oldest segment of a log; false when there is none to take.
@@ -31,8 +33,8 @@ extension ModelState {
             let record = segment.records[Int(place)]
         else { return }
         guard record.kind == .entry else {
-            let isNeeded = segments.contains { $0.number != number && $0.number <= record.horizon }
-            if isNeeded, !omits.contains(.horizon) {
+            let horizon = TombstoneHorizon(segments: segments.map { UInt64($0.number) }, reclaimed: UInt64(number))
+            if horizon.carries(UInt64(record.horizon)), !omits.contains(.horizon) {
                 launch(ModelFlight(kind: .carry, record: record, reclaim: number), inMain: true, placed: true)
             }
             return

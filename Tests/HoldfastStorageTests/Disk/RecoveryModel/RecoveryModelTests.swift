@@ -48,6 +48,21 @@ struct RecoveryModelTests {
         #expect(outcome.states > 1_000)
     }
 
+    @Test("the fold of the store finds what the model finds")
+    func foldAgrees() {
+        let identities: [UInt8] = [0, 1, 2]
+        let steps: ModelScenario.Steps = [.hit, .reclaimMain, .remove, .purgeTag]
+        let scenario = ModelScenario(name: "fold", identities: identities, steps: steps, depth: 9)
+        var count = 0
+        var search = ModelSearch(scenario: scenario, limit: 12_000)
+        search.onReopened = { state in
+            count += 1
+            if count.isMultiple(of: 8) { #expect(state.folded == state.reopenedRows) }
+        }
+        #expect(search.run().counterexample == nil)
+        #expect(count > 1_000)
+    }
+
     static let omissions: [(rule: String, omits: ModelOmissions, identities: [UInt8], steps: ModelScenario.Steps)] = [
         ("horizon", .horizon, [2], [.reclaimMain, .remove, .hit]),
         ("a tombstone for a row that shadows", .shadowTombstone, [2], [.reclaimMain, .hit]),
