@@ -40,7 +40,7 @@ extension ModelState {
             return
         }
         guard let row = rows[Int(record.subject)], row.segment == number, row.place == place else { return }
-        if row.wasHit, !isMarked(row.record) {
+        if row.wasHit || row.record.isPinned, !isMarked(row.record) {
             let flight = ModelFlight(kind: .carry, record: row.record, reclaim: number)
             launch(flight, inMain: true, placed: !omits.contains(.carryUnderLock))
         } else {

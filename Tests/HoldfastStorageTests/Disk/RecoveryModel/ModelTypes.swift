@@ -12,6 +12,7 @@ struct ModelRecord: Hashable {
     var isTagged = false
     /// The number of its blob, zero for none.
     var blob: UInt8 = 0
+    var isPinned = false
     /// The order of the put whose body it bears.
     var body: UInt8 = 0
 }

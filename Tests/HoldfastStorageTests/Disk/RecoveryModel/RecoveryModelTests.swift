@@ -31,6 +31,7 @@ struct RecoveryModelTests {
             orders: 3,
             depth: 12
         ),
+        ModelScenario(name: "pins", identities: [2], steps: [.pin, .freshen, .reclaimMain, .remove], depth: 8),
         ModelScenario(name: "blobs", identities: [2], steps: [.freshen, .blobs, .fail, .remove], depth: 6),
         ModelScenario(name: "blobs after reopening", identities: [0, 2], steps: [.blobs], orders: 3, depth: 9),
         ModelScenario(name: "tags", identities: [2], steps: [.tagged, .purgeTag, .hit, .freshen], depth: 7),
