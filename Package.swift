@@ -69,6 +69,12 @@ let package = Package(
             dependencies: ["Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastTesting"],
             resources: [.copy("Fixtures")]
         ),
+        .executableTarget(
+            name: "CrashChild",
+            dependencies: ["HoldfastStorage", "HoldfastTesting"],
+            path: "Tests/CrashChild"
+        ),
+        .testTarget(name: "CrashTests", dependencies: ["CrashChild", "HoldfastStorage", "HoldfastTesting"]),
         .testTarget(name: "ArchitectureTests"),
     ],
     swiftLanguageModes: [.v6]

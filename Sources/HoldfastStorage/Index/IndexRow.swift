@@ -1,17 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+/// Where a record lies: which of the live segments, and which part of it.
+struct RecordPlace: Sendable, Hashable {
+    /// The most segments that may live at once: the slot has 12 bits, of which the last number stays unused.
+    static let maximumSlots = 4_095
+
+    /// The segment, by its slot among the live ones; below ``maximumSlots``, the index keeps 12 bits.
+    var slot: UInt16
+    /// The offset in the segment file, in units of 16 bytes.
+    var unit: UInt32
+    /// The length of the record, in units of 16 bytes, rounded up.
+    var units: UInt16
+
+    /// The place of `units` units from `unit` on in the segment with this slot.
+    init(slot: UInt16, unit: UInt32, units: UInt16) {
+        self.slot = slot
+        self.unit = unit
+        self.units = units
+    }
+}
+
+extension RecordPlace {
+    /// The place in 60 bits: slot, unit, units, from the highest down; slots above 12 bits lose the bits above.
+    var packed: UInt64 {
+        (UInt64(slot) & 0xFFF) << 48 | UInt64(unit) << 16 | UInt64(units)
+    }
+
+    /// The place whose 60 bits these are.
+    init(packed: UInt64) {
+        slot = UInt16(truncatingIfNeeded: packed >> 48) & 0xFFF
+        unit = UInt32(truncatingIfNeeded: packed >> 16)
+        units = UInt16(truncatingIfNeeded: packed)
+    }
+}
+
 /// What the index knows of one entry: enough to read it, to order it and to judge its worth, but not its key.
 ///
-/// The key is compared on the disk. Two primary keys may share a fragment; then both rows are found.
+/// The key is compared on the disk. Rows of the same shard, fragment and variant are taken for the same entry's.
 struct IndexRow: Sendable, Hashable {
+    /// The bits of a fragment. With the shard's six, 49 bits of the primary key's hash tell rows apart, and 32 of the
+    /// variant's: among 1,000,000 entries the next put meets a row that is not its own with a chance of 2 in 1,000,000,000.
+    static let fragmentBits = 43
     /// The highest order a row can tell; higher ones are kept as this one.
     static let highestOrder: UInt64 = 1 << 48 - 1
     /// The hits at which a row stops counting.
     static let highestHits: UInt8 = 3
 
-    /// The low 32 bits of the primary key's hash.
-    var fragment: UInt32
+    /// The low 43 bits of the primary key's hash, ``ShardedIndex/fragment(of:)``; the index keeps no bit above.
+    var fragment: UInt64
     /// The low 32 bits of the variant key's hash.
     var variant: UInt32
     /// Where the record lies.
@@ -29,7 +66,7 @@ struct IndexRow: Sendable, Hashable {
 
     /// A row; by default one that nobody has read yet.
     init(
-        fragment: UInt32,
+        fragment: UInt64,
         variant: UInt32,
         place: RecordPlace,
         order: UInt64,
@@ -61,19 +98,48 @@ enum RowMatches: Sendable, Hashable {
 struct PackedRow: BitwiseCopyable, Sendable, Hashable {
     static let size = MemoryLayout<PackedRow>.stride
 
-    /// Fragment, then variant: rows ordered by it are ordered by fragment.
-    var key: UInt64
-    /// 48 bits of order, 11 spare, shadows, blob, pinned, 2 of hits.
+    /// What rows are told apart and ordered by: the fragment, below it the variant; 75 bits.
+    struct Key: Comparable, Sendable {
+        /// The fragment and the upper 21 bits of the variant.
+        let high: UInt64
+        /// The lower 11 bits of the variant.
+        let low: UInt64
+
+        /// The key of a row; of the fragment the low 43 bits count.
+        init(fragment: UInt64, variant: UInt32) {
+            high = fragment << PackedRow.variantBits | UInt64(variant >> PackedRow.lowBits)
+            low = UInt64(variant) & PackedRow.lowMask
+        }
+
+        fileprivate init(high: UInt64, low: UInt64) {
+            self.high = high
+            self.low = low
+        }
+
+        static func < (left: Key, right: Key) -> Bool {
+            left.high < right.high || left.high == right.high && left.low < right.low
+        }
+    }
+
+    fileprivate static let variantBits = UInt64(64 - IndexRow.fragmentBits)
+    fileprivate static let lowBits = UInt32(32) - UInt32(variantBits)
+    fileprivate static let lowMask: UInt64 = 1 << UInt64(lowBits) - 1
+
+    /// The high part of the key.
+    private let high: UInt64
+    /// 48 bits of order, 11 of the key's low part, shadows, blob, pinned, 2 of hits.
     private var state: UInt64
     /// 4 spare bits, 60 of place.
-    private var location: UInt64
+    private let location: UInt64
 
     /// The row's bits; numbers too large for theirs are clamped.
     init(_ row: IndexRow) {
-        key = PackedRow.key(fragment: row.fragment, variant: row.variant)
+        let key = Key(fragment: row.fragment, variant: row.variant)
         let order = min(max(row.order, 1), IndexRow.highestOrder)
+        high = key.high
         state =
             order << 16
+            | key.low << 5
             | (row.shadows ? 1 << 4 : 0)
             | (row.hasBlob ? 1 << 3 : 0)
             | (row.isPinned ? 1 << 2 : 0)
@@ -82,7 +148,7 @@ struct PackedRow: BitwiseCopyable, Sendable, Hashable {
     }
 
     private init() {
-        key = 0
+        high = 0
         state = 0
         location = 0
     }
@@ -90,14 +156,11 @@ struct PackedRow: BitwiseCopyable, Sendable, Hashable {
     /// What an empty slot holds, and what fresh pages are full of.
     static let empty = PackedRow()
 
-    /// What rows are ordered by.
-    static func key(fragment: UInt32, variant: UInt32) -> UInt64 {
-        UInt64(fragment) << 32 | UInt64(variant)
-    }
-
     var isEmpty: Bool { state == 0 }
 
-    var fragment: UInt32 { UInt32(truncatingIfNeeded: key >> 32) }
+    var key: Key { Key(high: high, low: state >> 5 & Self.lowMask) }
+
+    var fragment: UInt64 { high >> Self.variantBits }
 
     var order: UInt64 { state >> 16 }
 
@@ -105,9 +168,10 @@ struct PackedRow: BitwiseCopyable, Sendable, Hashable {
 
     /// The row unpacked; of no meaning for an empty slot.
     var row: IndexRow {
-        IndexRow(
+        let upper = UInt32(truncatingIfNeeded: high & (1 << Self.variantBits - 1))
+        return IndexRow(
             fragment: fragment,
-            variant: UInt32(truncatingIfNeeded: key),
+            variant: upper << Self.lowBits | UInt32(truncatingIfNeeded: state >> 5 & Self.lowMask),
             place: place,
             order: order,
             hits: UInt8(truncatingIfNeeded: state & 3),
@@ -115,6 +179,11 @@ struct PackedRow: BitwiseCopyable, Sendable, Hashable {
             hasBlob: state & 1 << 3 != 0,
             shadows: state & 1 << 4 != 0
         )
+    }
+
+    /// Whether the slot is empty or its key is `key` or a higher one.
+    func isNotBelow(_ key: Key) -> Bool {
+        isEmpty || high > key.high || high == key.high && state >> 5 & Self.lowMask >= key.low
     }
 
     /// Counts a hit, up to ``IndexRow/highestHits``.

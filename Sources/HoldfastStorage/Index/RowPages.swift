@@ -3,7 +3,7 @@
 
 /// Rows in mapped memory, sorted by key with gaps between them: linear probing whose hash is monotone.
 ///
-/// A row's *home* is `key * homes >> 64`, so a higher key never has a lower home, and the slots from `homes` on take what
+/// A row's *home* is `key * homes >> 64`, by the key's high part, so a higher key never has a lower home, and the slots from `homes` on take what
 /// runs over at the end: nothing wraps around. Three invariants hold after every call, and all searching rests on them:
 ///
 /// 1. A row lies at its home or behind it.
@@ -70,23 +70,23 @@ struct RowPages: ~Copyable {
     }
 
     /// The slot where the search for a key begins.
-    func home(_ key: UInt64) -> Int {
-        Int(truncatingIfNeeded: key.multipliedFullWidth(by: UInt64(truncatingIfNeeded: homes)).high)
+    func home(_ key: PackedRow.Key) -> Int {
+        Int(truncatingIfNeeded: key.high.multipliedFullWidth(by: UInt64(truncatingIfNeeded: homes)).high)
     }
 
     /// The first slot from the key's home on that is empty or holds this key or a higher one; ``slots`` if there is none.
-    func firstSlot(notBelow key: UInt64) -> Int {
+    func firstSlot(notBelow key: PackedRow.Key) -> Int {
         guard let rows else { return 0 }
         var low = home(key)
         let near = min(low + Self.nearby, slots)
         while low < near {
-            if rows[low].isEmpty || rows[low].key >= key { return low }
+            if rows[low].isNotBelow(key) { return low }
             low += 1
         }
         // Many rows of one fragment push others far from their homes: no search may take longer for it.
         var step = Self.nearby
         var high = low
-        while high < slots, !rows[high].isEmpty, rows[high].key < key {
+        while high < slots, !rows[high].isNotBelow(key) {
             low = high + 1
             high += step
             step *= 2
@@ -94,7 +94,7 @@ struct RowPages: ~Copyable {
         high = min(high, slots)
         while low < high {
             let middle = low + (high - low) / 2
-            if rows[middle].isEmpty || rows[middle].key >= key { high = middle } else { low = middle + 1 }
+            if rows[middle].isNotBelow(key) { high = middle } else { low = middle + 1 }
         }
         return low
     }

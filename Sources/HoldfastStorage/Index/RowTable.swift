@@ -3,8 +3,8 @@
 
 /// The rows of a shard: a sorted hash table in whole pages of memory, 24 bytes a row.
 ///
-/// It is full to 0.92 before it grows by a fifth, so a row takes 26 to 32 bytes from some thousands on; it shrinks when two
-/// thirds of that are gone. Looking up costs one or two cache lines however full it is, because the rows are sorted: see
+/// It is full to 0.92 before it grows by a fifth, and to 0.7 before it shrinks, so a row takes 26 to 35 bytes from some
+/// thousands on. Looking up costs one or two cache lines however full it is, because the rows are sorted: see
 /// ``RowPages``. When the system gives no memory nothing is lost: what was there stays and the change throws.
 struct RowTable: ~Copyable {
     /// The rows held.
@@ -27,27 +27,13 @@ struct RowTable: ~Copyable {
     // MARK: Reading
 
     /// The rows of a fragment.
-    func rows(_ fragment: UInt32) -> RowMatches {
-        var slot = pages.firstSlot(notBelow: PackedRow.key(fragment: fragment, variant: 0))
-        let first = pages[slot]
-        guard !first.isEmpty, first.fragment == fragment else { return .none }
-        slot += 1
-        var next = pages[slot]
-        guard !next.isEmpty, next.fragment == fragment else { return .one(first.row) }
-        var rows = [first.row]
-        while !next.isEmpty, next.fragment == fragment {
-            rows.append(next.row)
-            slot += 1
-            next = pages[slot]
-        }
-        return .many(rows)
+    func rows(_ fragment: UInt64) -> RowMatches {
+        rows(fragment, from: pages.firstSlot(notBelow: PackedRow.Key(fragment: fragment, variant: 0)))
     }
 
     /// The row of a fragment and variant.
-    func row(_ fragment: UInt32, variant: UInt32) -> IndexRow? {
-        let key = PackedRow.key(fragment: fragment, variant: variant)
-        let found = pages[pages.firstSlot(notBelow: key)]
-        return !found.isEmpty && found.key == key ? found.row : nil
+    func row(_ fragment: UInt64, variant: UInt32) -> IndexRow? {
+        slot(fragment, variant).map { pages[$0].row }
     }
 
     /// Hands over every row, by ascending fragment and variant.
@@ -57,10 +43,11 @@ struct RowTable: ~Copyable {
 
     /// At most `limit` rows from a fragment on, by ascending fragment and variant.
     ///
-    /// To go through a table in steps with changes between them, go on from the last row's fragment and variant plus one.
-    func rows(from fragment: UInt32, variant: UInt32 = 0, limit: Int) -> [IndexRow] {
+    /// To go through a table in steps with changes between them, go on from the last row's fragment and variant, and leave
+    /// that row out if it comes again.
+    func rows(from fragment: UInt64, variant: UInt32 = 0, limit: Int) -> [IndexRow] {
         var rows: [IndexRow] = []
-        var slot = pages.firstSlot(notBelow: PackedRow.key(fragment: fragment, variant: variant))
+        var slot = pages.firstSlot(notBelow: PackedRow.Key(fragment: fragment, variant: variant))
         while slot < pages.slots, rows.count < limit {
             if !pages[slot].isEmpty { rows.append(pages[slot].row) }
             slot += 1
@@ -105,30 +92,47 @@ struct RowTable: ~Copyable {
     ///
     /// The change may not give the row another fragment or variant: these stay.
     mutating func update(
-        _ fragment: UInt32,
+        _ fragment: UInt64,
         variant: UInt32,
         at place: RecordPlace,
         _ change: (inout IndexRow) -> Void
     ) -> Bool {
-        guard let slot = slot(fragment, variant, place) else { return false }
-        var row = pages[slot].row
-        change(&row)
-        row.fragment = fragment
-        row.variant = variant
-        pages[slot] = PackedRow(row)
+        guard let slot = slot(fragment, variant), pages[slot].place == place else { return false }
+        replace(slot, change)
+        return true
+    }
+
+    /// Changes the row of a fragment and variant wherever its record lies; whether there is one.
+    ///
+    /// The change may not give the row another fragment or variant: these stay.
+    @discardableResult
+    mutating func change(_ fragment: UInt64, variant: UInt32, _ change: (inout IndexRow) -> Void) -> Bool {
+        guard let slot = slot(fragment, variant) else { return false }
+        replace(slot, change)
         return true
     }
 
     /// Counts a hit of the row of a fragment and variant if it is still at a place.
-    mutating func touch(_ fragment: UInt32, variant: UInt32, at place: RecordPlace) {
-        guard let slot = slot(fragment, variant, place) else { return }
+    mutating func touch(_ fragment: UInt64, variant: UInt32, at place: RecordPlace) {
+        guard let slot = slot(fragment, variant), pages[slot].place == place else { return }
         pages[slot].touch()
+    }
+
+    /// Counts a hit of each row of a fragment and returns them with it.
+    mutating func touchRows(_ fragment: UInt64) -> RowMatches {
+        let first = pages.firstSlot(notBelow: PackedRow.Key(fragment: fragment, variant: 0))
+        var slot = first
+        while isRow(slot, of: fragment) {
+            pages[slot].touch()
+            slot += 1
+        }
+        return rows(fragment, from: first)
     }
 
     /// Removes the row of a fragment and variant if it is still at a place, and returns it.
     @discardableResult
-    mutating func remove(_ fragment: UInt32, variant: UInt32, at place: RecordPlace) -> IndexRow? {
-        guard let slot = slot(fragment, variant, place) else { return nil }
+    mutating func remove(_ fragment: UInt64, variant: UInt32, at place: RecordPlace) -> IndexRow? {
+        guard let slot = slot(fragment, variant), pages[slot].place == place else { return nil }
         let row = pages[slot].row
         pages.remove(at: slot)
         count -= 1
@@ -202,18 +206,45 @@ struct RowTable: ~Copyable {
 extension RowTable {
     /// How full a table is before it grows, and after it shrank, of 100.
     private static let fullest = 92
-    private static let relaxed = 80
+    private static let relaxed = 82
 
     private static let noMemory = StoreError(
         .noSpace,
         "The index found no memory for more entries; lower the store's capacity or give the process more memory."
     )
 
-    private func slot(_ fragment: UInt32, _ variant: UInt32, _ place: RecordPlace) -> Int? {
-        let key = PackedRow.key(fragment: fragment, variant: variant)
+    private func slot(_ fragment: UInt64, _ variant: UInt32) -> Int? {
+        let key = PackedRow.Key(fragment: fragment, variant: variant)
         let slot = pages.firstSlot(notBelow: key)
         let found = pages[slot]
-        return !found.isEmpty && found.key == key && found.place == place ? slot : nil
+        return !found.isEmpty && found.key == key ? slot : nil
+    }
+
+    private func isRow(_ slot: Int, of fragment: UInt64) -> Bool {
+        let row = pages[slot]
+        return !row.isEmpty && row.fragment == fragment
+    }
+
+    /// The rows of a fragment, which begin at a slot if there are any.
+    private func rows(_ fragment: UInt64, from first: Int) -> RowMatches {
+        guard isRow(first, of: fragment) else { return .none }
+        guard isRow(first + 1, of: fragment) else { return .one(pages[first].row) }
+        var rows: [IndexRow] = []
+        var slot = first
+        while isRow(slot, of: fragment) {
+            rows.append(pages[slot].row)
+            slot += 1
+        }
+        return .many(rows)
+    }
+
+    private mutating func replace(_ slot: Int, _ change: (inout IndexRow) -> Void) {
+        let old = pages[slot].row
+        var row = old
+        change(&row)
+        row.fragment = old.fragment
+        row.variant = old.variant
+        pages[slot] = PackedRow(row)
     }
 
     /// The bytes in which `rows` rows fill `fullness` of 100 slots; nil where there is no such number.
@@ -227,9 +258,9 @@ extension RowTable {
         try rebuild(bytes: pages.bytes + max(MappedPages.pageSize, pages.bytes / 5))
     }
 
-    /// Gives pages back if a fifth of them or more would not be missed.
+    /// Gives pages back where a smaller table would be no fuller than one that grew.
     private mutating func shrink() {
-        guard let bytes = Self.bytes(for: count, fullness: Self.relaxed), bytes <= pages.bytes / 5 * 4 else { return }
+        guard let bytes = Self.bytes(for: count, fullness: Self.relaxed), bytes < pages.bytes else { return }
         // Without memory for the smaller table the larger one does as well.
         try? rebuild(bytes: bytes)
     }
@@ -242,7 +273,7 @@ extension RowTable {
             if fresh.copy(pages) {
                 pages = fresh
                 growsAt = pages.slots / 100 * Self.fullest + pages.slots % 100 * Self.fullest / 100
-                shrinksBelow = pages.bytes <= MappedPages.pageSize ? 0 : pages.slots / 5 * 3
+                shrinksBelow = pages.bytes <= MappedPages.pageSize ? 0 : pages.slots / 10 * 7
                 return
             }
             // Too many rows of the last fragments for the room behind the last home.

@@ -47,8 +47,8 @@ final class ShardedIndex: Sendable {
     }
 
     /// The part of a primary key's hash that rows keep; shares no bit with the shard's number.
-    static func fragment(of primary: UInt64) -> UInt32 {
-        UInt32(truncatingIfNeeded: primary)
+    static func fragment(of primary: UInt64) -> UInt64 {
+        primary & (1 << UInt64(IndexRow.fragmentBits) - 1)
     }
 
     /// The shard in which everything about a primary key lies.

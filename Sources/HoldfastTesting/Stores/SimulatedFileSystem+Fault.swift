@@ -22,12 +22,12 @@ extension SimulatedFileSystem {
 
         /// One step is refused with this number and has no effect.
         public static func once(at step: Int, errno: Int32) -> Fault {
-            Fault(steps: step..<(step + 1), effect: .refuse(errno))
+            Fault(steps: only(step), effect: .refuse(errno))
         }
 
         /// Every step from this one on is refused with this number.
         public static func always(from step: Int = 0, errno: Int32) -> Fault {
-            Fault(steps: step..<Int.max, effect: .refuse(errno))
+            Fault(steps: max(0, step)..<Int.max, effect: .refuse(errno))
         }
 
         /// These steps are refused with this number.
@@ -39,17 +39,21 @@ extension SimulatedFileSystem {
         ///
         /// - Parameter count: bytes of the prefix; nil: half of the bytes.
         public static func shortWrite(at step: Int, errno: Int32, keeping count: Int? = nil) -> Fault {
-            Fault(steps: step..<(step + 1), effect: .tear(errno, keeping: count))
+            Fault(steps: only(step), effect: .tear(errno, keeping: count))
         }
 
         /// This step is done, and the world stops before the next one: all later calls throw `EIO` and have no effect.
         public static func stop(after step: Int) -> Fault {
-            Fault(steps: step..<(step + 1), effect: .stopAfter)
+            Fault(steps: only(step), effect: .stopAfter)
         }
 
         /// The world stops in this step: if it writes, half of its bytes are put down; else it has no effect.
         public static func stop(within step: Int) -> Fault {
-            Fault(steps: step..<(step + 1), effect: .stopWithin)
+            Fault(steps: only(step), effect: .stopWithin)
+        }
+
+        private static func only(_ step: Int) -> Range<Int> {
+            step < 0 || step == .max ? 0..<0 : step..<(step + 1)
         }
 
         /// The same fault for these operations alone, named as the methods of `FileSystem`, such as `"write"` for both kinds.

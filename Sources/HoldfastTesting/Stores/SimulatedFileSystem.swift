@@ -16,6 +16,14 @@ internal import Synchronization
 /// gives the file system that the next process, or the next boot, finds. For a power loss all that was not synced is remembered;
 /// tests that write without end and lose no power turn that off.
 ///
+/// ```swift
+/// let files = SimulatedFileSystem(capacity: 8 << 20)
+/// let store = try await DiskStore.open(directory: "/cache", capacity: 4 << 20, fileSystem: files, now: now)
+/// files.plan(.shortWrite(at: 3, errno: ENOSPC))
+/// // use the store, then see what the next boot finds:
+/// let next = files.crashed(.power(using: &generator))
+/// ```
+///
 /// It may be used from any thread; each step is done as a whole. A step costs a lock and, for reads and writes, a copy.
 public final class SimulatedFileSystem: FileSystem {
     struct State: Sendable {

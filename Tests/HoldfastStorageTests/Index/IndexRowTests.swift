@@ -24,9 +24,12 @@ struct IndexRowTests {
         let place = RecordPlace(slot: 4_094, unit: .max, units: .max)
         var rows = [
             IndexRow(fragment: 0, variant: 0, place: RecordPlace(slot: 0, unit: 0, units: 0), order: 1),
-            IndexRow(fragment: .max, variant: .max, place: place, order: IndexRow.highestOrder, hits: 3),
+            IndexRow(fragment: 1 << 43 - 1, variant: .max, place: place, order: IndexRow.highestOrder, hits: 3),
             IndexRow(fragment: 1, variant: .max, place: place, order: 0x8000_0000_0001, hits: 2),
         ]
+        // Each bit of fragment and variant alone, so that none is lost.
+        for bit in 0..<43 { rows.append(rows[0].with(fragment: 1 << UInt64(bit), variant: 0)) }
+        for bit in 0..<32 { rows.append(rows[0].with(fragment: 0, variant: 1 << UInt32(bit))) }
         // Each flag alone, so that no two share a bit.
         for flag in 0..<3 {
             var row = rows[0]
@@ -79,7 +82,18 @@ struct IndexRowTests {
 
     @Test("Rows are ordered by fragment before variant")
     func order() {
-        #expect(PackedRow.key(fragment: 1, variant: .max) < PackedRow.key(fragment: 2, variant: 0))
-        #expect(PackedRow.key(fragment: 1, variant: 1) < PackedRow.key(fragment: 1, variant: 2))
+        let keys = [(1, 0), (1, 1), (1, 0x7FF), (1, 0x800), (1, .max), (2, 0), (1 << 43 - 1, 0)].map {
+            PackedRow.Key(fragment: $0, variant: $1)
+        }
+        for (lower, higher) in zip(keys, keys.dropFirst()) { #expect(lower < higher) }
+    }
+}
+
+extension IndexRow {
+    fileprivate func with(fragment: UInt64, variant: UInt32) -> IndexRow {
+        var row = self
+        row.fragment = fragment
+        row.variant = variant
+        return row
     }
 }

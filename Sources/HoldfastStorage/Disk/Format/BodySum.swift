@@ -4,19 +4,22 @@
 /// A 64-bit checksum for bodies at nearly the speed of a copy: two running sums over eight words at a time.
 ///
 /// The value is part of the disk format and the same on every machine. The bytes are padded with zeros to a multiple of
-/// 256 and read as little-endian 64-bit words, eight to a row and four rows to a block. All additions wrap. With the eight
+/// 320 and read as little-endian 64-bit words, eight to a row and five rows to a block. All additions wrap. With the eight
 /// sums `a[0...7]` and `b[0...7]`, `a[i] = seed + (i + 1) * G`, `b[i] = (i + 9) * G` at first:
-/// - row `k` (0...3) of a block, for each word `i`: `j = (i + 2 * k) % 8`, `a[j] += word[i]`, `b[i] += a[j]`;
-/// - after the four rows, for each `i`: `a[i] += b[i]` with the 32-bit halves of `b[i]` exchanged;
+/// - row `k` (0...4) of a block, for each word `i`: `j = (i + [0, 2, 4, 6, 2][k]) % 8`, `a[j] += word[i]`, `b[i] += a[j]`;
+/// - after the five rows, for each `i`: `a[i] -= 2 * b[i] + (b[i] with its 32-bit halves exchanged)`;
 /// - at the end: ``HeadHash`` over the words `a[0...7]`, `b[0...7]` (128 bytes), seed `seed + number of bytes`.
 ///
-/// Each step can be undone, so damage confined to one row always changes the sums, and so do any two flipped bits: within
-/// a block they meet `b` at different words, and from one block to the next `b` flows back into `a`, where one more flipped
-/// bit cannot make up for it. The last step keeps two different sets of sums apart but for one chance in 2^64. Not
-/// guaranteed: damage to several rows of one block that is chosen to fit (two rows, one between them, that differ by the
-/// pattern p, -p, p, -p in runs of 16 bytes may be exchanged unseen). This is a check against accidents, not malice.
+/// Each step can be undone, so damage confined to one row always changes the sums, and so do two flipped bits of one block:
+/// they meet `b` at different words. From one block to the next `b` flows back into `a`; the shifts of the rows are such
+/// that no difference in `a` passes a block without one in `b`, and the signs such that no regular difference comes back to
+/// nothing. The last step keeps two different sets of sums apart but for one chance in 2^64. Not guaranteed: damage to
+/// several rows of one block that is chosen to fit (the first and third row, where they differ by p, -p, p, -p in runs of
+/// 16 bytes, may be exchanged unseen). This is a check against accidents, not malice.
 enum BodySum {
     private static let golden: UInt64 = 0x9E37_79B9_7F4A_7C15
+
+    private static let blockSize = 320
 
     /// Two of the eight words of a row; a block works on four of them, which stay in registers.
     private typealias Pair = SIMD2<UInt64>
@@ -24,14 +27,14 @@ enum BodySum {
     /// The sum of `bytes`; `seed` tells apart equal bytes at different places.
     static func of(_ bytes: UnsafeRawBufferPointer, seed: UInt64) -> UInt64 {
         var sums = Sums(seed: seed)
-        let whole = bytes.count & ~255
+        let whole = bytes.count / blockSize * blockSize
         var offset = 0
         while offset < whole {
             sums.takeBlock(bytes, offset)
-            offset &+= 256
+            offset &+= blockSize
         }
         if offset < bytes.count {
-            withUnsafeTemporaryAllocation(byteCount: 256, alignment: 16) { last in
+            withUnsafeTemporaryAllocation(byteCount: blockSize, alignment: 16) { last in
                 last.initializeMemory(as: UInt8.self, repeating: 0)
                 last.copyMemory(from: bytes.part(offset..<bytes.count))
                 sums.takeBlock(UnsafeRawBufferPointer(last), 0)
@@ -68,10 +71,11 @@ enum BodySum {
             Self.takeRow(bytes, offset &+ 64, &a1, &a2, &a3, &a0, &b0, &b1, &b2, &b3)
             Self.takeRow(bytes, offset &+ 128, &a2, &a3, &a0, &a1, &b0, &b1, &b2, &b3)
             Self.takeRow(bytes, offset &+ 192, &a3, &a0, &a1, &a2, &b0, &b1, &b2, &b3)
-            a0 &+= Self.swapped(b0)
-            a1 &+= Self.swapped(b1)
-            a2 &+= Self.swapped(b2)
-            a3 &+= Self.swapped(b3)
+            Self.takeRow(bytes, offset &+ 256, &a1, &a2, &a3, &a0, &b0, &b1, &b2, &b3)
+            a0 &-= b0 &+ b0 &+ Self.swapped(b0)
+            a1 &-= b1 &+ b1 &+ Self.swapped(b1)
+            a2 &-= b2 &+ b2 &+ Self.swapped(b2)
+            a3 &-= b3 &+ b3 &+ Self.swapped(b3)
         }
 
         @inline(__always)

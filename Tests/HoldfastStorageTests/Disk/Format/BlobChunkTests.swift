@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import HoldfastTesting
+import Testing
+
+@testable import HoldfastStorage
+
+@Suite("BlobChunk", .timeLimit(.minutes(5)))
+struct BlobChunkTests {
+    @Test("A chunk with its trailer holds, under its number and index alone", arguments: [1, 15, 16, 5_000, 65_520])
+    func roundTrip(count: Int) {
+        var generator = SeededGenerator(seed: UInt64(count))
+        let stored = ByteChunk(generator.bytes(count))
+        let chunk = ByteChunk(stored.array + BlobChunk.trailer(for: stored, number: 7, index: 3))
+        #expect(chunk.count == count + 16)
+        #expect(BlobChunk.check(chunk, number: 7, index: 3) == count)
+        #expect(BlobChunk.check(chunk, number: 8, index: 3) == nil)
+        #expect(BlobChunk.check(chunk, number: 7, index: 4) == nil)
+        #expect(BlobChunk.check(ByteChunk(chunk.array + [0]), number: 7, index: 3) == nil)
+    }
+
+    @Test("Any damage to a chunk or its trailer is found")
+    func damage() {
+        let stored = ByteChunk(copying: "some bytes of a body".utf8)
+        let chunk = stored.array + BlobChunk.trailer(for: stored, number: .max, index: .max)
+        #expect(BlobChunk.check(ByteChunk(chunk), number: .max, index: .max) == stored.count)
+        FormatSamples.damaged(chunk) { damaged, place in
+            #expect(BlobChunk.check(ByteChunk(damaged), number: .max, index: .max) == nil, "byte \(place)")
+        }
+    }
+
+    @Test("A chunk that is empty or longer than a chunk can be is none")
+    func lengths() {
+        let none = BlobChunk.trailer(for: ByteChunk(), number: 1, index: 0)
+        #expect(BlobChunk.check(ByteChunk(none), number: 1, index: 0) == nil)
+        let long = ByteChunk([UInt8](repeating: 1, count: 65_521))
+        let chunk = long.array + BlobChunk.trailer(for: long, number: 1, index: 0)
+        #expect(BlobChunk.check(ByteChunk(chunk), number: 1, index: 0) == nil)
+    }
+
+    @Test(
+        "The size of a blob's file follows from the body's",
+        arguments: [
+            (0, 65_520, 0, 0), (1, 65_520, 0, 17), (65_520, 65_520, 0, 65_536), (65_521, 65_520, 0, 65_553),
+            (131_040, 65_520, 0, 131_072), (65_492, 65_492, 28, 65_536), (65_493, 65_492, 28, 65_536 + 45),
+            (-1, 65_520, 0, .max), (1, 0, 0, .max), (1, 65_520, 1, .max), (1, 1, -1, .max), (.max, 1, 0, .max),
+            (.max, 65_520, 0, .max), (1, 1, .max, .max),
+        ] as [(Int, Int, Int, Int)]
+    )
+    func storedSize(plain: Int, perChunk: Int, overhead: Int, size: Int) {
+        #expect(BlobChunk.storedSize(plain: plain, perChunk: perChunk, overhead: overhead) == size)
+    }
+
+    @Test("The places of the chunks fill the file", arguments: [1, 65_520, 65_521, 200_000, 196_560])
+    func places(plain: Int) {
+        let size = BlobChunk.storedSize(plain: plain, perChunk: 65_520, overhead: 0)
+        var end = 0
+        var index = 0
+        while let place = BlobChunk.place(of: index, plain: plain, perChunk: 65_520, overhead: 0) {
+            #expect(place.lowerBound == end && place.count > 16)
+            end = place.upperBound
+            index += 1
+        }
+        #expect(end == size)
+        #expect(BlobChunk.place(of: -1, plain: plain, perChunk: 65_520, overhead: 0) == nil)
+        #expect(BlobChunk.place(of: .max, plain: plain, perChunk: 65_520, overhead: 0) == nil)
+        #expect(BlobChunk.place(of: 0, plain: .max, perChunk: 1, overhead: 0) == nil)
+    }
+}
