@@ -40,6 +40,12 @@ struct ModelScenario: Sendable, CustomTestStringConvertible {
             if step(&next) { all.append((name, next)) }
         }
         if state.nextOrder <= orders, state.flights.count < flights { begin(state, add) }
+        if !state.owed.isEmpty, state.flights.count < flights {
+            add("retry a removal") { next in
+                next.retryRemoval()
+                return true
+            }
+        }
         for index in state.flights.indices { advance(state, index, add) }
         if steps.contains(.hit) {
             for identity in identities {

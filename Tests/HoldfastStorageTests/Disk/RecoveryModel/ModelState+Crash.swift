@@ -19,6 +19,7 @@ extension ModelState {
         flights = []
         reclaims = []
         lingering = []
+        owed = []
         active = [0, 0]
         nextSegment = (segments.map(\.number).max() ?? 0) + 1
         marks = segments.flatMap { $0.records.compactMap(\.self) }.filter {

@@ -77,7 +77,8 @@ extension ModelState {
     }
 
     func canEndReclaim(_ index: Int) -> Bool {
-        guard isJudged(reclaims[index]) else { return false }
+        guard isJudged(reclaims[index]), owed.isEmpty else { return false }
+        if !omits.contains(.removalBeforeUnlink), flights.contains(where: { $0.kind == .removal }) { return false }
         return omits.contains(.writeBeforeUnlink) || !flights.contains { $0.reclaim == reclaims[index].segment }
     }
 
@@ -122,6 +123,7 @@ extension ModelState {
         marks = []
         reclaims = []
         lingering = []
+        owed = []
         active = [0, 0]
         self.epoch = epoch
     }

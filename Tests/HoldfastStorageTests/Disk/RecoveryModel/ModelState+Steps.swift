@@ -167,8 +167,14 @@ extension ModelState {
                 lingering.append(ModelLingering(identity: identity, order: flight.record.order))
             }
             if landed { acknowledgeKill(flight.record) }
+            if !omits.contains(.owedTombstones) { owed.append(flight) }
         case .mark: if landed { acknowledgeKill(flight.record) }
         case .carry, .evictionTombstone, .purgeAll: break
         }
+    }
+
+    /// Writes the tombstone of a failed removal again, under its order.
+    mutating func retryRemoval() {
+        launch(owed.removeFirst(), inMain: false, placed: true)
     }
 }
