@@ -71,12 +71,13 @@ struct RecoveryFold {
     private static func judge(_ items: [Item], _ keys: [UInt64], _ winners: inout [Winner]) {
         var start = 0
         while start < keys.count {
-            let fragment = keys[start] >> 32
+            let fragment = items[Sorter.index(keys[start])].fragment
             var end = start
             var killed: UInt64 = 0
-            while end < keys.count, keys[end] >> 32 == fragment {
-                let row = items[Sorter.index(keys[end])].row
-                if row.kind == .primaryTombstone { killed = max(killed, row.order) }
+            while end < keys.count {
+                let item = items[Sorter.index(keys[end])]
+                guard item.fragment == fragment else { break }
+                if item.row.kind == .primaryTombstone { killed = max(killed, item.row.order) }
                 end += 1
             }
             judge(items, keys, start..<end, killed: killed, &winners)
@@ -138,15 +139,21 @@ extension RecoveryFold {
         let row: TableRow
         let slot: UInt16
 
-        /// Among records of one fragment: by variant, order and slot; the place makes it total.
+        var fragment: UInt64 { ShardedIndex.fragment(of: row.primary) }
+        /// The upper bits of the fragment.
+        var bits: UInt32 { UInt32(truncatingIfNeeded: fragment >> UInt64(IndexRow.fragmentBits - 32)) }
+
+        /// By fragment, variant, order and slot; the place makes it total.
         func precedes(_ other: Item) -> Bool {
+            if fragment != other.fragment { return fragment < other.fragment }
             if row.variant != other.row.variant { return row.variant < other.row.variant }
             if row.order != other.row.order { return row.order < other.row.order }
             return slot != other.slot ? slot < other.slot : row.place < other.row.place
         }
     }
 
-    /// Orders the items of a shard without moving them: a key is the fragment above the item's index.
+    /// Orders the items of a shard without moving them: a key is 32 bits of the fragment above the item's
+    /// index.
     ///
     /// It deals the keys to as many buckets as there are items: fragments are hashes, so most buckets hold one or two.
     private struct Sorter {
@@ -160,7 +167,7 @@ extension RecoveryFold {
             let shift = UInt32(32 - bits)
             ends.removeAll(keepingCapacity: true)
             ends.append(contentsOf: repeatElement(0, count: 1 << bits))
-            for item in items { ends[Int(ShardedIndex.fragment(of: item.row.primary) >> shift)] += 1 }
+            for item in items { ends[Int(item.bits >> shift)] += 1 }
             var sum: UInt32 = 0
             for index in ends.indices {
                 let count = ends[index]
@@ -170,9 +177,8 @@ extension RecoveryFold {
             keys.removeAll(keepingCapacity: true)
             keys.append(contentsOf: repeatElement(0, count: items.count))
             for (index, item) in items.enumerated() {
-                let fragment = ShardedIndex.fragment(of: item.row.primary)
-                let bucket = Int(fragment >> shift)
-                keys[Int(ends[bucket])] = UInt64(fragment) << 32 | UInt64(truncatingIfNeeded: index)
+                let bucket = Int(item.bits >> shift)
+                keys[Int(ends[bucket])] = UInt64(item.bits) << 32 | UInt64(truncatingIfNeeded: index)
                 ends[bucket] += 1
             }
             var start = 0

@@ -165,7 +165,7 @@ struct StoreRecoveryTests {
         var sample = try StoreSample.full()
         sample.format.epoch = 2
         let void = try sample.recover().store.void
-        #expect(void.count == 4)
+        try #require(void.count == 4)
         sample.files.plan(SimulatedFileSystem.Fault.once(at: 1, errno: 13))
         #expect(sample.recovery.sweep(void) == [void[1]])
         sample.files.plan()
