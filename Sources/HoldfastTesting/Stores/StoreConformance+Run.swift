@@ -99,8 +99,20 @@ final class LawRun: Sendable {
 }
 
 extension SeededGenerator {
+    /// Random bytes, eight from each number.
     mutating func bytes(_ count: Int) -> [UInt8] {
-        (0..<count).map { _ in UInt8(truncatingIfNeeded: next()) }
+        var bytes = [UInt8](repeating: 0, count: count)
+        bytes.withUnsafeMutableBytes { all in
+            var offset = 0
+            while offset < count {
+                withUnsafeBytes(of: next().littleEndian) { word in
+                    let part = word.prefix(count - offset)
+                    UnsafeMutableRawBufferPointer(rebasing: all[offset..<(offset + part.count)]).copyBytes(from: part)
+                }
+                offset += 8
+            }
+        }
+        return bytes
     }
 }
 
