@@ -172,7 +172,7 @@ extension CacheStore {
         try await body(of: entry).whole(piece: piece)
     }
 
-    /// All that a list shows, `limit` at a time.
+    /// All that a list shows, `limit` at a time; a list without an end is cut off, at far more than any law stores.
     func listed(limit: Int) async throws(StoreError) -> [ListedEntry] {
         var all: [ListedEntry] = []
         var cursor: StoreCursor?
@@ -180,7 +180,7 @@ extension CacheStore {
             let page = try await list(after: cursor, limit: limit, now: .at(0))
             all += page.listed
             cursor = page.next
-        } while cursor != nil && all.count < 100_000
+        } while cursor != nil && all.count < 2_000
         return all
     }
 }
