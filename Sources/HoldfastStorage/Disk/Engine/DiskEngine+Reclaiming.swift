@@ -176,13 +176,15 @@ extension DiskEngine {
             counters.entriesCorrupt.add(1, ordering: .relaxed)
             return false
         }
-        if !mustStay, source.header.uselessAfter < life.withLock({ $0.now }) { return false }
+        if !mustStay, source.header.uselessAfter.milliseconds < latestNow.load(ordering: .relaxed) { return false }
         let shard = index.shard(of: row.primary)
         let length = source.header.recordLength
         var place: LogState.Place?
         for attempt in 0..<2 {
             let isThere = shard.state.withLock { shard -> Bool in
-                guard shard.table.row(current.fragment, variant: current.variant)?.order == current.order else { return false }
+                guard shard.table.row(current.fragment, variant: current.variant)?.order == current.order else {
+                    return false
+                }
                 // Under the shard's lock, so that the horizon of a later tombstone reaches the copy.
                 place = log.withLock { $0.reserve(.main, length: length, hasBlob: current.hasBlob) }
                 return true

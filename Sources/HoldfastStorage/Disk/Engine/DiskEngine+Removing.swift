@@ -103,10 +103,7 @@ extension DiskEngine {
         horizon: UInt64? = nil
     ) -> ReservedNote? {
         let length = RecordHeader.size + detail.count + (detail.isEmpty ? 0 : seal?.overhead ?? 0)
-        let reserved = log.withLock { log in
-            (log.reserve(.main, length: length, hasBlob: false), log.highestNumber)
-        }
-        guard let place = reserved.0 else { return nil }
+        guard let place = log.withLock({ $0.reserve(.main, length: length, hasBlob: false) }) else { return nil }
         let order = order ?? orders.next()
         var header = RecordHeader(
             kind: kind,
@@ -116,7 +113,7 @@ extension DiskEngine {
             primary: primary,
             variant: variant
         )
-        header.horizon = horizon ?? reserved.1
+        header.horizon = horizon ?? place.horizon
         header.detailLength = length - RecordHeader.size
         if !detail.isEmpty { header.keyID = seal?.keyID ?? 0 }
         return ReservedNote(place: place, header: header, detail: detail, ticket: notesUnderWay.begin())
