@@ -114,6 +114,8 @@ extension DiskEngine {
         isPinned: Bool?
     ) async throws(StoreError) -> StoredEntry? {
         for _ in 0..<Self.attempts {
+            // Before the look-up, which asks the marks: an earlier one of a tag that the entry gets only now has no say.
+            let since = orders.last
             guard let source = try await source(of: entry) else { return nil }
             let header = source.header
             if let isPinned, source.row.isPinned == isPinned { return entry.changed(isPinned: isPinned) }
@@ -141,7 +143,7 @@ extension DiskEngine {
                 draft,
                 tagsBefore: entry.description.tags,
                 isPinned: isPinned,
-                .replace(order: header.order)
+                .replace(order: header.order, since: since)
             )
             if let stored { return stored }
             // Carried, pinned or freshened meanwhile: its version tells whether it is still there.

@@ -31,8 +31,15 @@ extension DiskEngine {
     enum Purpose: Sendable {
         /// A writer commits it.
         case commit(writer: UInt64, since: UInt64)
-        /// It takes the place of the row of this order and nothing else.
-        case replace(order: UInt64)
+        /// It takes the place of the row of this order and nothing else; no mark up to the order `since` had taken that row.
+        case replace(order: UInt64, since: UInt64)
+
+        /// The last order before it began: a later mark takes it.
+        var since: UInt64 {
+            switch self {
+            case .commit(_, let since), .replace(_, let since): since
+            }
+        }
     }
 
     /// The length of a draft's record.
@@ -67,7 +74,7 @@ extension DiskEngine {
                     return .busy
                 }
                 if shard.ghosts.takes(identity.primary) { logKind = .main }
-            case .replace(let order):
+            case .replace(let order, _):
                 guard let old, old.order == order else { return .done(nil) }
                 if shard.pending.contains(where: { $0.isOf(fragment, identity.variant) }) { return .busy }
                 logKind = slots[old.place.slot]?.kind ?? .small
@@ -76,12 +83,7 @@ extension DiskEngine {
                 return .needsRoom(logKind, length: length)
             }
             // The marks are asked after the place is taken, so that a later mark's horizon reaches it.
-            let since =
-                switch purpose {
-                case .commit(_, let since): since
-                case .replace(let order): order
-                }
-            guard let order = orders.next(since: since, key: draft.key, tags: tags) else {
+            guard let order = orders.next(since: purpose.since, key: draft.key, tags: tags) else {
                 _ = log.withLock { $0.finish(place, row: nil, blob: nil) }
                 if case .replace = purpose { return .done(nil) }
                 throw Self.superseded
@@ -197,7 +199,7 @@ extension DiskEngine {
                     shard.table.change(fragment, variant: identity.variant) { $0.shadows = true }
                     return Published(isIn: true, isOvertaken: true)
                 }
-            case .replace(let order):
+            case .replace(let order, _):
                 guard old?.order == order else { return Published() }
             }
             var row = IndexRow(
