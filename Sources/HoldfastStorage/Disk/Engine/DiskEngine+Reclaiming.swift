@@ -67,9 +67,15 @@ extension DiskEngine {
                 try carryNote(row, in: victim.segment, horizon)
             }
         }
+        // What left its rows to their removers meanwhile is on the disk before the segment goes.
+        settleReleases()
+        try writeNotesUnderWay()
+        payDebts()
+        guard owed.withLock({ $0.notes.isEmpty }) else { throw Self.noSpace }
         let recycled = try retire(victim, recyclingFor: kind)
         orders.withMarks { $0.prune(lowest: horizon.lowestLeft) }
-        isReclaiming.store(false, ordering: .sequentiallyConsistent)
+        // Another that could not be reclaimed to its end may still hold what was evicted.
+        isReclaiming.store(log.withLock { $0.hasStuck }, ordering: .sequentiallyConsistent)
         return recycled
     }
 
@@ -129,8 +135,12 @@ extension DiskEngine {
                 removal.rows = []
                 counters.entriesEvicted.add(1, ordering: .relaxed)
                 if isRemembered { index.shard(of: row.primary).state.withLock { $0.noteEvicted(row.primary) } }
+                defer {
+                    if let blob {
+                        blobs.remove(blob.number, bytes: SpaceLedger.blocks(Int(clamping: blob.storedBytes)))
+                    }
+                }
                 try finish(removal)
-                if let blob { blobs.remove(blob.number, bytes: SpaceLedger.blocks(Int(clamping: blob.storedBytes))) }
                 return
             case .busy:
                 _ = try carry(current, row, in: segment, hits: current.hits, mustStay: true)
@@ -169,7 +179,9 @@ extension DiskEngine {
         var place: LogState.Place?
         for attempt in 0..<2 {
             let isThere = shard.state.withLock { shard -> Bool in
-                guard shard.table.row(current.fragment, variant: current.variant)?.order == current.order else { return false }
+                guard shard.table.row(current.fragment, variant: current.variant)?.order == current.order else {
+                    return false
+                }
                 // Under the shard's lock, so that the horizon of a later tombstone reaches the copy.
                 place = log.withLock { $0.reserve(.main, length: length, hasBlob: current.hasBlob) }
                 return true
@@ -215,10 +227,16 @@ extension DiskEngine {
             let stored = UInt64(clamping: storedBlobBytes(source.header))
             blob = BlobRow(place: unit, number: source.header.bodyWord, storedBytes: stored)
         }
-        if failure == nil {
+        do {
+            let isWritten = failure == nil
             index.shard(of: row.primary).state.withLock { shard in
                 _ = shard.table.change(current.fragment, variant: current.variant) { found in
                     guard found.order == current.order else { return }
+                    // A copy that may be whole all the same wants a tombstone when this one goes.
+                    guard isWritten else {
+                        found.shadows = true
+                        return
+                    }
                     found.place = RecordPlace(slot: place.segment.slot, unit: unit, units: row.units)
                     // Hits that came meanwhile count on.
                     found.hits = min(found.hits, hits) + (found.hits > current.hits ? 1 : 0)

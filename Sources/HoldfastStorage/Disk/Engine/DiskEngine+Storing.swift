@@ -75,8 +75,9 @@ extension DiskEngine {
         // What may have been written may be found after a crash, and then wants its blob.
         if lingers { body?.keepBlob() }
         let published = publish(record, isWritten: failure == nil, lingers: lingers, purpose)
+        if published.lingers { body?.keepBlob() }
         if let failure { throw failure }
-        if let replaced = published.replaced, replaced.row.hasBlob, case .commit = purpose { releaseBlob(of: replaced) }
+        if let replaced = published.replaced, replaced.row.hasBlob { releaseSoon() }
         if let surplus = published.surplus, try await remove(surplus, primary: record.header.primary) {
             counters.entriesEvicted.add(1, ordering: .relaxed)
         }

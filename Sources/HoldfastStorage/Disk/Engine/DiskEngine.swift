@@ -35,10 +35,20 @@ final class DiskEngine: Sendable {
     let owed: Mutex<OwedNotes>
     /// Whether a segment is being reclaimed that is not gone yet.
     let isReclaiming = Atomic<Bool>(false)
+    /// Blobs up to this number went with a purge of all.
+    let blobsPurgedUpTo = Atomic<UInt64>(0)
+    /// Tombstones between the reservation of their place and the end of their write.
+    let notesUnderWay = Mutex<[UInt64: ReservedNote]>([:])
     /// Entries gone whose blobs are to go.
     let releases = Mutex<[GoneRow]>([])
 
-    init(_ opened: OpenedStore, files: any FileSystem, threads: IOThreads, maximumEntrySize: Int?, seal: (any StoreSeal)?) {
+    init(
+        _ opened: OpenedStore,
+        files: any FileSystem,
+        threads: IOThreads,
+        maximumEntrySize: Int?,
+        seal: (any StoreSeal)?
+    ) {
         self.files = files
         self.threads = threads
         layout = opened.layout

@@ -48,6 +48,8 @@ struct LogState: Sendable {
     var highestNumber: UInt64 = 0
     /// A segment made in advance, so that a put need not wait for one.
     var spare: Segment?
+    /// Whether the store is being closed: no place is given out any more.
+    var isClosed = false
     private(set) var open: [Open?] = [nil, nil]
     private(set) var full: [Open] = []
     private(set) var sealed: [[Sealed]] = [[], []]
@@ -72,7 +74,7 @@ struct LogState: Sendable {
     ///
     /// One whose blobs weigh as much as a segment is full, too, so that no segment stands for too much.
     func hasRoom(_ kind: LogKind, length: Int, hasBlob: Bool = false) -> Bool {
-        guard let mine = open[Int(kind.rawValue)], mine.blobBytes < segmentSize else { return false }
+        guard !isClosed, let mine = open[Int(kind.rawValue)], mine.blobBytes < segmentSize else { return false }
         let table = SegmentTable.size(
             rows: mine.promisedRows + 1,
             blobs: mine.promisedBlobs + (hasBlob ? 1 : 0)
@@ -174,6 +176,14 @@ struct LogState: Sendable {
         }
     }
 
+    /// Whether a segment is left that could not be reclaimed to its end.
+    var hasStuck: Bool { sealed.joined().contains(where: \.isStuck) }
+
+    /// Places given out whose writes have not ended.
+    var writesUnderWay: Int {
+        (open.compactMap { $0 } + full).reduce(0) { $0 + $1.writesUnderWay }
+    }
+
     /// Notes that what a segment holds would survive a power loss.
     mutating func synced(_ segment: Segment) {
         let index = Int(segment.kind.rawValue)
@@ -189,7 +199,9 @@ struct LogState: Sendable {
 
     /// Takes out everything, for a purge of all.
     mutating func removeAll() -> [Segment] {
-        let all = open.compactMap { $0?.segment } + full.map(\.segment) + sealed.joined().map(\.segment) + [spare].compactMap { $0 }
+        let all =
+            open.compactMap { $0?.segment } + full.map(\.segment) + sealed.joined().map(\.segment)
+            + [spare].compactMap { $0 }
         open = [nil, nil]
         full = []
         sealed = [[], []]
