@@ -18,6 +18,15 @@ extension DiskEngine {
         for lane in [IOThreads.Lane.writes, .changes, .reads, .syncs] {
             try? await threads.run(lane, isUrgent: true) {}
         }
+        try? await threads.run(.changes, isUrgent: true) { [self] in
+            payDebts()
+            log.withLock { $0.isClosed = true }
+        }
+        // The lock of the directory goes only when nobody writes there any more, callers on their own threads included.
+        while log.withLock({ $0.writesUnderWay > 0 }) {
+            await Task.yield()
+            try? await threads.run(.writes, isUrgent: true) {}
+        }
         try? await threads.run(.changes, isUrgent: true) { [self] in finishFiles() }
         threads.stop()
     }
@@ -26,7 +35,6 @@ extension DiskEngine {
     private func finishFiles() {
         settleReleases()
         blobs.retryLeftovers()
-        payDebts()
         log.withLock { log in
             for kind in LogKind.allCases { log.close(kind) }
         }

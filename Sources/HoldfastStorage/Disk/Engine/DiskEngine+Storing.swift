@@ -72,8 +72,9 @@ extension DiskEngine {
         // What may have been written may be found after a crash, and then wants its blob.
         if lingers { body?.keepBlob() }
         let published = publish(record, isWritten: failure == nil, lingers: lingers, purpose)
+        if published.lingers { body?.keepBlob() }
         if let failure { throw failure }
-        if let replaced = published.replaced, replaced.row.hasBlob, case .commit = purpose { releaseBlob(of: replaced) }
+        if let replaced = published.replaced, replaced.row.hasBlob { releaseSoon() }
         if let surplus = published.surplus, try await remove(surplus, primary: record.header.primary) {
             counters.entriesEvicted.add(1, ordering: .relaxed)
         }
@@ -111,6 +112,8 @@ extension DiskEngine {
         isPinned: Bool?
     ) async throws(StoreError) -> StoredEntry? {
         for _ in 0..<Self.attempts {
+            // Before the look-up, which asks the marks: an earlier one of a tag that the entry gets only now has no say.
+            let since = orders.last
             guard let source = try await source(of: entry) else { return nil }
             let header = source.header
             if let isPinned, source.row.isPinned == isPinned { return entry.changed(isPinned: isPinned) }
@@ -138,7 +141,7 @@ extension DiskEngine {
                 draft,
                 tagsBefore: entry.description.tags,
                 isPinned: isPinned,
-                .replace(order: header.order)
+                .replace(order: header.order, since: since)
             )
             if let stored { return stored }
             // Carried, pinned or freshened meanwhile: its version tells whether it is still there.

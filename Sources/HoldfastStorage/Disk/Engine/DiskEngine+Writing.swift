@@ -21,6 +21,10 @@ extension DiskEngine {
         var isIn = false
         /// Whether a newer one had come before it: then it never was to be seen.
         var isOvertaken = false
+        /// Whether it was written and must never be seen: its key was invalidated or purged, or its base is gone.
+        var isRefused = false
+        /// Whether it may be found after a crash all the same.
+        var lingers = false
         /// What it put out of the index.
         var replaced: GoneRow?
         /// A variant that is now one too many.
@@ -31,8 +35,20 @@ extension DiskEngine {
     enum Purpose: Sendable {
         /// A writer commits it.
         case commit(writer: UInt64, since: UInt64)
-        /// It takes the place of the row of this order and nothing else.
-        case replace(order: UInt64)
+        /// It takes the place of the row of this order and nothing else; no mark up to the order `since` had taken that row.
+        case replace(order: UInt64, since: UInt64)
+
+        /// The writer that commits it.
+        var writer: UInt64? {
+            if case .commit(let writer, _) = self { writer } else { nil }
+        }
+
+        /// The last order before it began: a later mark takes it.
+        var since: UInt64 {
+            switch self {
+            case .commit(_, let since), .replace(_, let since): since
+            }
+        }
     }
 
     /// The length of a draft's record.
@@ -67,7 +83,7 @@ extension DiskEngine {
                     return .busy
                 }
                 if shard.ghosts.takes(identity.primary) { logKind = .main }
-            case .replace(let order):
+            case .replace(let order, _):
                 guard let old, old.order == order else { return .done(nil) }
                 if shard.pending.contains(where: { $0.isOf(fragment, identity.variant) }) { return .busy }
                 logKind = slots[old.place.slot]?.kind ?? .small
@@ -76,12 +92,9 @@ extension DiskEngine {
                 return .needsRoom(logKind, length: length)
             }
             // The marks are asked after the place is taken, so that a later mark's horizon reaches it.
-            let since =
-                switch purpose {
-                case .commit(_, let since): since
-                case .replace(let order): order
-                }
-            guard let order = orders.next(since: since, key: draft.key, tags: tags) else {
+            // So is a purge of all, which has removed the blobs of those who began before it.
+            let isPurged = draft.blobNumber.map { $0 <= blobsPurgedUpTo.load(ordering: .acquiring) } ?? false
+            guard !isPurged, let order = orders.next(since: purpose.since, key: draft.key, tags: tags) else {
                 _ = log.withLock { $0.finish(place, row: nil, blob: nil) }
                 if case .replace = purpose { return .done(nil) }
                 throw Self.superseded
@@ -93,7 +106,13 @@ extension DiskEngine {
                 isExclusive = true
             }
             shard.pending.append(
-                PendingWrite(fragment: fragment, variant: identity.variant, order: order, isExclusive: isExclusive)
+                PendingWrite(
+                    fragment: fragment,
+                    variant: identity.variant,
+                    order: order,
+                    isExclusive: isExclusive,
+                    writer: purpose.writer
+                )
             )
             let header = self.header(
                 of: draft,
@@ -197,35 +216,51 @@ extension DiskEngine {
     }
 
     /// Ends a reserved record: enters it in the index if it was written and nothing has overtaken it.
-    ///
     func publish(_ record: ReservedRecord, isWritten: Bool, lingers: Bool, _ purpose: Purpose) -> Published {
+        var outcome = enter(record, isWritten: isWritten, lingers: lingers, purpose)
+        if outcome.isRefused {
+            // A predicate leaves no tombstone, so the record itself goes; while it is pending, so that a purge can wait for it.
+            outcome.lingers = !wipe(record.place)
+            let primary = record.header.primary
+            index.shard(of: primary).state.withLock { shard in
+                _ = shard.endPending(
+                    ShardedIndex.fragment(of: primary),
+                    record.header.variant,
+                    order: record.header.order
+                )
+                if outcome.lingers { shard.lingering.note(primary) }
+            }
+        }
+        let isThere = isWritten && !(outcome.isRefused && !outcome.lingers)
+        let wantsTable = log.withLock {
+            $0.finish(record.place, row: isThere ? record.tableRow : nil, blob: isThere ? record.blob : nil)
+        }
+        if wantsTable { threads.later(.changes) { [self] in sealFull() } }
+        return outcome
+    }
+
+    private func enter(_ record: ReservedRecord, isWritten: Bool, lingers: Bool, _ purpose: Purpose) -> Published {
         let identity = EntryIdentity(primary: record.header.primary, variant: record.header.variant)
         let fragment = ShardedIndex.fragment(of: identity.primary)
-        let outcome = index.shard(of: identity.primary).state.withLock { shard -> Published in
-            let pending = shard.endPending(fragment, identity.variant, order: record.header.order)
+        let order = record.header.order
+        return index.shard(of: identity.primary).state.withLock { shard -> Published in
+            let old = shard.table.row(fragment, variant: identity.variant)
+            let isVoid = record.place.segment.epoch < epoch.load(ordering: .acquiring)
+            if isWritten, !isVoid, !shard.accepts(purpose, old) { return Published(isRefused: true) }
+            let pending = shard.endPending(fragment, identity.variant, order: order)
             guard isWritten else {
                 if lingers { shard.lingering.note(identity.primary) }
                 return Published()
             }
-            guard record.place.segment.epoch >= epoch.load(ordering: .acquiring) else { return Published() }
-            let old = shard.table.row(fragment, variant: identity.variant)
-            switch purpose {
-            case .commit(let writer, _):
-                guard shard.writers.maySucceed(writer) == true else { return Published() }
+            if isVoid { return Published() }
+            if case .commit(let writer, _) = purpose {
                 shard.writers.end(writer)
-                if pending?.isOvertaken == true || (old?.order ?? 0) > record.header.order {
+                if pending?.isOvertaken == true || (old?.order ?? 0) > order {
                     shard.table.change(fragment, variant: identity.variant) { $0.shadows = true }
                     return Published(isIn: true, isOvertaken: true)
                 }
-            case .replace(let order):
-                guard old?.order == order else { return Published() }
             }
-            var row = IndexRow(
-                fragment: fragment,
-                variant: identity.variant,
-                place: record.indexPlace,
-                order: record.header.order
-            )
+            var row = IndexRow(fragment: fragment, variant: identity.variant, place: record.indexPlace, order: order)
             row.isPinned = record.header.isPinned
             row.hasBlob = record.header.hasBlob
             row.shadows =
@@ -239,17 +274,11 @@ extension DiskEngine {
                 return Published()
             }
             shard.overtake(fragment, identity.variant, below: row.order)
-            return Published(
-                isIn: true,
-                replaced: old.map { GoneRow(row: $0, segment: slots[$0.place.slot]) },
-                surplus: shard.table.surplus(fragment)
-            )
+            let replaced = old.map { GoneRow(row: $0, segment: slots[$0.place.slot]) }
+            // Under the lock, so that the segment is not reclaimed before the number of the blob was read from it.
+            if case .commit = purpose, let replaced { noteRelease(replaced) }
+            return Published(isIn: true, replaced: replaced, surplus: shard.table.surplus(fragment))
         }
-        let wantsTable = log.withLock {
-            $0.finish(record.place, row: isWritten ? record.tableRow : nil, blob: isWritten ? record.blob : nil)
-        }
-        if wantsTable { threads.later(.changes) { [self] in sealFull() } }
-        return outcome
     }
 
     static let ended = StoreError(.abandoned, "The writer has already committed or abandoned; start a new one.")
@@ -257,6 +286,16 @@ extension DiskEngine {
         .superseded,
         "The key was invalidated while this entry was written; fetch it again."
     )
+}
+
+extension Shard {
+    /// Whether a record that is written may be seen.
+    fileprivate func accepts(_ purpose: DiskEngine.Purpose, _ old: IndexRow?) -> Bool {
+        switch purpose {
+        case .commit(let writer, _): writers.maySucceed(writer) ?? false
+        case .replace(let order, _): old?.order == order
+        }
+    }
 }
 
 extension EntryDraft {

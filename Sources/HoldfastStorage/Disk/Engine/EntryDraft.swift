@@ -33,6 +33,11 @@ struct EntryDraft: Sendable {
         if case .blob(_, _, let storedBytes, _) = body { storedBytes } else { 0 }
     }
 
+    /// The number of the body's blob; nil for an inline body.
+    var blobNumber: UInt64? {
+        if case .blob(let number, _, _, _) = body { number } else { nil }
+    }
+
     /// Whether the body is a blob.
     var hasBlob: Bool {
         if case .blob = body { true } else { false }

@@ -50,6 +50,8 @@ struct LogState: Sendable {
     var highestNumber: UInt64 = 0
     /// A segment made in advance, so that a put need not wait for one.
     var spare: Segment?
+    /// Whether the store is being closed: no place is given out any more.
+    var isClosed = false
     private(set) var open: [Open?] = [nil, nil]
     private(set) var full: [Open] = []
     private(set) var sealed: [[Sealed]] = [[], []]
@@ -82,7 +84,7 @@ struct LogState: Sendable {
     func hasRoom(_ kind: LogKind, length: Int, hasBlob: Bool = false) -> Bool {
         let index = Int(kind.rawValue)
         // Field by field: a copy of the whole would retain its lists.
-        guard let tail = open[index]?.tail, let blobBytes = open[index]?.blobBytes, blobBytes < segmentSize,
+        guard !isClosed, let tail = open[index]?.tail, let blobBytes = open[index]?.blobBytes, blobBytes < segmentSize,
             let rows = open[index]?.promisedRows, let blobs = open[index]?.promisedBlobs
         else { return false }
         let table = SegmentTable.size(rows: rows + 1, blobs: blobs + (hasBlob ? 1 : 0))
@@ -191,6 +193,14 @@ struct LogState: Sendable {
         if let place = sealed[index].firstIndex(where: { $0.segment === segment }) {
             sealed[index][place].isStuck = true
         }
+    }
+
+    /// Whether a segment is left that could not be reclaimed to its end.
+    var hasStuck: Bool { sealed.joined().contains(where: \.isStuck) }
+
+    /// Places given out whose writes have not ended.
+    var writesUnderWay: Int {
+        (open.compactMap { $0 } + full).reduce(0) { $0 + $1.writesUnderWay }
     }
 
     /// Notes that what a segment holds would survive a power loss.

@@ -45,6 +45,9 @@ struct SegmentReader: Sendable {
         var isDamaged = false
         /// Entries whose head holds and whose body does not, in a segment without a table.
         var torn: [TableRow] = []
+
+        /// Whether nothing was written to it.
+        var isUnused: Bool { !isSealed && !isDamaged && rows.isEmpty && torn.isEmpty }
     }
 
     /// Reads the file at `path`, whose name says `number`.
