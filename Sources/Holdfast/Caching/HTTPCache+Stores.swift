@@ -3,7 +3,7 @@
 
 public import Foundation
 public import HoldfastSemantics
-internal import HoldfastStorage
+public import HoldfastStorage
 
 extension HTTPCache {
     /// A cache in memory, gone with the process.
@@ -28,17 +28,43 @@ extension HTTPCache {
         capacity: Int = 256 << 20,
         options: CacheOptions = CacheOptions()
     ) async throws -> HTTPCache {
+        let store = try await openDisk(at: directory, capacity: capacity)
+        return HTTPCache(store: store, options: options)
+    }
+
+    /// A cache on disk whose responses are answered from memory once they are asked for often.
+    ///
+    /// Everything is kept on the disk; what memory holds is a copy of some of it, and there anew only after some hits.
+    ///
+    /// - Parameters:
+    ///   - directory: as in ``onDisk(at:capacity:options:)``.
+    ///   - memory: bytes held in memory at most; 32 MiB by default.
+    ///   - capacity: bytes on the disk at most; 256 MiB by default.
+    ///   - rule: which responses are copied into memory, and when; at the second hit by default.
+    ///   - options: how the rules are applied; private mode by default.
+    /// - Throws: as ``onDisk(at:capacity:options:)``.
+    public static func tiered(
+        at directory: URL,
+        memory: Int = 32 << 20,
+        capacity: Int = 256 << 20,
+        rule: PromotionRule = .secondHit,
+        options: CacheOptions = CacheOptions()
+    ) async throws -> HTTPCache {
+        let disk = try await openDisk(at: directory, capacity: capacity)
+        return HTTPCache(store: TieredStore(memory: memory, over: disk, rule: rule), options: options)
+    }
+
+    private static func openDisk(at directory: URL, capacity: Int) async throws -> DiskStore {
         let parent = directory.standardizedFileURL.deletingLastPathComponent()
         do {
             try FileManager.default.createDirectory(at: parent, withIntermediateDirectories: true)
         } catch {
             throw StoreError(.io, "The directory \(parent.path) cannot be made; choose one that can.", cause: error)
         }
-        let store = try await DiskStore.open(
+        return try await DiskStore.open(
             directory: directory.standardizedFileURL.path,
             capacity: capacity,
             now: StoreInstant(SystemClock().timestamp)
         )
-        return HTTPCache(store: store, options: options)
     }
 }

@@ -10,6 +10,7 @@ extension DiskEngine {
         let place: LogState.Place
         var header: RecordHeader
         let detail: ByteChunk
+        let ticket: NotesUnderWay.Ticket
     }
 
     /// What a removal took out of the index, and what must be written for it to hold.
@@ -118,7 +119,7 @@ extension DiskEngine {
         header.horizon = horizon ?? reserved.1
         header.detailLength = length - RecordHeader.size
         if !detail.isEmpty { header.keyID = seal?.keyID ?? 0 }
-        return ReservedNote(place: place, header: header, detail: detail)
+        return ReservedNote(place: place, header: header, detail: detail, ticket: notesUnderWay.begin())
     }
 
     /// Writes what a removal needs to hold, then lets go of what it freed.
@@ -168,6 +169,7 @@ extension DiskEngine {
             isPinned: false,
             hasBlob: false
         )
+        notesUnderWay.end(note.ticket)
         let wantsTable = log.withLock { $0.finish(note.place, row: failure == nil ? row : nil, blob: nil) }
         if wantsTable { threads.later(.changes) { [self] in sealFull() } }
         if let failure { throw failure }
@@ -183,6 +185,11 @@ extension DiskEngine {
 
     /// Changes: tries again to write what is owed.
     func payDebts() {
+        if owed.withLock({ $0.isOverfull && $0.notes.isEmpty }) {
+            // Which ones are not remembered, so after a crash none may be believed.
+            guard (try? writeFormat { $0.suspectBefore = orders.last + 1 }) != nil else { return }
+            owed.withLock { $0.isOverfull = false }
+        }
         while let owing = owed.withLock({ $0.notes.last }) {
             let note = reserveNote(owing.kind, order: owing.order, primary: owing.primary, variant: owing.variant)
             guard let note, (try? write(note)) != nil else { return }
@@ -242,6 +249,45 @@ extension DiskEngine {
         // What cannot be noted on the disk is found damaged again after the next opening.
         try? finish(removal)
         if !owed.withLock({ $0.notes.isEmpty }) { threads.later(.changes) { [self] in payDebts() } }
+    }
+}
+
+/// The tombstones and marks whose places are reserved and whose bytes are being written.
+///
+/// A row is gone as soon as its tombstone is reserved, so a segment is not to be unlinked before all that were reserved by
+/// then are written: its records, dead as they seem, are all that keeps older ones dead.
+final class NotesUnderWay: Sendable {
+    /// Which of two counts one is in.
+    struct Ticket: Sendable {
+        fileprivate let generation: Int
+    }
+
+    private struct State {
+        var generation = 0
+        var counts = [0, 0]
+    }
+
+    private let state = Mutex(State())
+
+    func begin() -> Ticket {
+        state.withLock { state in
+            state.counts[state.generation] += 1
+            return Ticket(generation: state.generation)
+        }
+    }
+
+    func end(_ ticket: Ticket) {
+        state.withLock { $0.counts[ticket.generation] -= 1 }
+    }
+
+    /// Whether all that began before the last call that gave true, or before the first, have ended; then those that began
+    /// since are what the next calls ask for.
+    func turn() -> Bool {
+        state.withLock { state in
+            guard state.counts[1 - state.generation] == 0 else { return false }
+            state.generation = 1 - state.generation
+            return true
+        }
     }
 }
 

@@ -33,6 +33,7 @@ final class DiskEngine: Sendable {
     let lockFile: OpenFile
     let inPlace = InPlaceJudge()
     let owed: Mutex<OwedNotes>
+    let notesUnderWay = NotesUnderWay()
     /// Whether a segment is being reclaimed that is not gone yet.
     let isReclaiming = Atomic<Bool>(false)
     /// Entries gone whose blobs are to go.
