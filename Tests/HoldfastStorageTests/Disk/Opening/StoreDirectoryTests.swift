@@ -90,7 +90,9 @@ struct StoreDirectoryTests {
             case 0: _ = files.flipBit(of: layout.format, at: 8)
             case 1: _ = files.setSize(of: layout.format, to: 100)
             default:
-                _ = files.setContents(of: layout.format, to: FormatFile.encode(secret: FormatFile.newSecret()))
+                // Version 1: magic, version, secret, checksum.
+                let old = Array("HOLDFAST".utf8) + [1, 0, 0, 0] + [UInt8](repeating: 7, count: 40)
+                _ = files.setContents(of: layout.format, to: old)
                 for directory in ["/store/k", "/store/b"] { try files.createDirectory(directory) }
                 _ = files.setContents(of: "/store/k/\(FileNumber.name(5)).key", to: [1])
                 _ = files.setContents(of: "/store/k/\(FileNumber.name(5)).tmp", to: [1])
