@@ -124,7 +124,7 @@ final class BrokenStore: CacheStore {
             return try await inner.purge(.keyPrefix(Array(prefix.dropLast(2))), now: now)
         }
         let count = try await inner.purge(selection, now: now)
-        return defect == .countsPurgesWrong ? count.map { $0 + 1 } : count
+        return defect == .countsPurgesWrong ? (count ?? 0) + 7 : count
     }
 
     func setPinned(_ pinned: Bool, _ entry: StoredEntry) async throws(StoreError) -> Bool {

@@ -11,11 +11,14 @@ extension DiskEngine {
         blobs.retryLeftovers()
         settleReleases()
         let wanted = bytes + geometry.segmentSize
+        var tries = reclaimTries
         while ledger.capacity - ledger.used < wanted {
             if let spare = log.withLock({ $0.spare.take() }) {
                 discard(spare)
                 continue
             }
+            guard tries > 0 else { throw Self.noSpace }
+            tries -= 1
             _ = try reclaimOldest(recyclingFor: nil)
             settleReleases()
         }

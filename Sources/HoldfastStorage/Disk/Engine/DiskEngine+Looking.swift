@@ -25,6 +25,7 @@ extension DiskEngine {
         let fragment = ShardedIndex.fragment(of: primary)
         // A row moves when its segment is reclaimed meanwhile; that it does so again and again is next to impossible.
         for _ in 0..<64 {
+            let before = purgeMoment
             switch shard.state.withLock({ $0.table.touchRows(fragment) }) {
             case .none:
                 return []
@@ -41,11 +42,23 @@ extension DiskEngine {
                 }
             case .many(let rows):
                 if let entries = try look(rows, key, primary: primary, waits: waits) {
+                    // A purge that came between two of them would show a part of what there was.
+                    if purgeMoment != before { continue }
                     return entries.isEmpty ? nil : entries.compactMap { $0 }.sorted { $0.version > $1.version }
                 }
             }
         }
         return []
+    }
+
+    /// Changes with every purge that takes effect at once.
+    private var purgeMoment: PurgeMoment {
+        PurgeMoment(epoch: epoch.load(ordering: .acquiring), mark: orders.newestMarkOrder)
+    }
+
+    private struct PurgeMoment: Equatable {
+        let epoch: UInt64
+        let mark: UInt64
     }
 
     /// Several rows: nil when one has moved, so that all must be looked up again; an empty list when one is not cached.

@@ -13,6 +13,7 @@ extension DiskEngine {
         sealFull()
         // Another caller may have seen to it meanwhile.
         if log.withLock({ $0.hasRoom(kind, length: length) }) { return }
+        closeOpen(kind)
         if let spare = log.withLock({ $0.spare.take() }) {
             try begin(spare, kind)
         } else {
@@ -21,6 +22,13 @@ extension DiskEngine {
         sealFull()
         payDebts()
         threads.later(.changes) { [self] in makeSpare() }
+    }
+
+    /// Closes the open segment of a log and gives it its table, which may give back most of a segment: it may be full of
+    /// blobs and all but empty itself.
+    private func closeOpen(_ kind: LogKind) {
+        log.withLock { $0.close(kind) }
+        sealFull()
     }
 
     /// Makes a segment in advance for the small log, where the space for it can be had.
@@ -53,8 +61,10 @@ extension DiskEngine {
     ///   - isForReclaim: whether the bytes kept back for reclaiming may be used.
     private func create(_ kind: LogKind, isForReclaim: Bool) throws(StoreError) -> Segment {
         let size = geometry.segmentSize
+        var tries = reclaimTries
         while !ledger.grant(size, leaving: isForReclaim ? 0 : size) {
-            if isForReclaim { throw Self.noSpace }
+            if isForReclaim || tries == 0 { throw Self.noSpace }
+            tries -= 1
             if let recycled = try reclaimOldest(recyclingFor: kind) { return recycled }
         }
         guard let slot = slots.take() else {
@@ -113,6 +123,7 @@ extension DiskEngine {
 
     /// Opens a segment of the main log for what reclaiming carries forward.
     func makeRoomForReclaim() throws(StoreError) {
+        closeOpen(.main)
         try begin(try create(.main, isForReclaim: true), .main)
     }
 

@@ -34,6 +34,9 @@ final class OrderBook: Sendable {
     /// The last order handed out.
     var last: UInt64 { lastOrder.load(ordering: .acquiring) }
 
+    /// The order of the newest mark, 0 without one.
+    var newestMarkOrder: UInt64 { newestMark.load(ordering: .acquiring) }
+
     /// The next order.
     func next() -> UInt64 {
         state.withLock { state in

@@ -91,8 +91,12 @@ struct StoreRecovery: Sendable {
     /// Tells damage from what a crash leaves, and counts it.
     private func judgeDamage(_ all: inout [Numbered], _ store: inout RecoveredStore) {
         for kind in LogKind.allCases {
-            // One made in advance has no records yet and is none of those that wait for a table.
-            let ofKind = all.indices.filter { all[$0].content.kind == kind && !all[$0].content.isUnused }
+            // One made in advance has no records yet and is none of those that wait for a table; a clean close leaves none.
+            let ofKind = all.indices.filter { index in
+                let content = all[index].content
+                let isSpare = content.isUnused && !format.isClean && content.fileSize == format.segmentSize
+                return content.kind == kind && !isSpare
+            }
             for (age, index) in ofKind.reversed().enumerated() where !all[index].content.isSealed {
                 // A file has its whole size before its first record; sealing cuts it.
                 let wasSealed =
