@@ -69,7 +69,7 @@ struct DiskCacheTests {
             let cache = try await HTTPCache.onDisk(at: directory)
             let pipeline = Pipeline(transport: transport, cache: cache)
             _ = try await pipeline.data(for: .get())
-            let bodies = directory.appending(path: "b")
+            let bodies = directory.appending(path: "blobs")
             let name = try #require(try FileManager.default.contentsOfDirectory(atPath: bodies.path).first)
             let file = try FileHandle(forUpdating: bodies.appending(path: name))
             try file.seek(toOffset: 300_000)

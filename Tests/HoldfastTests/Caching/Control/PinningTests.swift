@@ -45,7 +45,7 @@ struct PinningTests {
 
     @Test("What is pinned stays while other responses push each other out", arguments: EachStore.allCases)
     func eviction(kind: EachStore) async throws {
-        try await kind.with(capacity: 256 << 10) { store in
+        try await kind.with(capacity: 1 << 20) { store in
             let transport = ScriptedTransport(
                 [.respond(200, Self.fields, body: String(repeating: "x", count: 20_000))],
                 repeatsLastStep: true
@@ -53,7 +53,7 @@ struct PinningTests {
             let bench = CacheBench(transport, store: store)
             try await bench.load()
             #expect(try await bench.cache.pin(.all).pinned == 1)
-            for number in 0..<40 { try await bench.load(.get("http://origin.example/\(number)")) }
+            for number in 0..<150 { try await bench.load(.get("http://origin.example/\(number)")) }
             #expect(try await bench.load().source == .fresh)
             #expect(try await bench.load(.get("http://origin.example/0")).source == .network(attempts: 1))
         }
@@ -61,9 +61,9 @@ struct PinningTests {
 
     @Test("Pins take half of the capacity at most; the report tells what found no room", arguments: EachStore.allCases)
     func bounded(kind: EachStore) async throws {
-        try await kind.with(capacity: 256 << 10) { store in
+        try await kind.with(capacity: 1 << 20) { store in
             let transport = ScriptedTransport(
-                [.respond(200, Self.fields, body: String(repeating: "x", count: 30_000))],
+                [.respond(200, Self.fields, body: String(repeating: "x", count: 90_000))],
                 repeatsLastStep: true
             )
             let bench = CacheBench(transport, store: store)
@@ -71,7 +71,7 @@ struct PinningTests {
             let report = try await bench.cache.pin(.all)
             #expect(report.pinned + report.refused == store.statistics.entryCount)
             #expect(report.refused > 0 && report.pinned > 0)
-            #expect(report.pinned * 30_000 <= 128 << 10)
+            #expect(report.pinned * 90_000 <= 512 << 10)
             #expect(try await bench.cache.unpin(.all) == report.pinned)
         }
     }

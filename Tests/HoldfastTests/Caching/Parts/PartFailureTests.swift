@@ -129,7 +129,7 @@ struct PartFailureTests {
     }
 
     static func damageBody(in directory: URL) throws {
-        let bodies = directory.appending(path: "b")
+        let bodies = directory.appending(path: "blobs")
         let name = try #require(try FileManager.default.contentsOfDirectory(atPath: bodies.path).first)
         let file = try FileHandle(forUpdating: bodies.appending(path: name))
         try file.seek(toOffset: 400_000)
