@@ -18,9 +18,9 @@ public struct PromotionRule: Sendable, Hashable {
     /// - Parameters:
     ///   - hits: on which hit of the lower tier an entry is promoted.
     ///   - window: for how many hits of the lower tier an earlier one counts, at least, and twice as many at most. Costs
-    ///     8 bytes of memory each, where `hits` is more than 1.
+    ///     8 to 16 bytes of memory each, where `hits` is more than 1.
     ///   - share: the part of the upper tier that one body may fill: 16 means a sixteenth.
-    public init(hits: Int, window: Int = 4_096, share: Int = 16) {
+    public init(hits: Int, window: Int = 1_024, share: Int = 16) {
         self.hits = min(max(1, hits), 4)
         self.window = min(max(1, window), 1 << 20)
         self.share = max(1, share)
@@ -28,7 +28,7 @@ public struct PromotionRule: Sendable, Hashable {
 
     /// Promotes at the first hit whatever fills no more than a sixteenth of the upper tier.
     public static let firstHit = PromotionRule(hits: 1)
-    /// Promotes at the second hit within 4,096 hits.
+    /// Promotes at the second hit within 1,024 hits: a third of the copies for the same share of hits from memory.
     public static let secondHit = PromotionRule(hits: 2)
 
     /// The longest body that an upper tier of this capacity takes.

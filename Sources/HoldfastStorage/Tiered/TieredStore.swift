@@ -48,8 +48,8 @@ public final class TieredStore: CacheStore {
     /// - Parameters:
     ///   - memory: bytes that the upper tier, a ``MemoryStore``, holds at most.
     ///   - lower: the store that keeps everything; this one closes it.
-    ///   - rule: what is promoted, and when.
-    public convenience init(memory: Int, over lower: any CacheStore, rule: PromotionRule = .firstHit) {
+    ///   - rule: what is promoted, and when; by default at the second hit.
+    public convenience init(memory: Int, over lower: any CacheStore, rule: PromotionRule = .secondHit) {
         self.init(upper: MemoryStore(capacity: memory), over: lower, rule: rule)
     }
 
@@ -58,8 +58,8 @@ public final class TieredStore: CacheStore {
     /// - Parameters:
     ///   - upper: empty, and used by nothing else; its `statistics.capacity` sets the bounds of copies.
     ///   - lower: the store that keeps everything.
-    ///   - rule: what is promoted, and when.
-    public init(upper: any CacheStore, over lower: any CacheStore, rule: PromotionRule = .firstHit) {
+    ///   - rule: what is promoted, and when; by default at the second hit.
+    public init(upper: any CacheStore, over lower: any CacheStore, rule: PromotionRule = .secondHit) {
         self.upper = upper
         self.lower = lower
         self.rule = rule

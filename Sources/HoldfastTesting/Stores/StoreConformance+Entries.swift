@@ -72,10 +72,15 @@ extension StoreConformance {
                     }
                     let entry = try await writer.commit(nil, now: .at(0))
                     run.equal(entry.bodyLength, length, "length")
+                    // Twice, since a store may answer the second time from another place.
                     for _ in 0..<2 {
                         let body = try await store.body(of: entry)
                         run.equal(body.length, length, "length of the open body")
-                        run.equal(try await body.whole(piece: 7_001), bytes, "\(length) bytes in small pieces")
+                        run.equal(
+                            try await body.whole(piece: 1_001 + length / 20),
+                            bytes,
+                            "\(length) bytes in small pieces"
+                        )
                         run.equal(try await body.whole(piece: .max), bytes, "\(length) bytes at once")
                         run.check(try await body.read(from: length + 5, upTo: 10).isEmpty, "bytes past the end")
                         run.check(try await body.read(from: .max, upTo: .max).isEmpty, "bytes far past the end")

@@ -24,7 +24,7 @@ final class BrokenStore: CacheStore {
         case hidesLength = "each at its own pace"
         case listsTwice = "A list shows every entry once"
         case listsPageAgain = "is listed once while others come and go"
-        case countsListsAsLookups = "counts as nothing"
+        case countsListsAsLookups = "on pages of any size, and counts"
         case removesByVariant = "Removal takes one version"
         case answersWhenClosed = "A closed store refuses"
         case forgetsPinsAtRestart = "Entries survive a restart"

@@ -9,10 +9,8 @@ import Testing
 struct StoreConformanceTests {
     @Test("Law", arguments: StoreFactory.all, StoreConformance.laws)
     func law(factory: StoreFactory, law: StoreConformance.Law) async {
-        for seed in [1, 2] as [UInt64] {
-            let findings = await law.findings(of: factory, seed: seed)
-            #expect(findings.isEmpty, "\(findings)")
-        }
+        let findings = await law.findings(of: factory, seed: 1)
+        #expect(findings.isEmpty, "\(findings)")
     }
 
     @Test("Every law has a name of its own")

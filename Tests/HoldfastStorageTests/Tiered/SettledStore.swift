@@ -75,7 +75,7 @@ final class SettledStore: CacheStore {
 extension StoreFactory {
     /// A small upper tier over `lower`, with whatever order promotions and other steps happen to take.
     static func tiered(over lower: StoreFactory) -> StoreFactory {
-        wrapping(lower, "TieredStore over \(lower)") { TieredStore(memory: 4 << 20, over: $0) }
+        wrapping(lower, "TieredStore over \(lower)") { TieredStore(memory: 4 << 20, over: $0, rule: .firstHit) }
     }
 
     /// The same with every promotion over before the next look-up.

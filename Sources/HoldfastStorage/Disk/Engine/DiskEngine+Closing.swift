@@ -7,7 +7,11 @@ internal import Synchronization
 extension DiskEngine {
     /// Seals what is open, makes all durable and notes in FORMAT that it is; idempotent.
     func close() async {
-        guard life.withLock({ $0.close() }) else { return }
+        let isFirst = life.withLock { life in
+            isCalm.store(false, ordering: .releasing)
+            return life.close()
+        }
+        guard isFirst else { return }
         // Writers under way can commit no more, and nothing of theirs is to be left.
         for shard in index.shards { shard.state.withLock { $0.writers.supersedeAll() } }
         // Each thread finishes what it was given before; no new work comes that changes anything.

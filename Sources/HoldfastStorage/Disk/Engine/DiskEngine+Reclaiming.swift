@@ -51,7 +51,7 @@ extension DiskEngine {
         settleReleases()
         // A segment goes only when every tombstone made for it is on the disk.
         payDebts()
-        guard owed.withLock({ $0.notes.isEmpty }) else { throw Self.noSpace }
+        guard owed.withLock({ $0.isEmpty }) else { throw Self.noSpace }
         // Until its file is gone what was evicted from it may be found again: removals then always leave a tombstone.
         isReclaiming.store(true, ordering: .sequentiallyConsistent)
         let table = try self.table(of: victim)
@@ -67,16 +67,26 @@ extension DiskEngine {
                 try carryNote(row, in: victim.segment, horizon)
             }
         }
-        // What left its rows to their removers meanwhile is on the disk before the segment goes.
+        // What left its rows to their removers meanwhile is noted before the file is written anew.
         settleReleases()
-        try writeNotesUnderWay()
-        payDebts()
-        guard owed.withLock({ $0.notes.isEmpty }) else { throw Self.noSpace }
+        try awaitNotes()
         let recycled = try retire(victim, recyclingFor: kind)
         orders.withMarks { $0.prune(lowest: horizon.lowestLeft) }
         // Another that could not be reclaimed to its end may still hold what was evicted.
         isReclaiming.store(log.withLock { $0.hasStuck }, ordering: .sequentiallyConsistent)
         return recycled
+    }
+
+    /// Waits until every tombstone and mark reserved so far is on the disk.
+    ///
+    /// They are written by threads that wait for nothing of this one's, mostly within microseconds.
+    private func awaitNotes() throws(StoreError) {
+        // Two turns: after the first, the older count holds nothing but what had begun by then.
+        for _ in 0..<2 {
+            while !notesUnderWay.turn() { IOThreads.pause() }
+        }
+        payDebts()
+        guard owed.withLock({ $0.isEmpty }) else { throw Self.noSpace }
     }
 
     /// What the table of a segment says, or what is kept in memory for want of one.
@@ -173,7 +183,7 @@ extension DiskEngine {
             counters.entriesCorrupt.add(1, ordering: .relaxed)
             return false
         }
-        if !mustStay, source.header.uselessAfter < life.withLock({ $0.now }) { return false }
+        if !mustStay, source.header.uselessAfter.milliseconds < latestNow.load(ordering: .relaxed) { return false }
         let shard = index.shard(of: row.primary)
         let length = source.header.recordLength
         var place: LogState.Place?

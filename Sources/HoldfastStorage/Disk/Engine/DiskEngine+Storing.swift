@@ -17,21 +17,15 @@ extension DiskEngine {
         body: GrowingDiskBody? = nil,
         _ purpose: Purpose
     ) async throws(StoreError) -> StoredEntry? {
-        let detail = RecordDetail(
-            key: draft.key,
-            variant: draft.variant,
-            tags: draft.description.tags,
-            metadata: draft.description.metadata
-        )
-        let bytes = ByteChunk(detail.encode())
-        guard length(of: draft, detail: bytes) <= geometry.recordLimit else { throw tooLarge }
-        let tags = draft.description.tags.union(tagsBefore)
+        let bytes = RecordBytes(draft, isSealed: seal != nil)
+        guard length(of: bytes) <= geometry.recordLimit else { throw tooLarge }
+        let tags = tagsBefore.isEmpty ? draft.description.tags : draft.description.tags.union(tagsBefore)
         for _ in 0..<Self.attempts {
-            switch try reserve(draft, detail: bytes, tags: tags, isPinned: isPinned, purpose) {
+            switch try reserve(draft, bytes, tags: tags, isPinned: isPinned, purpose) {
             case .done(nil):
                 return nil
             case .done(let record?):
-                return try await finish(record, draft, body, purpose)
+                return try await finish(record, bytes, draft, body, purpose)
             case .needsRoom(let kind, let length):
                 try await makeRoomSomewhere(kind, length: length)
             case .busy:
@@ -54,19 +48,22 @@ extension DiskEngine {
 
     private func finish(
         _ record: ReservedRecord,
+        _ bytes: consuming RecordBytes,
         _ draft: EntryDraft,
         _ body: GrowingDiskBody?,
         _ purpose: Purpose
     ) async throws(StoreError) -> StoredEntry? {
         var failure: StoreError?
         do throws(StoreError) {
-            if inPlace.admits(record.place.length) {
-                let clock = ContinuousClock()
-                let start = clock.now
-                try write(record)
-                inPlace.took(clock.now - start)
+            if !inPlace.admits(record.place.length) {
+                let bytes = bytes
+                try await threads.run(.writes) { [self] () throws(StoreError) in try write(record, bytes) }
+            } else if inPlace.times {
+                let start = ContinuousClock.now
+                try write(record, bytes)
+                inPlace.took(start.duration(to: .now))
             } else {
-                try await threads.run(.writes) { [self] () throws(StoreError) in try write(record) }
+                try write(record, bytes)
             }
         } catch {
             failure = error
@@ -83,7 +80,7 @@ extension DiskEngine {
         }
         guard published.isIn else { return nil }
         if published.isOvertaken { return entry(of: draft, record) }
-        body?.keepBlob()
+        if draft.hasBlob { body?.keepBlob() }
         settlePin(record, published.replaced)
         if case .commit = purpose {
             counters.entriesWritten.add(1, ordering: .relaxed)

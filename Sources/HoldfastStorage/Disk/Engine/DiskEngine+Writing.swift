@@ -52,11 +52,10 @@ extension DiskEngine {
     }
 
     /// The length of a draft's record.
-    func length(of draft: EntryDraft, detail: ByteChunk) -> Int {
+    func length(of record: RecordBytes) -> Int {
         let overhead = seal?.overhead ?? 0
-        var length = RecordHeader.size + detail.count + overhead
-        if case .inline(let bytes) = draft.body { length += bytes.isEmpty ? 0 : bytes.count + overhead }
-        return length
+        let body = record.body.isEmpty ? 0 : record.body.count + overhead
+        return RecordHeader.size + record.detailLength + overhead + body
     }
 
     /// Reserves a place for an entry.
@@ -64,12 +63,12 @@ extension DiskEngine {
     /// - Throws: `.superseded` when a writer may not commit any more. Nil inside: the row to replace is gone.
     func reserve(
         _ draft: EntryDraft,
-        detail: ByteChunk,
+        _ bytes: RecordBytes,
         tags: Set<String>,
         isPinned: Bool?,
         _ purpose: Purpose
     ) throws(StoreError) -> Reserved<ReservedRecord?> {
-        let length = length(of: draft, detail: detail)
+        let length = length(of: bytes)
         let identity = draft.identity
         let fragment = ShardedIndex.fragment(of: identity.primary)
         return try index.shard(of: identity.primary).state.withLock {
@@ -78,8 +77,8 @@ extension DiskEngine {
             var logKind = LogKind.small
             switch purpose {
             case .commit(let writer, _):
-                guard let inFlight = shard.writers[writer] else { throw Self.ended }
-                if inFlight.isSuperseded { throw Self.superseded }
+                guard let maySucceed = shard.writers.maySucceed(writer) else { throw Self.ended }
+                guard maySucceed else { throw Self.superseded }
                 if shard.pending.contains(where: { $0.isOf(fragment, identity.variant) && $0.isExclusive }) {
                     return .busy
                 }
@@ -117,7 +116,7 @@ extension DiskEngine {
             )
             let header = self.header(
                 of: draft,
-                detailLength: detail.count,
+                detailLength: bytes.detailLength,
                 place: place,
                 order: order,
                 isPinned: isPinned ?? old?.isPinned ?? false
@@ -126,8 +125,6 @@ extension DiskEngine {
                 ReservedRecord(
                     place: place,
                     header: header,
-                    detail: detail,
-                    body: draft.inlineBody,
                     blob: draft.blobRow(offset: place.offset)
                 )
             )
@@ -152,7 +149,7 @@ extension DiskEngine {
         header.isPinned = isPinned
         header.storedAt = draft.storedAt
         header.uselessAfter = draft.description.uselessAfter
-        header.horizon = log.withLock { $0.highestNumber }
+        header.horizon = place.horizon
         header.bodyLength = draft.bodyLength
         header.keyID = seal?.keyID ?? 0
         header.detailLength = detailLength + (seal?.overhead ?? 0)
@@ -168,24 +165,46 @@ extension DiskEngine {
     }
 
     /// Writes a reserved record; blocks for as long as a copy into the page cache takes, or longer.
-    func write(_ record: ReservedRecord) throws(StoreError) {
+    func write(_ record: ReservedRecord, _ bytes: consuming RecordBytes) throws(StoreError) {
         var header = record.header
-        var detail = record.detail
-        var body = record.body
-        if let seal {
-            detail = ByteChunk(try seal.seal(detail, context: SealedPart.detail(order: header.order).context))
-            if !body.isEmpty {
-                body = ByteChunk(try seal.seal(body, context: SealedPart.body(order: header.order).context))
-            }
-        }
-        if !header.hasBlob { header.bodyWord = BodySum.of(body, seed: header.order) }
-        let head = ByteChunk(header.encode(detail: detail, seed: seed))
+        if seal == nil, !header.hasBlob { header.bodyWord = BodySum.of(bytes.body, seed: header.order) }
         do {
-            try files.write(head, body, to: record.place.segment.file.open, at: record.place.offset)
-        } catch {
+            let file = record.place.segment.file.open
+            if let seal {
+                let (head, body) = try sealed(&header, bytes, seal)
+                try files.write(head, body, to: file, at: record.place.offset)
+            } else {
+                let follows = bytes.holdsBody
+                let body = bytes.body
+                var head = bytes.bytes
+                bytes.bytes = []
+                header.put(into: &head, seed: seed)
+                if follows || body.isEmpty {
+                    try files.write(ByteChunk(head), to: file, at: record.place.offset)
+                } else {
+                    try files.write(ByteChunk(head), body, to: file, at: record.place.offset)
+                }
+            }
+        } catch let error as FileSystemError {
             throw failed(error)
+        } catch {
+            throw error as? StoreError ?? StoreError(.io, "The entry could not be sealed.", cause: error)
         }
         succeeded()
+    }
+
+    private func sealed(
+        _ header: inout RecordHeader,
+        _ bytes: RecordBytes,
+        _ seal: any StoreSeal
+    ) throws(StoreError) -> (head: ByteChunk, body: ByteChunk) {
+        let detail = try seal.seal(bytes.detail, context: SealedPart.detail(order: header.order).context)
+        var body = bytes.body
+        if !body.isEmpty {
+            body = ByteChunk(try seal.seal(body, context: SealedPart.body(order: header.order).context))
+        }
+        if !header.hasBlob { header.bodyWord = BodySum.of(body, seed: header.order) }
+        return (ByteChunk(header.encode(detail: ByteChunk(detail), seed: seed)), body)
     }
 
     /// Wipes the head of a record whose write failed, of which some or all may have reached the disk.
@@ -273,17 +292,13 @@ extension Shard {
     /// Whether a record that is written may be seen.
     fileprivate func accepts(_ purpose: DiskEngine.Purpose, _ old: IndexRow?) -> Bool {
         switch purpose {
-        case .commit(let writer, _): writers[writer].map { !$0.isSuperseded } ?? false
+        case .commit(let writer, _): writers.maySucceed(writer) == true
         case .replace(let order, _): old?.order == order
         }
     }
 }
 
 extension EntryDraft {
-    fileprivate var inlineBody: ByteChunk {
-        if case .inline(let bytes) = body { bytes } else { ByteChunk() }
-    }
-
     fileprivate func blobRow(offset: Int) -> BlobRow? {
         guard case .blob(let number, _, let storedBytes, _) = body else { return nil }
         return BlobRow(

@@ -44,14 +44,40 @@ struct EntryDraft: Sendable {
     }
 }
 
+/// An entry's record in the making: room for the header, the detail in plain form, and a short body right behind it.
+struct RecordBytes: Sendable {
+    /// Bodies up to this length are copied behind the detail, since one buffer is written quicker than two.
+    static let shortBody = 4_096
+
+    var bytes: [UInt8]
+    let detailLength: Int
+    /// The inline body in plain form.
+    let body: ByteChunk
+
+    init(_ draft: EntryDraft, isSealed: Bool) {
+        let detail = RecordDetail(
+            key: draft.key,
+            variant: draft.variant,
+            tags: draft.description.tags,
+            metadata: draft.description.metadata
+        )
+        body = if case .inline(let bytes) = draft.body { bytes } else { ByteChunk() }
+        let follows = !isSealed && body.count <= Self.shortBody ? body : ByteChunk()
+        bytes = detail.encode(after: RecordHeader.size, before: follows)
+        detailLength = bytes.count - RecordHeader.size - follows.count
+    }
+
+    /// Whether the body stands behind the detail.
+    var holdsBody: Bool { bytes.count > RecordHeader.size + detailLength }
+
+    /// The detail.
+    var detail: ByteChunk { ByteChunk(bytes)[RecordHeader.size..<(RecordHeader.size + detailLength)] }
+}
+
 /// A record whose place is reserved: what is to be written there.
 struct ReservedRecord: Sendable {
     let place: LogState.Place
-    let header: RecordHeader
-    /// The detail in plain form.
-    let detail: ByteChunk
-    /// The inline body in plain form.
-    let body: ByteChunk
+    var header: RecordHeader
     let blob: BlobRow?
 
     /// Where the index is to find it.

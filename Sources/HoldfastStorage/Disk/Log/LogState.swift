@@ -41,6 +41,8 @@ struct LogState: Sendable {
         let offset: Int
         let length: Int
         let hasBlob: Bool
+        /// The highest segment number there was.
+        let horizon: UInt64
     }
 
     let segmentSize: Int
@@ -67,19 +69,26 @@ struct LogState: Sendable {
         open[index]?.promisedRows += 1
         open[index]?.promisedBlobs += hasBlob ? 1 : 0
         open[index]?.writesUnderWay += 1
-        return Place(segment: segment, offset: tail, length: length, hasBlob: hasBlob)
+        return Place(
+            segment: segment,
+            offset: tail,
+            length: length,
+            hasBlob: hasBlob,
+            horizon: highestNumber
+        )
     }
 
     /// Whether the open segment of a log has room for a record, its row in the table included.
     ///
     /// One whose blobs weigh as much as a segment is full, too, so that no segment stands for too much.
     func hasRoom(_ kind: LogKind, length: Int, hasBlob: Bool = false) -> Bool {
-        guard !isClosed, let mine = open[Int(kind.rawValue)], mine.blobBytes < segmentSize else { return false }
-        let table = SegmentTable.size(
-            rows: mine.promisedRows + 1,
-            blobs: mine.promisedBlobs + (hasBlob ? 1 : 0)
-        )
-        return mine.tail + ((length + 15) & ~15) + table <= segmentSize
+        let index = Int(kind.rawValue)
+        // Field by field: a copy of the whole would retain its lists.
+        guard !isClosed, let tail = open[index]?.tail, let blobBytes = open[index]?.blobBytes, blobBytes < segmentSize,
+            let rows = open[index]?.promisedRows, let blobs = open[index]?.promisedBlobs
+        else { return false }
+        let table = SegmentTable.size(rows: rows + 1, blobs: blobs + (hasBlob ? 1 : 0))
+        return tail + ((length + 15) & ~15) + table <= segmentSize
     }
 
     /// The sealed segment that should be reclaimed next.
@@ -161,6 +170,16 @@ struct LogState: Sendable {
     /// The sealed segment of a log that was begun last.
     func newest(_ kind: LogKind) -> Sealed? {
         sealed[Int(kind.rawValue)].last
+    }
+
+    /// Every segment that has its table, in the order in which they were begun.
+    var sealedSegments: [Segment] {
+        sealed.joined().map(\.segment).sorted { $0.number < $1.number }
+    }
+
+    /// What is known of a sealed segment; nil when it is none.
+    func sealed(_ segment: Segment) -> Sealed? {
+        sealed[Int(segment.kind.rawValue)].first { $0.segment === segment }
     }
 
     /// Takes out a sealed segment.

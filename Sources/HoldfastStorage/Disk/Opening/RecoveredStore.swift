@@ -33,8 +33,8 @@ struct RecoveredStore: Sendable {
         let order: UInt64
     }
 
-    /// A file that was to go and could not be removed.
-    struct Leftover: Sendable, Hashable {
+    /// A file in which nothing counts.
+    struct VoidFile: Sendable, Hashable {
         let path: String
         let size: Int
     }
@@ -57,7 +57,8 @@ struct RecoveredStore: Sendable {
     var blobBlocks = 0
     var marks = PurgeMarks()
     var owed: [Owed] = []
-    var leftovers: [Leftover] = []
+    /// The files to remove once the format is written.
+    var void: [VoidFile] = []
     var damage = Damage()
     /// The order that the next record gets.
     var nextOrder: UInt64 = 1

@@ -25,12 +25,15 @@ struct StoreLayout: Sendable, Hashable {
         self.root = root
     }
 
+    /// What must be known before any other file can be read.
     var format: String { root + "/FORMAT" }
+    /// The next format on its way.
     var temporaryFormat: String { format + Self.temporarySuffix }
     var lock: String { root + "/lock" }
     var segments: String { root + "/segments" }
     var blobs: String { root + "/blobs" }
 
+    /// The file of a segment; like the names below it tells nothing of what the file holds.
     func segment(_ number: UInt64) -> String { "\(segments)/\(FileNumber.name(number))\(Self.segmentSuffix)" }
     func blob(_ number: UInt64) -> String { "\(blobs)/\(FileNumber.name(number))\(Self.blobSuffix)" }
     func setAside(_ number: UInt64) -> String { "\(root)/\(Self.setAsidePrefix)\(FileNumber.name(number))" }

@@ -58,13 +58,14 @@ struct StoreOpening: Sendable {
         guard found.nextOrder < Self.highestOrder, found.nextSegment < Self.highestOrder else {
             throw StoreError(.corrupt, "The numbers in \(layout.root) are no store's; remove the directory.")
         }
-        let left = found.leftovers.reduce(opened.leftover) { $0 + SpaceLedger.blocks($1.size) }
+        let left = found.void.reduce(opened.leftover) { $0 + SpaceLedger.blocks($1.size) }
         let used = found.segments.reduce(Self.overhead + left + found.blobBlocks) {
             $0 + SpaceLedger.blocks($1.fileSize)
         }
         let ledger = SpaceLedger(capacity: capacity, used: used)
         // Segments keep their size while it suits the capacity, so that their files can be used again.
-        let keepsSize = opened.format.segmentSize <= 2 * fresh.segmentSize
+        let keepsSize =
+            opened.format.segmentSize <= 2 * fresh.segmentSize
             && 2 * opened.format.segmentSize >= fresh.segmentSize
         let geometry = keepsSize ? Geometry(capacity: capacity, segmentSize: opened.format.segmentSize) : fresh
         var format = opened.format
@@ -84,13 +85,19 @@ struct StoreOpening: Sendable {
             epoch: format.epoch,
             geometry: geometry
         )
-        let all = try segments.open(found.segments, slots)
-        try segments.sealUnsealed(found.segments, all, &log)
+        // What must not be forgotten is durable before anything is changed that proves it.
         do {
             try directory.write(format)
         } catch {
             throw StoreError(disk: error)
         }
+        let all = try segments.open(found.segments, slots)
+        try segments.sealUnsealed(found.segments, all, &log)
+        let kept = recovery.sweep(found.void)
+        ledger.release(
+            found.void.reduce(0) { $0 + SpaceLedger.blocks($1.size) }
+                - kept.reduce(0) { $0 + SpaceLedger.blocks($1.size) }
+        )
         segments.reopenNewest(&log)
         // Blobs take their numbers from the orders, so those go on above both.
         let last = max(found.nextOrder, min(found.nextBlob, Self.highestOrder)) - 1

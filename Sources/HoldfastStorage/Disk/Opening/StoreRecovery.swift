@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// Reads a directory of segments and blobs, decides what of it counts, and removes what does not.
+/// Reads a directory of segments and blobs and decides what of it counts.
+///
+/// ``run(_:)`` changes nothing. Whoever opens a store then writes the format with the new ``RecoveredStore/suspectBefore``,
+/// and removes the void files only after that: a damaged file that is gone tells the next opening of no damage.
 ///
 /// Where the system refuses to show a file, recovery throws rather than that good entries are thrown away. What is damaged
 /// costs its own records, and where changes may be lost with it, every entry is suspect: to be revalidated before use.
@@ -13,7 +16,7 @@ struct StoreRecovery: Sendable {
     /// The format as the last process left it.
     let format: StoreFormat
     /// What opens the prefixes of marks that were sealed.
-    let seal: (any StoreSeal)?
+    var seal: (any StoreSeal)?
 
     /// Segments of a kind that may lack their table after a crash: the one that is written, and the one being sealed.
     private static let unsealedOfKind = 2
@@ -49,7 +52,7 @@ struct StoreRecovery: Sendable {
             if judge.named.contains(number) {
                 store.blobBlocks += SpaceLedger.blocks(size)
             } else {
-                remove(layout.blob(number), size: size, &store)
+                store.void.append(RecoveredStore.VoidFile(path: layout.blob(number), size: size))
             }
         }
         return store
@@ -73,14 +76,14 @@ struct StoreRecovery: Sendable {
             case .segment(let content): all.append(Numbered(number: number, content: content))
             case .void(let isDamaged):
                 if isDamaged { store.damage.segments += 1 }
-                remove(layout.segment(number), size: size, &store)
+                store.void.append(RecoveredStore.VoidFile(path: layout.segment(number), size: size))
             }
         }
         // No store writes as many; the oldest go, and changes with them.
         while all.count > Geometry.maximumSegments {
             let first = all.removeFirst()
             store.damage.segments += 1
-            remove(layout.segment(first.number), size: first.content.fileSize, &store)
+            store.void.append(RecoveredStore.VoidFile(path: layout.segment(first.number), size: first.content.fileSize))
         }
         return all
     }
@@ -153,12 +156,11 @@ struct StoreRecovery: Sendable {
         return sizes
     }
 
-    private func remove(_ path: String, size: Int, _ store: inout RecoveredStore) {
-        do {
-            try files.removeIfThere(path)
-        } catch {
-            store.leftovers.append(RecoveredStore.Leftover(path: path, size: size))
-        }
+    /// Removes what ``run(_:)`` found void.
+    ///
+    /// - Returns: what is still there.
+    func sweep(_ files: [RecoveredStore.VoidFile]) -> [RecoveredStore.VoidFile] {
+        files.filter { file in (try? self.files.removeIfThere(file.path)) == nil }
     }
 
     private func disk<Value>(_ step: () throws(FileSystemError) -> Value) throws(StoreError) -> Value {

@@ -28,21 +28,6 @@ struct RecoveryFold {
         let row: IndexRow
     }
 
-    private struct Item {
-        let row: TableRow
-        let slot: UInt16
-
-        var fragment: UInt64 { ShardedIndex.fragment(of: row.primary) }
-
-        /// By fragment, variant, order and slot; the place makes it total.
-        func precedes(_ other: Item) -> Bool {
-            if fragment != other.fragment { return fragment < other.fragment }
-            if row.variant != other.row.variant { return row.variant < other.row.variant }
-            if row.order != other.row.order { return row.order < other.row.order }
-            return slot != other.slot ? slot < other.slot : row.place < other.row.place
-        }
-    }
-
     private let runs: [Run]
 
     /// A fold of these runs, which may come in any order.
@@ -56,7 +41,7 @@ struct RecoveryFold {
     ) throws(Failure) {
         var positions = [Int](repeating: 0, count: runs.count)
         var items: [Item] = []
-        var sorted: [Item] = []
+        var sorter = Sorter()
         var winners: [Winner] = []
         for shard in 0..<ShardedIndex.count {
             items.removeAll(keepingCapacity: true)
@@ -64,8 +49,8 @@ struct RecoveryFold {
             for index in runs.indices {
                 positions[index] = take(shard, of: runs[index], from: positions[index], &items)
             }
-            Self.sort(&items, into: &sorted)
-            Self.judge(sorted, &winners)
+            sorter.sort(items)
+            Self.judge(items, sorter.keys, &winners)
             try body(shard, winners)
         }
     }
@@ -83,75 +68,51 @@ struct RecoveryFold {
         return position
     }
 
-    /// Sorts by dealing the items to as many buckets as there are items: fragments are hashes, so most hold one or two.
-    private static func sort(_ items: inout [Item], into sorted: inout [Item]) {
-        let bits = items.count < 2 ? 0 : Int.bitWidth - (items.count - 1).leadingZeroBitCount
-        func bucket(_ item: Item) -> Int { bits == 0 ? 0 : Int(item.fragment >> UInt64(IndexRow.fragmentBits - min(bits, 31))) }
-        var starts = [Int](repeating: 0, count: (1 << min(bits, 31)) + 1)
-        for item in items { starts[bucket(item) + 1] += 1 }
-        for index in 1..<starts.count { starts[index] += starts[index - 1] }
-        let bounds = starts
-        sorted = items
-        for item in items {
-            let bucket = bucket(item)
-            sorted[starts[bucket]] = item
-            starts[bucket] += 1
-        }
-        for index in 0..<(bounds.count - 1) where bounds[index + 1] - bounds[index] > 1 {
-            order(&sorted, bounds[index]..<bounds[index + 1])
-        }
-    }
-
-    private static func order(_ items: inout [Item], _ range: Range<Int>) {
-        // A key that was written over and over fills one bucket alone.
-        guard range.count <= 16 else {
-            items[range].sort { $0.precedes($1) }
-            return
-        }
-        for end in range.dropFirst() {
-            var index = end
-            while index > range.lowerBound, items[index].precedes(items[index - 1]) {
-                items.swapAt(index, index - 1)
-                index -= 1
-            }
-        }
-    }
-
-    private static func judge(_ items: [Item], _ winners: inout [Winner]) {
+    private static func judge(_ items: [Item], _ keys: [UInt64], _ winners: inout [Winner]) {
         var start = 0
-        while start < items.count {
-            let fragment = items[start].fragment
+        while start < keys.count {
+            let fragment = items[Sorter.index(keys[start])].fragment
             var end = start
             var killed: UInt64 = 0
-            while end < items.count, items[end].fragment == fragment {
-                if items[end].row.kind == .primaryTombstone { killed = max(killed, items[end].row.order) }
+            while end < keys.count {
+                let item = items[Sorter.index(keys[end])]
+                guard item.fragment == fragment else { break }
+                if item.row.kind == .primaryTombstone { killed = max(killed, item.row.order) }
                 end += 1
             }
-            judge(items, start..<end, killed: killed, &winners)
+            judge(items, keys, start..<end, killed: killed, &winners)
             start = end
         }
     }
 
     /// Judges the variants of one primary key, whose tombstones reach up to the order `killed`.
-    private static func judge(_ items: [Item], _ range: Range<Int>, killed: UInt64, _ winners: inout [Winner]) {
+    private static func judge(
+        _ items: [Item],
+        _ keys: [UInt64],
+        _ range: Range<Int>,
+        killed: UInt64,
+        _ winners: inout [Winner]
+    ) {
         var start = range.lowerBound
         while start < range.upperBound {
-            let variant = items[start].row.variant
+            let variant = items[Sorter.index(keys[start])].row.variant
             var killed = killed
             var entries = 0
-            var last = start
-            var index = start
-            while index < range.upperBound, items[index].row.variant == variant {
-                if items[index].row.kind == .entry {
+            var last = 0
+            while start < range.upperBound {
+                let index = Sorter.index(keys[start])
+                let row = items[index].row
+                guard row.variant == variant else { break }
+                if row.kind == .entry {
                     entries += 1
                     last = index
-                } else if items[index].row.kind == .variantTombstone {
-                    killed = max(killed, items[index].row.order)
+                } else if row.kind == .variantTombstone {
+                    killed = max(killed, row.order)
                 }
-                index += 1
+                start += 1
             }
-            if entries > 0, items[last].row.order > killed { winners.append(winner(items[last], shadows: entries > 1)) }
-            start = index
+            guard entries > 0, items[last].row.order > killed else { continue }
+            winners.append(winner(items[last], shadows: entries > 1))
         }
     }
 
@@ -160,7 +121,7 @@ struct RecoveryFold {
         return Winner(
             primary: row.primary,
             row: IndexRow(
-                fragment: item.fragment,
+                fragment: ShardedIndex.fragment(of: row.primary),
                 variant: row.variant,
                 place: RecordPlace(slot: item.slot, unit: row.place, units: row.units),
                 order: row.order,
@@ -169,5 +130,78 @@ struct RecoveryFold {
                 shadows: shadows
             )
         )
+    }
+}
+
+extension RecoveryFold {
+    /// A record and where it lies.
+    private struct Item {
+        let row: TableRow
+        let slot: UInt16
+
+        var fragment: UInt64 { ShardedIndex.fragment(of: row.primary) }
+        /// The upper bits of the fragment.
+        var bits: UInt32 { UInt32(truncatingIfNeeded: fragment >> UInt64(IndexRow.fragmentBits - 32)) }
+
+        /// By fragment, variant, order and slot; the place makes it total.
+        func precedes(_ other: Item) -> Bool {
+            if fragment != other.fragment { return fragment < other.fragment }
+            if row.variant != other.row.variant { return row.variant < other.row.variant }
+            if row.order != other.row.order { return row.order < other.row.order }
+            return slot != other.slot ? slot < other.slot : row.place < other.row.place
+        }
+    }
+
+    /// Orders the items of a shard without moving them: a key is 32 bits of the fragment above the item's
+    /// index.
+    ///
+    /// It deals the keys to as many buckets as there are items: fragments are hashes, so most buckets hold one or two.
+    private struct Sorter {
+        private(set) var keys: [UInt64] = []
+        private var ends: [UInt32] = []
+
+        static func index(_ key: UInt64) -> Int { Int(truncatingIfNeeded: key & 0xFFFF_FFFF) }
+
+        mutating func sort(_ items: [Item]) {
+            let bits = min(max(1, Int.bitWidth - items.count.leadingZeroBitCount), 24)
+            let shift = UInt32(32 - bits)
+            ends.removeAll(keepingCapacity: true)
+            ends.append(contentsOf: repeatElement(0, count: 1 << bits))
+            for item in items { ends[Int(item.bits >> shift)] += 1 }
+            var sum: UInt32 = 0
+            for index in ends.indices {
+                let count = ends[index]
+                ends[index] = sum
+                sum += count
+            }
+            keys.removeAll(keepingCapacity: true)
+            keys.append(contentsOf: repeatElement(0, count: items.count))
+            for (index, item) in items.enumerated() {
+                let bucket = Int(item.bits >> shift)
+                keys[Int(ends[bucket])] = UInt64(item.bits) << 32 | UInt64(truncatingIfNeeded: index)
+                ends[bucket] += 1
+            }
+            var start = 0
+            for end in ends {
+                if Int(end) - start > 1 { order(start..<Int(end), items) }
+                start = Int(end)
+            }
+        }
+
+        private mutating func order(_ range: Range<Int>, _ items: [Item]) {
+            func precedes(_ left: UInt64, _ right: UInt64) -> Bool {
+                if left >> 32 != right >> 32 { return left < right }
+                return items[Self.index(left)].precedes(items[Self.index(right)])
+            }
+            // A key that was written over and over fills one bucket alone.
+            guard range.count <= 16 else { return keys[range].sort(by: precedes) }
+            for end in range.dropFirst() {
+                var index = end
+                while index > range.lowerBound, precedes(keys[index], keys[index - 1]) {
+                    keys.swapAt(index, index - 1)
+                    index -= 1
+                }
+            }
+        }
     }
 }

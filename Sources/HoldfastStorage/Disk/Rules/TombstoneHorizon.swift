@@ -3,9 +3,15 @@
 
 /// How long a tombstone or mark has to outlive the segment it lies in.
 ///
-/// Its horizon is the highest segment number that existed when its order was taken, in the same step in which the order was:
-/// every record of a lower order, and every copy of one, lies in a segment up to that number. Once none of these is left
-/// on the disk, there is nothing more to kill.
+/// Its horizon is the highest segment number that existed when its order was taken. Once no segment up to that number is
+/// left on the disk, there is nothing more to kill. That rests on three rules, each of which the model of recovery shows
+/// to be needed:
+///
+/// - An order, its place and its horizon are taken in one step, so that every record of a lower order has its place in a
+///   segment up to the horizon.
+/// - A copy gets its place in the step that looks at its row, under the lock of the shard in which a tombstone takes the row
+///   away, and asks for marks after that: a copy made later than the horizon is of nothing that was killed.
+/// - A segment counts until its file is unlinked, and the next reclaim begins after that.
 struct TombstoneHorizon: Sendable, Hashable {
     private let lowestOther: UInt64?
 

@@ -19,6 +19,7 @@ struct ModelScenario: Sendable, CustomTestStringConvertible {
         static let reclaimMain = Steps(rawValue: 1 << 9)
         /// Puts go to the main log, as those of keys that were evicted lately do.
         static let mainPuts = Steps(rawValue: 1 << 10)
+        static let pin = Steps(rawValue: 1 << 11)
     }
 
     var name: String
@@ -39,6 +40,12 @@ struct ModelScenario: Sendable, CustomTestStringConvertible {
             if step(&next) { all.append((name, next)) }
         }
         if state.nextOrder <= orders, state.flights.count < flights { begin(state, add) }
+        if !state.owed.isEmpty, state.flights.count < flights {
+            add("retry a removal") { next in
+                next.retryRemoval()
+                return true
+            }
+        }
         for index in state.flights.indices { advance(state, index, add) }
         if steps.contains(.hit) {
             for identity in identities {
@@ -93,6 +100,7 @@ struct ModelScenario: Sendable, CustomTestStringConvertible {
                 }
             }
             if steps.contains(.freshen) { add("freshen \(identity)") { $0.beginFreshening(identity) } }
+            if steps.contains(.pin) { add("pin \(identity)") { $0.beginFreshening(identity, pinned: true) } }
         }
         for key in Set(identities.map(ModelPromises.key)).sorted() where steps.contains(.remove) {
             add("remove key \(key)") { next in

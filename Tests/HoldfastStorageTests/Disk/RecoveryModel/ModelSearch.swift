@@ -16,6 +16,9 @@ struct ModelSearch {
     /// States after which the search gives up.
     var limit = 2_000_000
 
+    /// Looks at each reopened state.
+    var onReopened: (ModelState) -> Void = { _ in }
+
     private struct Step {
         var name: String
         var parent: Int
@@ -35,7 +38,10 @@ struct ModelSearch {
                 for (name, reached) in scenario.successors(of: state) {
                     var reached = reached
                     let complaint = reached.complaint
-                    if complaint == nil, name.hasPrefix("crash") { reached.settle() }
+                    if complaint == nil, name.hasPrefix("crash") {
+                        onReopened(reached)
+                        reached.settle()
+                    }
                     guard complaint != nil || seen.insert(reached).inserted else { continue }
                     steps.append(Step(name: name, parent: step))
                     if let complaint {

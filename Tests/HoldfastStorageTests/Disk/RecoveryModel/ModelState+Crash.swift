@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+@testable import HoldfastStorage
+
 /// The end of the process at any moment, and what the next one makes of the files.
 extension ModelState {
     /// A crash in which the flights of `landed`, one bit each, reached the disk; then recovery.
@@ -17,6 +19,7 @@ extension ModelState {
         flights = []
         reclaims = []
         lingering = []
+        owed = []
         active = [0, 0]
         nextSegment = (segments.map(\.number).max() ?? 0) + 1
         marks = segments.flatMap { $0.records.compactMap(\.self) }.filter {
@@ -68,5 +71,52 @@ extension ModelState {
         let blob = winner.record.blob
         // Void entries are dropped after the winner is known: an older version never stands in for one.
         return blob == 0 || blobs.contains { $0.number == blob } ? winner : nil
+    }
+
+    /// The winners as the store's own fold finds them: identity, order, whether it shadows, and the segment.
+    var folded: Set<[UInt64]> {
+        let ordered = segments.sorted { $0.number < $1.number }
+        let runs = ordered.enumerated().map { slot, segment in
+            let rows = segment.records.enumerated().compactMap { place, record in
+                record.map { Self.row($0, place: UInt32(place)) }
+            }
+            return RecoveryFold.Run(slot: UInt16(slot), rows: rows.sorted { $0.precedes($1) })
+        }
+        var found: Set<[UInt64]> = []
+        RecoveryFold(runs).forEachShard { _, winners in
+            for winner in winners {
+                let number = UInt64(ordered[Int(winner.row.place.slot)].number)
+                let identity = winner.primary << 1 | UInt64(winner.row.variant)
+                found.insert([identity, winner.row.order, winner.row.shadows ? 1 : 0, number])
+            }
+        }
+        return found
+    }
+
+    /// The same of the rows of a state that was just reopened, void winners left out on both sides.
+    var reopenedRows: Set<[UInt64]> {
+        Set(
+            rows.compactMap { row in
+                row.map {
+                    [UInt64($0.record.subject), UInt64($0.record.order), $0.shadows ? 1 : 0, UInt64($0.segment)]
+                }
+            }
+        )
+    }
+
+    private static func row(_ record: ModelRecord, place: UInt32) -> TableRow {
+        let kinds: [ModelRecord.Kind: RecordKind] = [
+            .keyTombstone: .primaryTombstone, .variantTombstone: .variantTombstone, .tagMark: .tagMark,
+            .prefixMark: .prefixMark,
+        ]
+        let isKey = record.kind == .keyTombstone
+        return TableRow(
+            primary: UInt64(isKey ? record.subject : ModelPromises.key(record.subject)),
+            variant: isKey ? 0 : UInt32(record.subject % 2),
+            place: place,
+            order: UInt64(record.order),
+            units: 7,
+            kind: kinds[record.kind] ?? .entry
+        )
     }
 }

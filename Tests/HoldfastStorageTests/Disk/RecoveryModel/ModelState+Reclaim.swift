@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+@testable import HoldfastStorage
+
 /// Reclaim and purge-all, step by step.
 extension ModelState {
     /// Takes the oldest segment of a log; false when there is none to take.
@@ -31,14 +33,14 @@ extension ModelState {
             let record = segment.records[Int(place)]
         else { return }
         guard record.kind == .entry else {
-            let isNeeded = segments.contains { $0.number != number && $0.number <= record.horizon }
-            if isNeeded, !omits.contains(.horizon) {
+            let horizon = TombstoneHorizon(segments: segments.map { UInt64($0.number) }, reclaimed: UInt64(number))
+            if horizon.carries(UInt64(record.horizon)), !omits.contains(.horizon) {
                 launch(ModelFlight(kind: .carry, record: record, reclaim: number), inMain: true, placed: true)
             }
             return
         }
         guard let row = rows[Int(record.subject)], row.segment == number, row.place == place else { return }
-        if row.wasHit, !isMarked(row.record) {
+        if row.wasHit || row.record.isPinned, !isMarked(row.record) {
             let flight = ModelFlight(kind: .carry, record: row.record, reclaim: number)
             launch(flight, inMain: true, placed: !omits.contains(.carryUnderLock))
         } else {
@@ -75,7 +77,8 @@ extension ModelState {
     }
 
     func canEndReclaim(_ index: Int) -> Bool {
-        guard isJudged(reclaims[index]) else { return false }
+        guard isJudged(reclaims[index]), owed.isEmpty else { return false }
+        if !omits.contains(.removalBeforeUnlink), flights.contains(where: { $0.kind == .removal }) { return false }
         return omits.contains(.writeBeforeUnlink) || !flights.contains { $0.reclaim == reclaims[index].segment }
     }
 
@@ -120,6 +123,7 @@ extension ModelState {
         marks = []
         reclaims = []
         lingering = []
+        owed = []
         active = [0, 0]
         self.epoch = epoch
     }

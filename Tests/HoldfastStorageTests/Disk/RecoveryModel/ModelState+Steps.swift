@@ -15,8 +15,10 @@ extension ModelState {
         launch(ModelFlight(kind: .put, record: record), inMain: inMain, placed: isPlaced)
     }
 
+    /// Writes an entry again under a new order, pinned or not.
+    ///
     /// - Returns: false when there is nothing to freshen.
-    mutating func beginFreshening(_ identity: UInt8) -> Bool {
+    mutating func beginFreshening(_ identity: UInt8, pinned: Bool = false) -> Bool {
         guard let row = rows[Int(identity)], !isMarked(row.record) else { return false }
         let isAlone = !flights.contains {
             ($0.kind == .put || $0.kind == .freshen) && $0.record.subject == identity
@@ -24,6 +26,7 @@ extension ModelState {
         guard isAlone || omits.contains(.freshenAlone) else { return false }
         var record = row.record
         record.order = takeOrder()
+        record.isPinned = pinned
         if record.isTagged { noteTagged(record) }
         launch(ModelFlight(kind: .freshen, record: record), inMain: false, placed: true)
         return true
@@ -164,8 +167,14 @@ extension ModelState {
                 lingering.append(ModelLingering(identity: identity, order: flight.record.order))
             }
             if landed { acknowledgeKill(flight.record) }
+            if !omits.contains(.owedTombstones) { owed.append(flight) }
         case .mark: if landed { acknowledgeKill(flight.record) }
         case .carry, .evictionTombstone, .purgeAll: break
         }
+    }
+
+    /// Writes the tombstone of a failed removal again, under its order.
+    mutating func retryRemoval() {
+        launch(owed.removeFirst(), inMain: false, placed: true)
     }
 }

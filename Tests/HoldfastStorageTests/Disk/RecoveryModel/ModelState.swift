@@ -12,6 +12,8 @@ struct ModelState: Hashable {
     var marks: [ModelRecord] = []
     var reclaims: [ModelReclaim] = []
     var lingering: [ModelLingering] = []
+    /// Removals whose tombstone could not be written yet.
+    var owed: [ModelFlight] = []
     /// The segments that are written to, small and main log; zero for none.
     var active: [UInt8] = [0, 0]
     var epoch: UInt8 = 0

@@ -12,6 +12,7 @@ struct ModelRecord: Hashable {
     var isTagged = false
     /// The number of its blob, zero for none.
     var blob: UInt8 = 0
+    var isPinned = false
     /// The order of the put whose body it bears.
     var body: UInt8 = 0
 }
@@ -102,4 +103,8 @@ struct ModelOmissions: OptionSet, Hashable {
     static let copyShadows = ModelOmissions(rawValue: 1 << 15)
     /// The blob of an evicted entry goes before the segment that points to it.
     static let blobAfterSegment = ModelOmissions(rawValue: 1 << 16)
+    /// A segment goes while the tombstone of a removal is not written.
+    static let removalBeforeUnlink = ModelOmissions(rawValue: 1 << 17)
+    /// The tombstone of a removal is not written again when that failed.
+    static let owedTombstones = ModelOmissions(rawValue: 1 << 18)
 }

@@ -31,6 +31,20 @@ struct RecoveryModelTests {
             orders: 3,
             depth: 12
         ),
+        ModelScenario(
+            name: "killed in both logs",
+            identities: [2],
+            steps: [.reclaimMain, .mainPuts, .remove],
+            depth: 9
+        ),
+        ModelScenario(
+            name: "failures in both logs",
+            identities: [2],
+            steps: [.reclaimMain, .mainPuts, .remove, .fail],
+            orders: 3,
+            depth: 8
+        ),
+        ModelScenario(name: "pins", identities: [2], steps: [.pin, .freshen, .reclaimMain, .remove], depth: 8),
         ModelScenario(name: "blobs", identities: [2], steps: [.freshen, .blobs, .fail, .remove], depth: 6),
         ModelScenario(name: "blobs after reopening", identities: [0, 2], steps: [.blobs], orders: 3, depth: 9),
         ModelScenario(name: "tags", identities: [2], steps: [.tagged, .purgeTag, .hit, .freshen], depth: 7),
@@ -38,7 +52,21 @@ struct RecoveryModelTests {
         ModelScenario(name: "purge all", identities: [0, 2], steps: [.purgeAll, .remove], depth: 6),
     ]
 
-    @Test("no history breaks a promise", arguments: scenarios)
+    /// All steps at once, too many for a test run: searched only where more time is given.
+    private static let everything = ModelScenario(
+        name: "everything",
+        identities: [0, 1, 2],
+        steps: [
+            .freshen, .remove, .purgeTag, .purgePrefix, .purgeAll, .hit, .fail, .tagged, .blobs, .reclaimMain,
+            .mainPuts,
+            .pin,
+        ],
+        orders: 6,
+        flights: 3,
+        depth: 2
+    )
+
+    @Test("no history breaks a promise", arguments: scenarios + (extra > 0 ? [everything] : []))
     func rulesHold(_ scenario: ModelScenario) {
         var scenario = scenario
         scenario.depth += Self.extra
@@ -46,6 +74,21 @@ struct RecoveryModelTests {
         print("\(scenario.name): \(outcome.states) states, depth \(outcome.depth), all: \(outcome.isExhausted)")
         #expect(outcome.counterexample == nil)
         #expect(outcome.states > 1_000)
+    }
+
+    @Test("the fold of the store finds what the model finds")
+    func foldAgrees() {
+        let identities: [UInt8] = [0, 1, 2]
+        let steps: ModelScenario.Steps = [.hit, .reclaimMain, .remove, .purgeTag]
+        let scenario = ModelScenario(name: "fold", identities: identities, steps: steps, depth: 9)
+        var count = 0
+        var search = ModelSearch(scenario: scenario, limit: 12_000)
+        search.onReopened = { state in
+            count += 1
+            if count.isMultiple(of: 8) { #expect(state.folded == state.reopenedRows) }
+        }
+        #expect(search.run().counterexample == nil)
+        #expect(count > 1_000)
     }
 
     static let omissions: [(rule: String, omits: ModelOmissions, identities: [UInt8], steps: ModelScenario.Steps)] = [
@@ -64,6 +107,8 @@ struct RecoveryModelTests {
         ("freshening alone", .freshenAlone, [2], [.blobs, .freshen]),
         ("epoch first", .epochFirst, [0], [.purgeAll]),
         ("named blobs stay", .namedBlobs, [2], [.blobs, .freshen]),
+        ("removals written before unlinking", .removalBeforeUnlink, [2], [.reclaimMain, .mainPuts, .remove]),
+        ("removals written in the end", .owedTombstones, [2], [.reclaimMain, .mainPuts, .remove, .fail]),
         ("copies shadow", .copyShadows, [2], [.reclaimMain, .hit, .remove]),
     ]
 

@@ -71,7 +71,7 @@ struct RecoveryFoldTests {
 
     @Test("keys that the index cannot tell apart are one identity")
     func collidingKeys() {
-        let other: UInt64 = 1 | 1 << 40
+        let other: UInt64 = 1 | 1 << 50
         let winners = Self.winners([[Self.row(1, order: 5)], [Self.row(other, order: 6)]])
         #expect(winners.map(\.primary) == [other])
         #expect(winners.map(\.row.shadows) == [true])

@@ -2,48 +2,6 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import Foundation
-import HoldfastStorage
-
-/// A store under test and what it left on the disk.
-struct StoreFixture: Sendable {
-    let store: any CacheStore
-    let directory: TemporaryDirectory?
-
-    /// The bytes held, measured at the files themselves where there are files.
-    func heldBytes() -> Int {
-        directory?.blockBytes() ?? store.statistics.bytesUsed
-    }
-}
-
-/// A way to make a store, so that one table of laws runs against each.
-struct StoreMaker: Sendable, CustomStringConvertible {
-    let description: String
-    let make: @Sendable (Int) async throws -> StoreFixture
-
-    /// Runs `body` with a fresh store, closes it and removes what it left.
-    func with<Result>(
-        capacity: Int = 4 << 20,
-        _ body: (StoreFixture) async throws -> Result
-    ) async throws -> Result {
-        let fixture = try await make(capacity)
-        defer { fixture.directory?.remove() }
-        let result = try await body(fixture)
-        await fixture.store.close()
-        return result
-    }
-
-    static let memory = StoreMaker(description: "MemoryStore") { capacity in
-        StoreFixture(store: MemoryStore(capacity: capacity), directory: nil)
-    }
-
-    static let disk = StoreMaker(description: "DiskStore") { capacity in
-        let directory = try TemporaryDirectory()
-        let store = try await DiskStore.open(directory: directory.path, capacity: capacity, now: .at(0))
-        return StoreFixture(store: store, directory: directory)
-    }
-
-    static let all = [memory, disk]
-}
 
 /// A directory of its own under the system's place for temporary files.
 final class TemporaryDirectory: Sendable {

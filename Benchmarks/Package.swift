@@ -1,0 +1,48 @@
+// swift-tools-version: 6.1
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import PackageDescription
+
+// LMDB is a peer, not a need: without its header the subject is left out, and the run says so.
+let lmdbHeaders = ["/usr/include/lmdb.h", "/usr/local/include/lmdb.h", "/opt/homebrew/include/lmdb.h"]
+let hasLMDB = lmdbHeaders.contains { FileManager.default.fileExists(atPath: $0) }
+
+let package = Package(
+    name: "holdfast-benchmarks",
+    platforms: [.macOS(.v15)],
+    products: [
+        .executable(name: "disk", targets: ["DiskBenchmark"])
+    ],
+    dependencies: [
+        .package(name: "holdfast", path: ".."),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+    ],
+    targets: [
+        .target(name: "CAllocator"),
+        .target(name: "Harness", dependencies: ["CAllocator"]),
+        .executableTarget(
+            name: "DiskBenchmark",
+            dependencies: [
+                "Harness",
+                .product(name: "HoldfastStorage", package: "holdfast"),
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+            ] + (hasLMDB ? ["CLMDB"] : [])
+        ),
+        .testTarget(name: "HarnessTests", dependencies: ["Harness"]),
+    ] + (hasLMDB ? [.systemLibrary(name: "CLMDB", providers: [.apt(["liblmdb-dev"]), .brew(["lmdb"])])] : []),
+    swiftLanguageModes: [.v6]
+)
+
+// One settings loop for all targets, as in the package above.
+for target in package.targets where target.type != .system {
+    target.swiftSettings = [
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+        .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    ]
+    if hasLMDB, target.name == "DiskBenchmark" { target.swiftSettings?.append(.define("LMDB")) }
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// The words after a benchmark's name, taken apart.
+///
+/// Every benchmark knows `--json`, `--quick`, `--help`, `--case`, `--subject` and `--directory`; a benchmark adds options of
+/// its own by name. An option and its value are two words or one (`--rounds 3`, `--rounds=3`).
+public struct CommandOptions: Sendable, Equatable {
+    /// A word that makes no sense, and what would; the process exits with ``exitStatus``.
+    public struct Misuse: Error, Sendable, Equatable, CustomStringConvertible {
+        /// EX_USAGE of sysexits.
+        public static let exitStatus: Int32 = 64
+
+        /// What was wrong and what to write instead.
+        public let description: String
+
+        /// A misuse with this text.
+        public init(_ description: String) {
+            self.description = description
+        }
+    }
+
+    /// Print one JSON object in place of the tables.
+    public var wantsJSON = false
+    /// Measure less, so that the run ends within 45 seconds.
+    public var isQuick = false
+    /// Print the usage and do nothing.
+    public var wantsHelp = false
+    /// Only cases of these names; empty: all.
+    public var cases: [String] = []
+    /// Only subjects of these names; empty: all.
+    public var subjects: [String] = []
+    /// Where to put files; nil: a directory beside the current one.
+    public var directory: String?
+    /// Whole numbers of the benchmark's own options, by name without the dashes.
+    public var numbers: [String: Int] = [:]
+
+    /// Takes the words apart.
+    ///
+    /// - Parameters:
+    ///   - words: what follows the program's name.
+    ///   - numberOptions: names (without dashes) of options whose value is a whole number, 0 or more.
+    /// - Throws: ``Misuse`` for an unknown option, a missing or malformed value, or a word that is no option.
+    public init(parsing words: [String], numberOptions: Set<String> = []) throws(Misuse) {
+        var rest = words[...]
+        while let word = rest.popFirst() {
+            guard word.hasPrefix("--") else {
+                throw Misuse("'\(word)' is no option; --help lists them.")
+            }
+            let parts = word.dropFirst(2).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let name = String(parts[0])
+            let attached = parts.count > 1 ? String(parts[1]) : nil
+            switch name {
+            case "json", "quick", "help":
+                guard attached == nil else { throw Misuse("--\(name) takes no value; write it alone.") }
+                if name == "json" { wantsJSON = true }
+                if name == "quick" { isQuick = true }
+                if name == "help" { wantsHelp = true }
+            case "case":
+                cases += Self.names(try Self.value(of: name, attached, &rest))
+            case "subject":
+                subjects += Self.names(try Self.value(of: name, attached, &rest))
+            case "directory":
+                directory = try Self.value(of: name, attached, &rest)
+            default:
+                guard numberOptions.contains(name) else {
+                    throw Misuse("--\(name) is not known; --help lists the options.")
+                }
+                let text = try Self.value(of: name, attached, &rest)
+                guard let number = Int(text), number >= 0 else {
+                    throw Misuse("--\(name) takes a whole number, 0 or more, not '\(text)'.")
+                }
+                numbers[name] = number
+            }
+        }
+    }
+
+    /// Checks the names given to `--case` and `--subject` against those there are.
+    ///
+    /// A case is also named by its beginning up to a hyphen: `get` stands for `get-1KiB` and its siblings.
+    ///
+    /// - Throws: ``Misuse`` naming the first that does not exist, and those that do.
+    public func check(cases knownCases: [String], subjects knownSubjects: [String]) throws(Misuse) {
+        for name in cases where !knownCases.contains(where: { Self.covers(name, $0) }) {
+            throw Misuse("There is no case '\(name)'; the cases are \(knownCases.joined(separator: ", ")).")
+        }
+        for name in subjects where !knownSubjects.contains(name) {
+            throw Misuse("There is no subject '\(name)'; the subjects are \(knownSubjects.joined(separator: ", ")).")
+        }
+    }
+
+    /// Whether a case is to be measured.
+    public func includes(case name: String) -> Bool {
+        cases.isEmpty || cases.contains { Self.covers($0, name) }
+    }
+
+    /// Whether a subject is to be measured.
+    public func includes(subject name: String) -> Bool {
+        subjects.isEmpty || subjects.contains(name)
+    }
+
+    private static func covers(_ given: String, _ name: String) -> Bool {
+        given == name || name.hasPrefix(given + "-")
+    }
+
+    private static func names(_ value: String) -> [String] {
+        value.split(separator: ",").map(String.init)
+    }
+
+    private static func value(
+        of name: String,
+        _ attached: String?,
+        _ rest: inout ArraySlice<String>
+    ) throws(Misuse) -> String {
+        let next = attached == nil ? rest.popFirst() : nil
+        guard let value = attached ?? next, !value.isEmpty, attached != nil || !value.hasPrefix("--") else {
+            throw Misuse("--\(name) needs a value after it.")
+        }
+        return value
+    }
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// One figure of a run: what was measured of whom.
+public struct Figure: Sendable, Equatable {
+    /// What was measured, such as `get-16KiB`.
+    public let name: String
+    /// Who was measured, such as `holdfast` or a peer.
+    public let subject: String
+    /// The figure; the median where there were several.
+    public let value: Double
+    /// Its unit: `ns`, `ms`, `bytes`, `ops`.
+    public let unit: String
+    /// The smallest of several figures; nil where there was one.
+    public let best: Double?
+    /// See ``Sample/spread``; nil where there was one figure.
+    public let spread: Double?
+
+    /// A single figure.
+    public init(_ name: String, _ subject: String, _ value: Double, _ unit: String) {
+        (self.name, self.subject, self.value, self.unit) = (name, subject, value, unit)
+        (best, spread) = (nil, nil)
+    }
+
+    /// The median of several figures; nil without figures.
+    public init?(_ name: String, _ subject: String, _ sample: Sample, _ unit: String) {
+        guard let median = sample.median else { return nil }
+        (self.name, self.subject, self.value, self.unit) = (name, subject, median, unit)
+        best = sample.best
+        spread = sample.sorted.count > 1 ? sample.spread : nil
+    }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// Text of JSON values (RFC 8259), for reports too plain to need an encoder.
+public enum JSONText {
+    /// A string with its quotation marks; quotation marks, backslashes and control characters are escaped (§7).
+    public static func quoted(_ text: String) -> String {
+        var out = "\""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"": out += "\\\""
+            case "\\": out += "\\\\"
+            case "\n": out += "\\n"
+            case "\r": out += "\\r"
+            case "\t": out += "\\t"
+            case _ where scalar.value < 0x20:
+                let digits = String(scalar.value, radix: 16)
+                out += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            default: out.unicodeScalars.append(scalar)
+            }
+        }
+        return out + "\""
+    }
+
+    /// A number (§6): whole where it is whole, else with up to three places; what is no number becomes null.
+    public static func number(_ value: Double) -> String {
+        guard value.isFinite else { return "null" }
+        let thousandths = (value * 1_000).rounded()
+        guard abs(thousandths) < 9_000_000_000_000_000 else { return "\(value)" }
+        let whole = Int(thousandths)
+        if whole % 1_000 == 0 { return "\(whole / 1_000)" }
+        var digits = String(abs(whole) % 1_000)
+        digits = String(repeating: "0", count: 3 - digits.count) + digits
+        while digits.hasSuffix("0") { digits.removeLast() }
+        return (whole < 0 ? "-" : "") + "\(abs(whole) / 1_000).\(digits)"
+    }
+}

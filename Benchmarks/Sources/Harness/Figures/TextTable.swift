@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// Rows of words in columns: the first column to the left, the others to the right.
+public struct TextTable: Sendable {
+    private var rows: [[String]]
+
+    /// A table with these heads and no rows.
+    public init(heads: [String]) {
+        rows = [heads]
+    }
+
+    /// Adds a row; missing cells are empty.
+    public mutating func add(_ row: [String]) {
+        rows.append(row)
+    }
+
+    /// The table, one line a row.
+    public var text: String {
+        let columns = rows.map(\.count).max() ?? 0
+        let widths = (0..<columns).map { column in
+            rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0
+        }
+        return rows.map { row in
+            var line = ""
+            for column in 0..<columns {
+                let cell = column < row.count ? row[column] : ""
+                let gap = String(repeating: " ", count: widths[column] - cell.count)
+                line += column == 0 ? cell + gap : "  " + gap + cell
+            }
+            while line.hasSuffix(" ") { line.removeLast() }
+            return line + "\n"
+        }.joined()
+    }
+
+    /// A figure for people: thousands apart, one place below 100.
+    public static func figure(_ value: Double) -> String {
+        guard value.isFinite, abs(value) < 1e15 else { return "\(value)" }
+        if abs(value) < 100 { return fixed(value, places: 1) }
+        var digits = String(Int(abs(value).rounded()))
+        var groups: [String] = []
+        while digits.count > 3 {
+            groups.insert(String(digits.suffix(3)), at: 0)
+            digits.removeLast(3)
+        }
+        return (value < 0 ? "-" : "") + ([digits] + groups).joined(separator: ",")
+    }
+
+    /// A ratio for people: two places below 10, one below 100, none above.
+    public static func ratio(_ value: Double) -> String {
+        if !value.isFinite { return "\(value)" }
+        return abs(value) < 10 ? fixed(value, places: 2) : figure(value)
+    }
+
+    private static func fixed(_ value: Double, places: Int) -> String {
+        let scale = places == 1 ? 10 : 100
+        let whole = Int((abs(value) * Double(scale)).rounded())
+        let digits = String(whole % scale)
+        let padded = String(repeating: "0", count: places - digits.count) + digits
+        return (value < 0 && whole != 0 ? "-" : "") + "\(whole / scale).\(padded)"
+    }
+}

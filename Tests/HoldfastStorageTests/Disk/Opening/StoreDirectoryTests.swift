@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import HoldfastTesting
+import Testing
+
+@testable import HoldfastStorage
+
+@Suite("A directory is made ready: safe, locked, of the known format")
+struct StoreDirectoryTests {
+    private static func open(_ files: SimulatedFileSystem, _ root: String = "/store") throws -> StoreDirectory.Opened {
+        var generator = SeededGenerator(seed: 3)
+        let directory = StoreDirectory(layout: StoreLayout(root: root), files: files)
+        return try directory.open(segmentSize: Geometry.minimumSegmentSize, using: &generator)
+    }
+
+    private static func code(_ files: SimulatedFileSystem, _ root: String = "/store") -> String? {
+        do {
+            _ = try open(files, root)
+            return nil
+        } catch {
+            return (error as? StoreError)?.code.description
+        }
+    }
+
+    @Test("a new directory gets its files, and the same format the next time")
+    func newDirectory() throws {
+        let files = SimulatedFileSystem()
+        let first = try Self.open(files, "/store//")
+        #expect(first.isNew)
+        #expect(try files.list("/store").sorted() == ["FORMAT", "blobs", "lock", "segments"])
+        #expect(try files.attributes(of: "/store").permissions & 0o777 == 0o700)
+        files.close(first.lock)
+        let second = try Self.open(files)
+        #expect(!second.isNew)
+        #expect(second.format == first.format)
+        #expect(second.leftover == 0)
+    }
+
+    @Test("a directory that another store holds is refused, with the holder's process number")
+    func locked() throws {
+        let files = SimulatedFileSystem()
+        let first = try Self.open(files)
+        do {
+            _ = try Self.open(files)
+            Issue.record("two stores hold one directory")
+        } catch let error as StoreError {
+            #expect(error.code.description == "locked")
+            #expect(error.message.contains("\(SystemNumber.processID)"))
+        }
+        files.close(first.lock)
+        #expect(Self.code(files) == nil)
+    }
+
+    @Test("a path that is not absolute is refused", arguments: ["store", "", "./store", "/a\0b"])
+    func relativePath(_ path: String) {
+        #expect(Self.code(SimulatedFileSystem(), path) == "bad-configuration")
+    }
+
+    @Test("what others may write to, own, or lead elsewhere is refused", arguments: ["/store", "/store/segments"])
+    func unsafeDirectory(_ path: String) throws {
+        for permissions in [0o720, 0o702, 0o777] as [UInt32] {
+            let files = SimulatedFileSystem()
+            files.close(try Self.open(files).lock)
+            #expect(files.setAttributes(of: path, permissions: permissions))
+            #expect(Self.code(files) == "unsafe-directory")
+            #expect(files.openFileCount == 0)
+        }
+        let foreign = SimulatedFileSystem()
+        foreign.close(try Self.open(foreign).lock)
+        #expect(foreign.setAttributes(of: path, isOwn: false))
+        #expect(Self.code(foreign) == "unsafe-directory")
+        let linked = SimulatedFileSystem()
+        linked.close(try Self.open(linked).lock)
+        #expect(linked.wipe(path))
+        #expect(linked.makeLink(path))
+        #expect(Self.code(linked) == "unsafe-directory")
+    }
+
+    @Test("an unknown format, a damaged one and version 1 are set aside and removed; what is not ours stays")
+    func setsAside() throws {
+        for damage in 0..<3 {
+            let files = SimulatedFileSystem()
+            let first = try Self.open(files)
+            files.close(first.lock)
+            let layout = StoreLayout(root: "/store")
+            _ = files.setContents(of: layout.segment(1), to: [1])
+            _ = files.setContents(of: layout.blob(2), to: [1])
+            switch damage {
+            case 0: _ = files.flipBit(of: layout.format, at: 8)
+            case 1: _ = files.setSize(of: layout.format, to: 100)
+            default:
+                _ = files.setContents(of: layout.format, to: FormatFile.encode(secret: FormatFile.newSecret()))
+                for directory in ["/store/k", "/store/b"] { try files.createDirectory(directory) }
+                _ = files.setContents(of: "/store/k/\(FileNumber.name(5)).key", to: [1])
+                _ = files.setContents(of: "/store/k/\(FileNumber.name(5)).tmp", to: [1])
+                _ = files.setContents(of: "/store/b/\(FileNumber.name(6)).body", to: [1])
+            }
+            _ = files.setContents(of: "/store/letter.txt", to: [1])
+            let second = try Self.open(files)
+            #expect(second.isNew)
+            #expect(second.leftover == 0)
+            #expect(try files.list("/store").sorted() == ["FORMAT", "blobs", "letter.txt", "lock", "segments"])
+            #expect(try files.list(layout.segments).isEmpty)
+        }
+    }
+
+    @Test("a foreign file in what was set aside stays and is counted")
+    func foreignFileStays() throws {
+        let files = SimulatedFileSystem()
+        files.close(try Self.open(files).lock)
+        _ = files.setContents(of: "/store/segments/letter.txt", to: [1])
+        _ = files.flipBit(of: "/store/FORMAT", at: 8)
+        for _ in 0..<2 {
+            let opened = try Self.open(files)
+            #expect(opened.leftover == 4_096)
+            files.close(opened.lock)
+        }
+        let aside = try #require(try files.list("/store").first { $0.hasPrefix("set-aside-") })
+        #expect(try files.list("/store/\(aside)/segments") == ["letter.txt"])
+    }
+
+    @Test("opening that is cut short at any step, by a kill or a power loss, succeeds the next time")
+    func cutShort() throws {
+        func damaged() throws -> SimulatedFileSystem {
+            let files = SimulatedFileSystem()
+            files.close(try Self.open(files).lock)
+            _ = files.flipBit(of: "/store/FORMAT", at: 8)
+            return files
+        }
+        let whole = try damaged()
+        whole.plan()
+        _ = try Self.open(whole)
+        var generator = SeededGenerator(seed: 11)
+        for step in 0..<whole.stepCount {
+            for crash in [SimulatedFileSystem.Crash.process, .power(using: &generator)] {
+                let files = try damaged()
+                files.plan(.stop(within: step))
+                _ = try? Self.open(files)
+                let next = files.crashed(crash)
+                let opened = try Self.open(next)
+                let layout = StoreLayout(root: "/store")
+                let bytes = try #require(next.contents(of: layout.format))
+                #expect(StoreFormat.decode(bytes) == opened.format, "step \(step), seed 11")
+            }
+        }
+    }
+
+    @Test("a step that is refused ends in an error of the store, and leaves no file open", arguments: [5, 28])
+    func refusals(_ errno: Int32) throws {
+        let whole = SimulatedFileSystem()
+        _ = try Self.open(whole)
+        for step in 0..<whole.stepCount {
+            let files = SimulatedFileSystem()
+            files.plan(.once(at: step, errno: errno))
+            if let opened = try? Self.open(files) {
+                files.close(opened.lock)
+            } else {
+                files.plan()
+                #expect(Self.code(files) == nil, "step \(step)")
+                #expect(files.openFileCount == 1)
+                continue
+            }
+            #expect(files.openFileCount == 0)
+        }
+    }
+
+    @Test("the format is replaced as a whole: after a power loss it is the old one or the new one")
+    func formatIsAtomic() throws {
+        var generator = SeededGenerator(seed: 5)
+        for step in 0..<8 {
+            let files = SimulatedFileSystem()
+            let opened = try Self.open(files)
+            try files.syncDirectory("/")
+            var format = opened.format
+            format.epoch = 9
+            let directory = StoreDirectory(layout: StoreLayout(root: "/store"), files: files)
+            files.plan(.stop(within: step))
+            try? directory.write(format)
+            let isWritten = !files.isStopped
+            let next = files.crashed(.power(using: &generator))
+            let bytes = try #require(next.contents(of: "/store/FORMAT"))
+            let found = try #require(StoreFormat.decode(bytes))
+            #expect(found == format || (found == opened.format && !isWritten), "step \(step), seed 5")
+        }
+    }
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import HoldfastTesting
+import Testing
+
+@testable import HoldfastStorage
+
+@Suite("Recovery finds what counts in a directory")
+struct StoreRecoveryTests {
+    @Test("the newest entries, the marks and the numbers to go on with")
+    func findsWhatCounts() throws {
+        let sample = try StoreSample.full()
+        let found = try sample.recover()
+        let store = found.store
+        #expect(found.orders(in: sample) == StoreSample.expected)
+        #expect(found.rows.count == 5)
+        #expect(store.entries == 5)
+        #expect(store.nextOrder == 11)
+        #expect(store.suspectBefore == 0)
+        #expect(store.nextSegment == 4)
+        #expect(store.nextBlob == 8)
+        #expect(store.damage == RecoveredStore.Damage())
+        #expect(store.segments.map(\.number) == [1, 2, 3])
+        #expect(store.segments.map(\.kind) == [.small, .main, .small])
+        #expect(store.segments.map(\.isSealed) == [true, true, false])
+        #expect(store.segments.map(\.highestOrder) == [5, 8, 10])
+        #expect(store.segments.map(\.blobBytes) == [216, 0, 0])
+        #expect(store.marks.newestOrder == 8)
+        let key = sample.key("p1")
+        #expect(store.marks.takes(order: 2, tags: ["news"], key: sample.key("b"), hashing: sample.hashing))
+        #expect(store.marks.takes(order: 7, tags: [], key: key, hashing: sample.hashing))
+        #expect(!store.marks.takes(order: 8, tags: [], key: key, hashing: sample.hashing))
+        #expect(found.row("a", in: sample)?.shadows == true)
+        #expect(found.row("b", in: sample)?.shadows == false)
+        #expect(found.row("a", in: sample)?.place.slot == 1)
+        #expect(sample.files.openFileCount == 0)
+    }
+
+    @Test("a segment without a table tells where it ends and which records it has, so that it can be sealed")
+    func unsealedSegment() throws {
+        let sample = try StoreSample.full()
+        let segment = try #require(try sample.recover().store.segments.last)
+        #expect(segment.rows.count == 2)
+        #expect(segment.fileSize == StoreSample.segmentSize)
+        let end = segment.rows.map { Int($0.place) + Int($0.units) }.max()
+        #expect(segment.tail == end.map { $0 * Geometry.unit })
+        let table = SegmentTable.encode(
+            rows: segment.rows,
+            blobs: segment.blobRows,
+            segment: 3,
+            tableOffset: segment.tail,
+            seed: sample.seed
+        )
+        let path = sample.layout.segment(3)
+        let records = try #require(sample.files.contents(of: path)).prefix(segment.tail)
+        #expect(sample.files.setContents(of: path, to: records + table))
+        let again = try sample.recover()
+        #expect(again.store.segments.last?.isSealed == true)
+        #expect(again.orders(in: sample) == StoreSample.expected)
+        #expect(again.store.damage.segments == 0)
+    }
+
+    @Test("files of an older epoch or another number, and blobs that nobody names, are removed; foreign ones stay")
+    func removesWhatIsVoid() throws {
+        var sample = try StoreSample.full()
+        sample.format.epoch = 2
+        sample.writeSegment(4, .small, [sample.entry("g", order: 11)], isSealed: true, epoch: 2)
+        let bytes = try #require(sample.files.contents(of: sample.layout.segment(4)))
+        let zeros = [UInt8](repeating: 0, count: StoreSample.segmentSize)
+        #expect(sample.files.setContents(of: sample.layout.segment(5), to: bytes))
+        #expect(sample.files.setContents(of: sample.layout.segment(6), to: zeros))
+        #expect(sample.files.setContents(of: sample.layout.segments + "/notes.txt", to: [1]))
+        #expect(sample.files.setContents(of: sample.layout.blobs + "/7.blob", to: [1]))
+        let store = try sample.recover().store
+        #expect(store.segments.map(\.number) == [4])
+        #expect(store.entries == 1)
+        #expect(store.damage.segments == 0)
+        #expect(store.nextSegment == 7)
+        #expect(sample.recovery.sweep(store.void).isEmpty)
+        let left = [FileNumber.name(4) + ".seg", "notes.txt"]
+        #expect(try sample.files.list(sample.layout.segments).sorted() == left)
+        #expect(try sample.files.list(sample.layout.blobs) == ["7.blob"])
+    }
+
+    @Test("without its blob, or with one of another size, an entry is void, and what it superseded stays gone")
+    func missingBlob() throws {
+        for size in [nil, 215, 217] as [Int?] {
+            let sample = try StoreSample.full()
+            sample.writeSegment(4, .main, [sample.entry("c", order: 12, blob: 8)], isSealed: true)
+            if let size {
+                let content = [UInt8](repeating: 0, count: size)
+                #expect(sample.files.setContents(of: sample.layout.blob(8), to: content))
+            }
+            let found = try sample.recover()
+            #expect(found.row("c", in: sample) == nil)
+            #expect(found.store.damage.entries == 1)
+            let primary = sample.hashing.primary(sample.key("c"))
+            let variant = sample.hashing.variant(StoreKey([]))
+            #expect(found.store.owed == [RecoveredStore.Owed(primary: primary, variant: variant, order: 12)])
+            #expect(found.store.suspectBefore == 0)
+            let void = [sample.layout.blob(7)] + (size == nil ? [] : [sample.layout.blob(8)])
+            #expect(Set(found.store.void.map(\.path)) == Set(void))
+        }
+    }
+
+    @Test(
+        "after a power loss every entry is suspect; after a kill or a clean end none is",
+        arguments: [(false, true, false), (false, false, true), (true, false, false), (true, true, false)]
+    )
+    func suspicionByBoot(_ isClean: Bool, _ isSameBoot: Bool, _ isSuspect: Bool) throws {
+        var sample = try StoreSample.full()
+        // A clean end leaves no segment without its table.
+        sample.writeSegment(3, .small, [sample.entry("e", order: 9), sample.entry("f", order: 10)], isSealed: true)
+        sample.format.isClean = isClean
+        if !isSameBoot { sample.format.bootIdentity = [1] }
+        #expect(try sample.recover().store.suspectBefore == (isSuspect ? 11 : 0))
+    }
+
+    @Test("where the system does not tell its starts, only a clean end is trusted")
+    func unknownBoot() throws {
+        var sample = try StoreSample.full()
+        sample.files.bootIdentity = []
+        sample.format.bootIdentity = []
+        #expect(try sample.recover().store.suspectBefore == 11)
+    }
+
+    @Test("the head of a write whose body never came is none; in a segment that was sealed it still supersedes")
+    func tornBody() throws {
+        for isClean in [false, true] {
+            var sample = try StoreSample()
+            sample.format.isClean = isClean
+            sample.writeSegment(1, .small, [sample.entry("a", order: 1)], isSealed: true)
+            sample.writeSegment(2, .small, [sample.entry("a", order: 2)], isSealed: false)
+            let body = Array("body of a 2".utf8)
+            let bytes = try #require(sample.files.contents(of: sample.layout.segment(2)))
+            let start = try #require(bytes.indices.first { bytes[$0...].starts(with: body) })
+            #expect(sample.files.flipBit(of: sample.layout.segment(2), at: start))
+            let found = try sample.recover()
+            #expect(found.row("a", in: sample)?.order == (isClean ? 2 : 1))
+            #expect(found.store.suspectBefore == (isClean ? 3 : 0))
+            #expect(found.store.nextOrder == 3)
+        }
+    }
+
+    @Test("a prefix or tag mark that cannot be read makes everything suspect", arguments: [7, 8] as [UInt64])
+    func lostMark(_ order: UInt64) throws {
+        let sample = try StoreSample.full()
+        let rows = try SegmentReader(files: sample.files, format: sample.format)
+            .read(sample.layout.segment(2), number: 2)
+        guard case .segment(let content) = rows else {
+            Issue.record("the segment is void")
+            return
+        }
+        let row = try #require(content.rows.first { $0.order == order })
+        #expect(sample.files.flipBit(of: sample.layout.segment(2), at: Int(row.place) * Geometry.unit + 64))
+        let store = try sample.recover().store
+        #expect(store.suspectBefore == 11)
+        #expect(store.damage.segments == 1)
+        #expect(store.marks.takes(order: 2, tags: ["news"], key: sample.key("b"), hashing: sample.hashing))
+    }
+
+    @Test("a void file that cannot be removed is told, and what is gone already is not missed")
+    func sweepTells() throws {
+        var sample = try StoreSample.full()
+        sample.format.epoch = 2
+        let void = try sample.recover().store.void
+        try #require(void.count == 4)
+        sample.files.plan(SimulatedFileSystem.Fault.once(at: 1, errno: 13))
+        #expect(sample.recovery.sweep(void) == [void[1]])
+        sample.files.plan()
+        #expect(sample.recovery.sweep(void).isEmpty)
+    }
+
+    @Test("numbers go on above those of the format and of what is suspect")
+    func numbersGoOn() throws {
+        var sample = try StoreSample.full()
+        sample.format.nextOrder = 500
+        #expect(try sample.recover().store.nextOrder == 500)
+        sample.format.suspectBefore = 600
+        let store = try sample.recover().store
+        #expect(store.nextOrder == 600)
+        #expect(store.suspectBefore == 600)
+    }
+}

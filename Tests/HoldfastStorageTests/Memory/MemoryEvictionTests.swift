@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import HoldfastStorage
+import Testing
+
+@Suite("What leaves memory first")
+struct MemoryEvictionTests {
+    @Test("What was used longest ago leaves first")
+    func leastRecentlyUsed() async throws {
+        let store = MemoryStore(capacity: 400_000)
+        let body = [UInt8](repeating: 1, count: 60_000)
+        for number in 0..<5 { try await store.put("k\(number)", body) }
+        _ = try await store.get("k0")
+        _ = store.peek(StoreKey("k1"), now: .at(0))
+        for number in 5..<8 { try await store.put("k\(number)", body) }
+        #expect(try await store.get("k0").count == 1)
+        #expect(try await store.get("k1").count == 1)
+        #expect(try await store.get("k2").isEmpty)
+        #expect(try await store.get("k7").count == 1)
+    }
+
+    @Test("What is past use leaves before anything else, however lately it was used")
+    func uselessFirst() async throws {
+        let store = MemoryStore(capacity: 400_000)
+        let body = [UInt8](repeating: 1, count: 60_000)
+        for number in 0..<5 { try await store.put("k\(number)", body) }
+        try await store.put("useless", [1], EntryDescription("m", uselessAfter: .at(10)))
+        try await store.put("useful", [1], EntryDescription("m", uselessAfter: .at(1_000)))
+        _ = try await store.get("useless")
+        for number in 5..<7 { try await store.put("k\(number)", body, now: .at(11)) }
+        #expect(try await store.get("useless", now: .at(11)).isEmpty)
+        #expect(try await store.get("useful", now: .at(11)).count == 1)
+    }
+
+    @Test("A store without capacity refuses to write and answers", arguments: [0, -5])
+    func noCapacity(capacity: Int) async throws {
+        let store = MemoryStore(capacity: capacity)
+        #expect(await errorCode { _ = try await store.put("a", [1]) } == .tooLarge)
+        #expect(try await store.get("a").isEmpty)
+        #expect(store.statistics.capacity == 0)
+    }
+}
