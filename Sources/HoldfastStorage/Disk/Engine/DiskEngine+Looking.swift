@@ -145,6 +145,13 @@ extension DiskEngine {
         )
     }
 
+    /// Whether a purge has taken the entry of a record.
+    func isPurged(_ source: RecordSource) -> Bool {
+        if source.epoch < epoch.load(ordering: .acquiring) { return true }
+        guard let detail = try? detail(of: source, key: nil) else { return false }
+        return orders.takes(order: source.header.order, key: detail.key, tags: detail.tags)
+    }
+
     /// The detail of a record in plain form; nil when it is of another key.
     private func detail(of source: RecordSource, key: StoreKey?) throws(StoreError) -> RecordDetail? {
         var bytes = source.detailBytes

@@ -71,16 +71,26 @@ extension DiskEngine {
                 try carryNote(row, in: victim.segment, horizon)
             }
         }
-        // What left its rows to their removers meanwhile is on the disk before the segment goes.
+        // What left its rows to their removers meanwhile is noted before the file is written anew.
         settleReleases()
-        try writeNotesUnderWay()
-        payDebts()
-        guard owed.withLock({ $0.notes.isEmpty }) else { throw Self.noSpace }
+        try awaitNotes()
         let recycled = try retire(victim, recyclingFor: kind)
         orders.withMarks { $0.prune(lowest: horizon.lowestLeft) }
         // Another that could not be reclaimed to its end may still hold what was evicted.
         isReclaiming.store(log.withLock { $0.hasStuck }, ordering: .sequentiallyConsistent)
         return recycled
+    }
+
+    /// Waits until every tombstone and mark reserved so far is on the disk.
+    ///
+    /// They are written by threads that wait for nothing of this one's, mostly within microseconds.
+    private func awaitNotes() throws(StoreError) {
+        // Two turns: after the first, the older count holds nothing but what had begun by then.
+        for _ in 0..<2 {
+            while !notesUnderWay.turn() { IOThreads.pause() }
+        }
+        payDebts()
+        guard owed.withLock({ $0.isEmpty }) else { throw Self.noSpace }
     }
 
     /// What the table of a segment says, or what is kept in memory for want of one.
@@ -97,30 +107,41 @@ extension DiskEngine {
         carriesAll: Bool,
         _ judge: inout ReclaimJudge
     ) throws(StoreError) {
-        let fragment = ShardedIndex.fragment(of: row.primary)
-        let current = index.shard(of: row.primary).state.withLock { shard -> (row: IndexRow, isBusy: Bool)? in
-            guard let current = shard.table.row(fragment, variant: row.variant), current.order == row.order,
-                current.place.slot == segment.slot, current.place.unit == row.place
-            else { return nil }
-            return (current, shard.pending.contains { $0.isOf(fragment, row.variant) && $0.isExclusive })
-        }
-        guard let current else { return }
-        if carriesAll || current.isBusy {
-            if try !carry(current.row, row, in: segment, hits: current.row.hits, mustStay: true) {
-                try evict(current.row, row, blob, in: segment, isRemembered: false)
+        guard let current = settledRow(row, in: segment) else { return }
+        if carriesAll {
+            if try !carry(current, row, in: segment, hits: current.hits, mustStay: true) {
+                try evict(current, row, blob, in: segment, isRemembered: false)
             }
             return
         }
         // Most of what goes is told from its row alone; the rest is read, and may turn out to be of no use.
-        switch judge.judge(current.row, isUseless: false, weight: Int(row.units) * 16) {
+        switch judge.judge(current, isUseless: false, weight: Int(row.units) * 16) {
         case .carry(let hits):
-            if try !carry(current.row, row, in: segment, hits: hits, mustStay: current.row.isPinned) {
-                try evict(current.row, row, blob, in: segment, isRemembered: false)
+            if try !carry(current, row, in: segment, hits: hits, mustStay: current.isPinned) {
+                try evict(current, row, blob, in: segment, isRemembered: false)
             }
         case .evict(let isRemembered):
-            try evict(current.row, row, blob, in: segment, isRemembered: isRemembered)
+            try evict(current, row, blob, in: segment, isRemembered: isRemembered)
         case .drop:
-            try evict(current.row, row, blob, in: segment, isRemembered: false)
+            try evict(current, row, blob, in: segment, isRemembered: false)
+        }
+    }
+
+    /// The row that points to a record, once nothing is being written in its place; nil when none does.
+    ///
+    /// A freshening ends on a thread that waits for nothing of this one's. Until then its base can neither go nor be judged.
+    private func settledRow(_ row: TableRow, in segment: Segment) -> IndexRow? {
+        let fragment = ShardedIndex.fragment(of: row.primary)
+        while true {
+            let found = index.shard(of: row.primary).state.withLock { shard -> (row: IndexRow, isBusy: Bool)? in
+                guard let current = shard.table.row(fragment, variant: row.variant), current.order == row.order,
+                    current.place.slot == segment.slot, current.place.unit == row.place
+                else { return nil }
+                return (current, shard.pending.contains { $0.isOf(fragment, row.variant) && $0.isExclusive })
+            }
+            guard let found else { return nil }
+            if !found.isBusy { return found.row }
+            IOThreads.pause()
         }
     }
 
@@ -131,7 +152,8 @@ extension DiskEngine {
         in segment: Segment,
         isRemembered: Bool
     ) throws(StoreError) {
-        for _ in 0..<3 {
+        var attempts = 3
+        while attempts > 0, settledRow(row, in: segment)?.order == current.order {
             switch reserveRemoval(of: current, primary: row.primary, isEviction: true) {
             case .done(let removal):
                 guard var removal else { return }
@@ -146,10 +168,9 @@ extension DiskEngine {
                 }
                 try finish(removal)
                 return
-            case .busy:
-                _ = try carry(current, row, in: segment, hits: current.hits, mustStay: true)
-                return
+            case .busy: continue
             case .needsRoom:
+                attempts -= 1
                 try makeRoomForReclaim()
             }
         }
@@ -200,7 +221,8 @@ extension DiskEngine {
         }
         guard let place else { return false }
         // Asked again now that the place is taken: a mark from here on reaches it.
-        if !mustStay, (try? entry(source, nil)) == nil {
+        // No pin protects from it: a copy beyond the mark's horizon would come back once the mark is dropped.
+        if isPurged(source) || (!mustStay && (try? entry(source, nil)) == nil) {
             _ = log.withLock { $0.finish(place, row: nil, blob: nil) }
             return false
         }

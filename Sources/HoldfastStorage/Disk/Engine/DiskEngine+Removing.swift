@@ -10,9 +10,7 @@ extension DiskEngine {
         let place: LogState.Place
         var header: RecordHeader
         let detail: ByteChunk
-
-        /// What no other note has: its place.
-        var key: UInt64 { header.segment << 28 | UInt64(truncatingIfNeeded: place.offset) / 16 }
+        let ticket: NotesUnderWay.Ticket
     }
 
     /// What a removal took out of the index, and what must be written for it to hold.
@@ -49,7 +47,7 @@ extension DiskEngine {
                 )
                 if removal.note != nil {
                     shard.removing.append(primary)
-                } else if mayOwe {
+                } else if mayOwe, !log.withLock({ $0.isClosed }) {
                     owe(.variantTombstone, order: row.order, primary: primary, variant: row.variant)
                     shard.lingering.note(primary)
                 } else {
@@ -83,7 +81,7 @@ extension DiskEngine {
             let note = reserveNote(.primaryTombstone, order: nil, primary: primary, variant: 0)
             if note != nil {
                 shard.removing.append(primary)
-            } else if mayOwe {
+            } else if mayOwe, !log.withLock({ $0.isClosed }) {
                 owe(.primaryTombstone, order: orders.next(), primary: primary, variant: 0)
                 shard.lingering.note(primary)
             } else {
@@ -123,9 +121,7 @@ extension DiskEngine {
         header.horizon = horizon ?? place.horizon
         header.detailLength = length - RecordHeader.size
         if !detail.isEmpty { header.keyID = seal?.keyID ?? 0 }
-        let note = ReservedNote(place: place, header: header, detail: detail)
-        notesUnderWay.withLock { $0[note.key] = note }
-        return note
+        return ReservedNote(place: place, header: header, detail: detail, ticket: notesUnderWay.begin())
     }
 
     /// Writes what a removal needs to hold, then lets go of what it freed.
@@ -146,14 +142,6 @@ extension DiskEngine {
         }
     }
 
-    /// Changes: writes every tombstone that is under way a second time, at its place; the first may not have come there yet.
-    ///
-    /// No segment goes before this: a row leaves the index when the place of its tombstone is reserved, so reclaim takes its record
-    /// for dead, and must not remove it while an older one could be all that a crash leaves.
-    func writeNotesUnderWay() throws(StoreError) {
-        for note in notesUnderWay.withLock({ Array($0.values) }) { try put(note) }
-    }
-
     /// Writes a note and enters it in its segment's table.
     ///
     /// - Parameter owes: whether it is owed where that fails.
@@ -163,7 +151,6 @@ extension DiskEngine {
         if owes, failure != nil {
             owe(note.header.kind, order: note.header.order, primary: note.header.primary, variant: note.header.variant)
         }
-        notesUnderWay.withLock { _ = $0.removeValue(forKey: note.key) }
         let row = TableRow(
             primary: note.header.primary,
             variant: note.header.variant,
@@ -174,6 +161,7 @@ extension DiskEngine {
             isPinned: false,
             hasBlob: false
         )
+        notesUnderWay.end(note.ticket)
         let wantsTable = log.withLock { $0.finish(note.place, row: failure == nil ? row : nil, blob: nil) }
         if wantsTable { threads.later(.changes) { [self] in sealFull() } }
         if let failure { throw failure }
@@ -252,7 +240,13 @@ extension DiskEngine {
             case .busy:
                 try await threads.run(.writes, isUrgent: true) {}
             case .needsRoom(let kind, let length):
-                do throws(StoreError) { try await makeRoomSomewhere(kind, length: length) } catch { failure = error }
+                do throws(StoreError) {
+                    try await makeRoomSomewhere(kind, length: length)
+                } catch {
+                    // Once the store is closed nothing goes any more, since nothing could be noted of it.
+                    if error.code == .closed { throw error }
+                    failure = error
+                }
             }
         }
         throw Self.noSpace
@@ -267,6 +261,45 @@ extension DiskEngine {
         // What cannot be noted on the disk is found damaged again after the next opening.
         try? finish(removal)
         if !owed.withLock({ $0.notes.isEmpty }) { threads.later(.changes) { [self] in payDebts() } }
+    }
+}
+
+/// The tombstones and marks whose places are reserved and whose bytes are being written.
+///
+/// A row is gone as soon as its tombstone is reserved, so a segment is not to be unlinked before all that were reserved by
+/// then are written: its records, dead as they seem, are all that keeps older ones dead.
+final class NotesUnderWay: Sendable {
+    /// Which of two counts one is in.
+    struct Ticket: Sendable {
+        fileprivate let generation: Int
+    }
+
+    private struct State {
+        var generation = 0
+        var counts = [0, 0]
+    }
+
+    private let state = Mutex(State())
+
+    func begin() -> Ticket {
+        state.withLock { state in
+            state.counts[state.generation] += 1
+            return Ticket(generation: state.generation)
+        }
+    }
+
+    func end(_ ticket: Ticket) {
+        state.withLock { $0.counts[ticket.generation] -= 1 }
+    }
+
+    /// Whether all that began before the last call that gave true, or before the first, have ended; then those that began
+    /// since are what the next calls ask for.
+    func turn() -> Bool {
+        state.withLock { state in
+            guard state.counts[1 - state.generation] == 0 else { return false }
+            state.generation = 1 - state.generation
+            return true
+        }
     }
 }
 

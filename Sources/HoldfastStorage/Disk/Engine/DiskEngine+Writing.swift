@@ -292,7 +292,7 @@ extension Shard {
     /// Whether a record that is written may be seen.
     fileprivate func accepts(_ purpose: DiskEngine.Purpose, _ old: IndexRow?) -> Bool {
         switch purpose {
-        case .commit(let writer, _): writers.maySucceed(writer) ?? false
+        case .commit(let writer, _): writers.maySucceed(writer) == true
         case .replace(let order, _): old?.order == order
         }
     }

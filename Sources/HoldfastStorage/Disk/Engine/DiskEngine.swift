@@ -37,12 +37,11 @@ final class DiskEngine: Sendable {
     let lockFile: OpenFile
     let inPlace = InPlaceJudge()
     let owed: Mutex<OwedNotes>
+    let notesUnderWay = NotesUnderWay()
     /// Whether a segment is being reclaimed that is not gone yet.
     let isReclaiming = Atomic<Bool>(false)
     /// Blobs up to this number went with a purge of all.
     let blobsPurgedUpTo = Atomic<UInt64>(0)
-    /// Tombstones between the reservation of their place and the end of their write.
-    let notesUnderWay = Mutex<[UInt64: ReservedNote]>([:])
     /// Entries gone whose blobs are to go.
     let releases = Mutex<[GoneRow]>([])
 

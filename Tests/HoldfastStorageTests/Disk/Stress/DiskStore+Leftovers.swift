@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import HoldfastTesting
+import Synchronization
+
+@testable import HoldfastStorage
+
+extension DiskStore {
+    /// What should be gone once nobody works on a store, and is not.
+    func leftovers(_ files: SimulatedFileSystem) async throws -> [String] {
+        for lane in [IOThreads.Lane.writes, .changes, .reads, .syncs, .changes] {
+            try await engine.threads.run(lane, isUrgent: true) {}
+        }
+        var left: [String] = []
+        func expect(_ what: String, _ count: Int) { if count != 0 { left.append("\(what): \(count)") } }
+        for shard in engine.index.shards {
+            shard.state.withLock { shard in
+                expect("pending", shard.pending.count)
+                expect("removing", shard.removing.count)
+                expect("writers", shard.writers.all.count)
+            }
+        }
+        expect("owed", engine.owed.withLock { $0.notes.count })
+        expect("releases", engine.releases.withLock { $0.count })
+        expect("writes under way", engine.log.withLock { $0.writesUnderWay })
+        expect("blobs that nothing names", try files.list(engine.layout.blobs).count - blobRows)
+        let segments = try files.list(engine.layout.segments).count
+        // Each segment is open once, and the lock.
+        expect("open files", files.openFileCount - segments - 1)
+        // The ledger counts FORMAT, the lock and directories with a fixed sum.
+        let small = 2 * 4_096
+        expect("bytes", engine.ledger.used - StoreOpening.overhead - (files.usedBytes - small))
+        return left
+    }
+
+    /// How many entries have a blob.
+    var blobRows: Int {
+        var count = 0
+        for shard in engine.index.shards {
+            shard.state.withLock { shard in shard.table.forEach { count += $0.hasBlob ? 1 : 0 } }
+        }
+        return count
+    }
+}
