@@ -154,7 +154,8 @@ final class GrowingDiskBody: StoredBody {
     private func write(_ part: Part) throws(StoreError) {
         let stored: ByteChunk
         if let seal = engine.seal {
-            let context = SealedPart.chunk(blob: number, index: UInt64(clamping: part.index), isLast: part.isLast).context
+            let context = SealedPart.chunk(blob: number, index: UInt64(clamping: part.index), isLast: part.isLast)
+                .context
             stored = ByteChunk(try seal.seal(part.plain, context: context))
         } else {
             stored = part.plain
@@ -168,7 +169,14 @@ final class GrowingDiskBody: StoredBody {
         }
         if room > 0 { bytes.withLock { $0.granted += room } }
         let blob: BlobFile
-        if let open = bytes.withLock({ $0.blob }) { blob = open } else { blob = try create() }
+        if let open = bytes.withLock({ $0.blob }) {
+            blob = open
+        } else {
+            blob = try create()
+            // Noted before the first write, which may fail and leave the file.
+            let created = blob
+            bytes.withLock { $0.blob = created }
+        }
         do {
             try engine.files.write(stored, ByteChunk(trailer), to: blob.open, at: start)
         } catch {
@@ -176,7 +184,6 @@ final class GrowingDiskBody: StoredBody {
         }
         engine.succeeded()
         bytes.withLock { bytes in
-            bytes.blob = blob
             guard bytes.tail.count >= part.plain.count else { return }
             bytes.tail.removeFirst(part.plain.count)
             bytes.flushed += part.plain.count
