@@ -54,7 +54,7 @@ struct SegmentReader: Sendable {
         let file = try files.open(path, .read)
         defer { files.close(file) }
         let size = try files.size(of: file)
-        // A file without a byte may be one that was just made, or all that is left of one.
+        // A segment gets its name when it has its whole length, so a file without a byte has lost all.
         guard size > 0, let head = try bytes(file, 0, SegmentHeader.size) else { return .void(isDamaged: true) }
         guard size < SegmentHeader.size || head.contains(where: { $0 != 0 }) else { return .void(isDamaged: false) }
         let header = SegmentHeader.decode(head, seed: format.hashSeed)
