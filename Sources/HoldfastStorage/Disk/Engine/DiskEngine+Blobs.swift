@@ -13,18 +13,21 @@ extension DiskEngine {
         let wanted = bytes + geometry.segmentSize
         while ledger.capacity - ledger.used < wanted {
             if let spare = log.withLock({ $0.spare.take() }) {
-                discard(spare)
-                continue
+                if discard(spare) { continue }
+                // An empty segment that nobody knows of would look like one that lost its table.
+                log.withLock { $0.spare = spare }
             }
             _ = try reclaimOldest(recyclingFor: nil)
             settleReleases()
         }
     }
 
-    /// Removes a segment that holds nothing.
-    private func discard(_ segment: Segment) {
+    /// Removes a segment that holds nothing; false when the device refuses.
+    private func discard(_ segment: Segment) -> Bool {
+        guard (try? files.removeIfThere(layout.segment(segment.number))) != nil else { return false }
         slots.free(segment.slot)
-        if (try? files.removeIfThere(layout.segment(segment.number))) != nil { segment.file.unlinked() }
+        segment.file.unlinked()
+        return true
     }
 
     /// Sees to it that the blob of an entry that is gone goes, too.

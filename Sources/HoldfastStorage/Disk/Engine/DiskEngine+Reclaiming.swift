@@ -182,7 +182,9 @@ extension DiskEngine {
         var place: LogState.Place?
         for attempt in 0..<2 {
             let isThere = shard.state.withLock { shard -> Bool in
-                guard shard.table.row(current.fragment, variant: current.variant)?.order == current.order else { return false }
+                guard shard.table.row(current.fragment, variant: current.variant)?.order == current.order else {
+                    return false
+                }
                 // Under the shard's lock, so that the horizon of a later tombstone reaches the copy.
                 place = log.withLock { $0.reserve(.main, length: length, hasBlob: current.hasBlob) }
                 return true
