@@ -90,7 +90,7 @@ struct StoreDirectoryTests {
             case 0: _ = files.flipBit(of: layout.format, at: 8)
             case 1: _ = files.setSize(of: layout.format, to: 100)
             default:
-                _ = files.setContents(of: layout.format, to: FormatFile.encode(secret: FormatFile.newSecret()))
+                _ = files.setContents(of: layout.format, to: Array("HOLDFAST".utf8) + [1, 0, 0, 0])
                 for directory in ["/store/k", "/store/b"] { try files.createDirectory(directory) }
                 _ = files.setContents(of: "/store/k/\(FileNumber.name(5)).key", to: [1])
                 _ = files.setContents(of: "/store/k/\(FileNumber.name(5)).tmp", to: [1])

@@ -96,7 +96,7 @@ struct StoreRecoveryTests {
             #expect(found.row("c", in: sample) == nil)
             #expect(found.store.damage.entries == 1)
             let primary = sample.hashing.primary(sample.key("c"))
-            let variant = sample.hashing.variant(StoreKey([]))
+            let variant = sample.hashing.variant(StoreKey([]), of: sample.key("c"))
             #expect(found.store.owed == [RecoveredStore.Owed(primary: primary, variant: variant, order: 12)])
             #expect(found.store.suspectBefore == 0)
             let void = [sample.layout.blob(7)] + (size == nil ? [] : [sample.layout.blob(8)])

@@ -75,7 +75,7 @@ struct StoreSample {
         let detail = RecordDetail(key: key(name), variant: variant, tags: tags, metadata: ByteChunk([1, 2, 3]))
         let body = blob == nil ? Array("body of \(name) \(order)".utf8) : []
         var header = RecordHeader(kind: .entry, segment: 0, order: order, primary: hashing.primary(key(name)))
-        header.variant = hashing.variant(variant)
+        header.variant = hashing.variant(variant, of: key(name))
         header.hasBlob = blob != nil
         header.bodyLength = blob == nil ? body.count : 200
         header.inlineLength = blob == nil ? body.count : BlobChunk.payload
