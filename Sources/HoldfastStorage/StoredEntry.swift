@@ -39,25 +39,62 @@ public struct StoredEntry: Sendable, Hashable {
         public static func < (left: Version, right: Version) -> Bool { left.number < right.number }
     }
 
+    /// What an entry consists of, behind one reference, so that entries are cheap to pass on.
+    private final class Content: Sendable {
+        let key: StoreKey
+        let variant: StoreKey
+        let version: Version
+        let description: EntryDescription
+        let bodyLength: Int
+        let storedAt: StoreInstant
+        let isPinned: Bool
+        let needsValidation: Bool
+        let source: RecordSource?
+
+        init(
+            key: StoreKey,
+            variant: StoreKey,
+            version: Version,
+            description: EntryDescription,
+            bodyLength: Int,
+            storedAt: StoreInstant,
+            isPinned: Bool,
+            needsValidation: Bool,
+            source: RecordSource?
+        ) {
+            self.key = key
+            self.variant = variant
+            self.version = version
+            self.description = description
+            self.bodyLength = bodyLength
+            self.storedAt = storedAt
+            self.isPinned = isPinned
+            self.needsValidation = needsValidation
+            self.source = source
+        }
+    }
+
+    private let content: Content
+
     /// The primary key.
-    public let key: StoreKey
+    public var key: StoreKey { content.key }
     /// The variant's key beneath the primary key.
-    public let variant: StoreKey
+    public var variant: StoreKey { content.variant }
     /// The version this snapshot shows.
-    public let version: Version
+    public var version: Version { content.version }
     /// What the writer said of it.
-    public let description: EntryDescription
+    public var description: EntryDescription { content.description }
     /// The body's length in bytes.
-    public let bodyLength: Int
+    public var bodyLength: Int { content.bodyLength }
     /// When the entry was committed.
-    public let storedAt: StoreInstant
+    public var storedAt: StoreInstant { content.storedAt }
     /// Whether the entry is pinned against eviction.
-    public let isPinned: Bool
+    public var isPinned: Bool { content.isPinned }
     /// Whether the entry must be validated before any use, a stale one included: after a power loss the store cannot vouch
     /// that no newer invalidation of it was lost. A freshening or a new write ends it.
-    public let needsValidation: Bool
+    public var needsValidation: Bool { content.needsValidation }
     /// What a store on the disk read the entry from; not part of what the entry is.
-    let source: RecordSource?
+    var source: RecordSource? { content.source }
 
     /// A snapshot with these parts; only stores make entries.
     public init(
@@ -94,15 +131,17 @@ public struct StoredEntry: Sendable, Hashable {
         needsValidation: Bool,
         source: RecordSource?
     ) {
-        self.key = key
-        self.variant = variant
-        self.version = version
-        self.description = description
-        self.bodyLength = bodyLength
-        self.storedAt = storedAt
-        self.isPinned = isPinned
-        self.needsValidation = needsValidation
-        self.source = source
+        content = Content(
+            key: key,
+            variant: variant,
+            version: version,
+            description: description,
+            bodyLength: bodyLength,
+            storedAt: storedAt,
+            isPinned: isPinned,
+            needsValidation: needsValidation,
+            source: source
+        )
     }
 
     public static func == (left: StoredEntry, right: StoredEntry) -> Bool {

@@ -39,7 +39,7 @@ struct SimulatedCrashTests {
     ) async throws {
         let whole = try await run(arm, seed: CrashTests.seed, stop: nil, rounds: 1)
         #expect(
-            whole.judge.findings.isEmpty && whole.judge.putsDone > 5 && whole.steps > 100,
+            whole.judge.findings.isEmpty && whole.judge.putsDone > 5 && whole.steps > 60,
             "\(whole.judge.findings)"
         )
         var generator = SeededGenerator(seed: CrashTests.seed)

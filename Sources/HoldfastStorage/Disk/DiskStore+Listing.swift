@@ -55,7 +55,9 @@ private struct ListPlace: Sendable {
 
     init(_ cursor: StoreCursor?) {
         self.init(shard: 0)
-        guard let (number, bytes) = cursor?.parts, number < UInt64(ShardedIndex.count), bytes.count == 12 else { return }
+        guard let (number, bytes) = cursor?.parts, number < UInt64(ShardedIndex.count), bytes.count == 12 else {
+            return
+        }
         var decoder = ByteDecoder(bytes[...])
         guard let fragment = decoder.number(UInt64.self), let variant = decoder.number(UInt32.self) else { return }
         (shard, self.fragment, self.variant) = (Int(number), fragment, variant)

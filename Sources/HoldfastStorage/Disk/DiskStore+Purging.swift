@@ -37,9 +37,23 @@ extension DiskStore {
                     )
                 )
             }
-            if !doomed.isEmpty { shard.state.withLock { $0.writers.supersede(ids: Array(doomed.keys)) } }
+            if !doomed.isEmpty {
+                shard.state.withLock { $0.writers.supersede(ids: Array(doomed.keys)) }
+                try await ending(Set(doomed.keys), in: shard)
+            }
         }
         return try await sweep { entry in entry.map(predicate) ?? false }
+    }
+
+    /// Waits until the records of superseded writers are off the disk again: no tombstone would kill them after a crash.
+    private func ending(_ writers: Set<UInt64>, in shard: IndexShard) async throws(StoreError) {
+        func isUnderWay() -> Bool {
+            shard.state.withLock { $0.pending.contains { $0.writer.map(writers.contains) ?? false } }
+        }
+        while isUnderWay() {
+            await Task.yield()
+            try await engine.threads.run(.writes, isUrgent: true) {}
+        }
     }
 
     /// Goes through all entries and takes out those that `takes` names; it is shown nil for what a mark has taken.

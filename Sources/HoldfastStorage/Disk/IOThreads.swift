@@ -104,11 +104,6 @@ final class IOThreads: Sendable {
         thread(lane).enqueue(isUrgent: true, work) == .taken
     }
 
-    /// Gives the other threads a moment; for a thread of the store's own that waits for another.
-    static func pause() {
-        usleep(50)
-    }
-
     /// Lets the threads finish what they were given and end; nothing waits for that. Idempotent.
     func stop() {
         for thread in threads { thread.stop() }

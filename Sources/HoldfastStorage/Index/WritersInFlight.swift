@@ -14,60 +14,82 @@ struct WritersInFlight: Sendable {
         var isSuperseded = false
     }
 
-    private var writers: [UInt64: Writer] = [:]
-    private var ids: [StoreKey: Set<UInt64>] = [:]
+    private struct Numbered: Sendable {
+        let id: UInt64
+        var writer: Writer
+    }
+
+    /// By ascending number. Few at a time, so that a list is quicker than any table.
+    private var writers: [Numbered] = []
     private var nextID: UInt64 = 0
 
     /// The bytes held by all of them.
     private(set) var reserved = 0
 
     /// The writer with this number, unless it ended.
-    subscript(id: UInt64) -> Writer? { writers[id] }
+    subscript(id: UInt64) -> Writer? { place(of: id).map { writers[$0].writer } }
 
     /// Every writer with its number.
-    var all: [UInt64: Writer] { writers }
+    var all: [UInt64: Writer] {
+        Dictionary(writers.map { ($0.id, $0.writer) }, uniquingKeysWith: { first, _ in first })
+    }
 
     /// Takes in a writer and numbers it.
     mutating func begin(_ writer: Writer) -> UInt64 {
         nextID &+= 1
-        writers[nextID] = writer
-        ids[writer.key, default: []].insert(nextID)
+        writers.append(Numbered(id: nextID, writer: writer))
         reserved += writer.reserved
         return nextID
     }
 
     /// Holds `count` bytes more for a writer, or fewer when negative.
     mutating func reserve(_ count: Int, for id: UInt64) {
-        guard writers[id] != nil else { return }
-        writers[id]?.reserved += count
+        guard let place = place(of: id) else { return }
+        writers[place].writer.reserved += count
         reserved += count
     }
 
     /// Takes a writer out, and what it held with it.
     @discardableResult
     mutating func end(_ id: UInt64) -> Writer? {
-        guard let writer = writers.removeValue(forKey: id) else { return nil }
+        guard let place = place(of: id) else { return nil }
+        let writer = writers.remove(at: place).writer
         reserved -= writer.reserved
-        ids[writer.key]?.remove(id)
-        if ids[writer.key]?.isEmpty == true { ids[writer.key] = nil }
         return writer
     }
 
+    /// Whether this writer may commit; nil once it ended.
+    func maySucceed(_ id: UInt64) -> Bool? { place(of: id).map { !writers[$0].writer.isSuperseded } }
+
     /// Whether an entry of `key` is being written.
-    func hasWriters(of key: StoreKey) -> Bool { ids[key] != nil }
+    func hasWriters(of key: StoreKey) -> Bool { writers.contains { $0.writer.key == key } }
 
     /// Makes sure that no writer commits.
     mutating func supersedeAll() {
-        for id in writers.keys { writers[id]?.isSuperseded = true }
+        for place in writers.indices { writers[place].writer.isSuperseded = true }
     }
 
     /// Makes sure that no writer of `key` commits.
     mutating func supersede(_ key: StoreKey) {
-        for id in ids[key] ?? [] { writers[id]?.isSuperseded = true }
+        for place in writers.indices where writers[place].writer.key == key {
+            writers[place].writer.isSuperseded = true
+        }
     }
 
     /// Makes sure that none of these writers commits.
     mutating func supersede(ids: [UInt64]) {
-        for id in ids { writers[id]?.isSuperseded = true }
+        for id in ids {
+            if let place = place(of: id) { writers[place].writer.isSuperseded = true }
+        }
+    }
+
+    private func place(of id: UInt64) -> Int? {
+        var low = 0
+        var high = writers.count
+        while low < high {
+            let middle = (low + high) / 2
+            if writers[middle].id < id { low = middle + 1 } else { high = middle }
+        }
+        return low < writers.count && writers[low].id == id ? low : nil
     }
 }

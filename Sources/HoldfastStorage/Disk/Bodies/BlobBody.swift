@@ -39,7 +39,8 @@ struct BlobReader: Sendable {
     /// The plain bytes of each chunk in a range, from the page cache where it has them.
     ///
     /// - Returns: nil where the device must be waited for and `waits` is false.
-    func read(_ shape: BlobShape, _ file: BlobFile, chunks: Range<Int>, waits: Bool) throws(StoreError) -> [ByteChunk]? {
+    func read(_ shape: BlobShape, _ file: BlobFile, chunks: Range<Int>, waits: Bool) throws(StoreError) -> [ByteChunk]?
+    {
         let last = chunks.upperBound - 1
         let start = chunks.lowerBound * BlobChunk.stride
         let count = (last - chunks.lowerBound) * BlobChunk.stride + shape.storedCount(last)

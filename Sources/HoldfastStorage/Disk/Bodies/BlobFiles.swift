@@ -28,12 +28,23 @@ final class BlobFiles: Sendable {
 
     /// Makes a blob's file.
     func create(_ number: UInt64) throws(FileSystemError) -> BlobFile {
-        BlobFile(number, try files.open(layout.blob(number), .create), owner: opened(number))
+        try open(number, .create)
     }
 
     /// Opens a blob's file for reading.
     func read(_ number: UInt64) throws(FileSystemError) -> BlobFile {
-        BlobFile(number, try files.open(layout.blob(number), .read), owner: opened(number))
+        try open(number, .read)
+    }
+
+    /// Counts it before it is open: who removes it meanwhile must not give its bytes back.
+    private func open(_ number: UInt64, _ access: FileAccess) throws(FileSystemError) -> BlobFile {
+        open.withLock { $0[number, default: Open()].count += 1 }
+        do throws(FileSystemError) {
+            return BlobFile(number, try files.open(layout.blob(number), access), owner: self)
+        } catch {
+            closed(number)
+            throw error
+        }
     }
 
     /// Removes a blob; its `bytes` are given back once nobody reads it.
@@ -59,11 +70,6 @@ final class BlobFiles: Sendable {
             return left
         }
         for (number, bytes) in left { remove(number, bytes: bytes) }
-    }
-
-    private func opened(_ number: UInt64) -> BlobFiles {
-        open.withLock { $0[number, default: Open()].count += 1 }
-        return self
     }
 
     fileprivate func closed(_ number: UInt64) {

@@ -47,9 +47,9 @@ final class DiskWriter: EntryWriter {
         do throws(StoreError) {
             try engine.checkOpen()
             if isOver.load(ordering: .acquiring) { throw DiskEngine.ended }
-            let size = overhead + body.count
-            guard bytes.count <= engine.maximumEntrySize - size else { throw engine.tooLarge }
-            if body.append(bytes) { try await flush(isEnd: false) }
+            let limit = engine.maximumEntrySize - overhead
+            guard let isDue = body.append(bytes, limit: limit) else { throw engine.tooLarge }
+            if isDue { try await flush(isEnd: false) }
         } catch {
             abandon()
             throw error
@@ -63,23 +63,29 @@ final class DiskWriter: EntryWriter {
         do throws(StoreError) {
             try engine.checkOpen()
             if isOver.load(ordering: .acquiring) { throw DiskEngine.ended }
-            if body.needsBlob { try await flush(isEnd: true) }
+            var place = body.place
+            if place == nil {
+                try await flush(isEnd: true)
+                place = body.place
+            }
+            guard let place else { throw DiskEngine.ended }
             let draft = EntryDraft(
                 key: key,
                 variant: variant,
                 identity: identity,
                 description: description?.kept ?? self.description,
-                body: body.place,
+                body: place,
                 storedAt: now,
                 version: nil
             )
-            guard draft.bodyLength + engine.size(key, variant, draft.description) <= engine.maximumEntrySize else {
-                throw engine.tooLarge
+            if description != nil {
+                let size = draft.bodyLength + engine.size(key, variant, draft.description)
+                guard size <= engine.maximumEntrySize else { throw engine.tooLarge }
             }
             let stored = try await engine.store(draft, isPinned: nil, body: body, .commit(writer: id, since: since))
             guard let stored else { throw DiskEngine.superseded }
             isOver.store(true, ordering: .releasing)
-            body.letGo()
+            if draft.hasBlob { body.letGo() }
             return stored
         } catch {
             abandon()

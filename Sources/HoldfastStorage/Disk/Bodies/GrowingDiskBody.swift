@@ -9,8 +9,12 @@ internal import Synchronization
 /// last chunk or two stay in memory.
 final class GrowingDiskBody: StoredBody {
     private struct Bytes {
+        /// The body as it came while it is one piece; ``tail`` is empty then.
+        var piece: ByteChunk?
         /// What is not in the blob yet.
         var tail: [UInt8] = []
+        /// The blob's number, once there is one.
+        var number: UInt64 = 0
         /// Plain bytes in the blob.
         var flushed = 0
         var blob: BlobFile?
@@ -20,6 +24,16 @@ final class GrowingDiskBody: StoredBody {
         var isOver = false
         /// Whether an entry has the blob.
         var isKept = false
+
+        /// Bytes that are not in the blob.
+        var waiting: Int { piece?.count ?? tail.count }
+        var count: Int { flushed + waiting }
+
+        /// Makes one run of bytes of what came in several pieces.
+        mutating func gather() {
+            guard let whole = piece.take() else { return }
+            tail = whole.array
+        }
     }
 
     private enum Source {
@@ -29,14 +43,12 @@ final class GrowingDiskBody: StoredBody {
     }
 
     let engine: DiskEngine
-    let number: UInt64
     private let plainPerChunk: Int
     private let bytes = Mutex(Bytes())
     private let progress = BodyProgress()
 
     init(engine: DiskEngine) {
         self.engine = engine
-        number = engine.orders.next()
         plainPerChunk = BlobChunk.payload - (engine.seal?.overhead ?? 0)
     }
 
@@ -44,7 +56,7 @@ final class GrowingDiskBody: StoredBody {
     var bytesInMemory: ByteChunk? { nil }
 
     /// How many bytes were appended.
-    var count: Int { bytes.withLock { $0.flushed + $0.tail.count } }
+    var count: Int { bytes.withLock { $0.count } }
 
     func read(from offset: Int, upTo count: Int) async throws(StoreError) -> ByteChunk {
         let offset = max(0, offset)
@@ -71,7 +83,7 @@ final class GrowingDiskBody: StoredBody {
         bytes.withLock { bytes in
             if let blob = bytes.blob, offset < bytes.flushed {
                 let shape = BlobShape(
-                    number: number,
+                    number: bytes.number,
                     plainPerChunk: plainPerChunk,
                     length: bytes.flushed,
                     isWhole: bytes.isOver
@@ -80,28 +92,31 @@ final class GrowingDiskBody: StoredBody {
                 return .blob(blob, shape, chunk: index, start: offset - index * plainPerChunk)
             }
             let start = offset - bytes.flushed
-            guard start >= 0, start < bytes.tail.count else { return .gone }
+            guard start >= 0, start < bytes.waiting else { return .gone }
+            if let piece = bytes.piece { return .memory(piece[start..<min(piece.count, start + limit)]) }
             return .memory(ByteChunk(copying: bytes.tail[start..<min(bytes.tail.count, start + limit)]))
         }
     }
 
-    /// Adds bytes.
+    /// Adds bytes, if all together are no more than `limit`.
     ///
-    /// - Returns: whether so many have gathered that whole chunks should go to the blob.
-    func append(_ chunk: ByteChunk) -> Bool {
-        let (count, isDue) = bytes.withLock { bytes in
-            if bytes.tail.isEmpty, bytes.flushed == 0 {
+    /// - Returns: whether so many have gathered that whole chunks should go to the blob; nil when they are too many.
+    func append(_ chunk: ByteChunk, limit: Int) -> Bool? {
+        let added = bytes.withLock { bytes -> (count: Int, isDue: Bool)? in
+            guard chunk.count <= limit - bytes.count else { return nil }
+            if bytes.count == 0 {
                 // The usual short body comes in one piece, which is kept as it is.
-                bytes.tail = chunk.array
+                bytes.piece = chunk.compacted()
             } else {
+                bytes.gather()
                 chunk.append(to: &bytes.tail)
             }
-            let total = bytes.flushed + bytes.tail.count
             // One byte stays behind, since the last chunk of a blob says that it is the last.
-            return (total, total > engine.geometry.inlineLimit && bytes.tail.count > plainPerChunk)
+            return (bytes.count, bytes.count > engine.geometry.inlineLimit && bytes.waiting > plainPerChunk)
         }
-        progress.advance(to: count)
-        return isDue
+        guard let added else { return nil }
+        progress.advance(to: added.count)
+        return added.isDue
     }
 
     /// Ends the body for its followers, who read on from memory and blob.
@@ -114,11 +129,11 @@ final class GrowingDiskBody: StoredBody {
     /// Those who follow a whole body read on, from memory or from the file that is open.
     func abandon() {
         let isCutOff = progress.end(.failed(Self.abandoned))
-        guard bytes.withLock({ $0.flushed + $0.tail.count > engine.geometry.inlineLimit }) else { return }
+        guard bytes.withLock({ $0.count > engine.geometry.inlineLimit }) else { return }
         // In line behind a flush that is under way.
         engine.threads.later(.writes) { [self] in
-            let (blob, granted) = bytes.withLock { bytes in
-                let gone = bytes.isKept ? (nil, 0) : (bytes.blob, bytes.granted)
+            let (blob, number, granted) = bytes.withLock { bytes in
+                let gone = bytes.isKept ? (nil, 0, 0) : (bytes.blob, bytes.number, bytes.granted)
                 bytes.granted = 0
                 if isCutOff { bytes = Bytes() }
                 return gone
@@ -144,6 +159,7 @@ final class GrowingDiskBody: StoredBody {
 
     private func nextChunk(isEnd: Bool) -> Part? {
         bytes.withLock { bytes in
+            bytes.gather()
             let isLast = bytes.tail.count <= plainPerChunk
             guard !bytes.tail.isEmpty, !isLast || isEnd else { return nil }
             let plain = ByteChunk(copying: bytes.tail.prefix(plainPerChunk))
@@ -152,6 +168,11 @@ final class GrowingDiskBody: StoredBody {
     }
 
     private func write(_ part: Part) throws(StoreError) {
+        let number = bytes.withLock { bytes in
+            // Drawn from the orders, so that no blob ever bears the number of another, after a restart either.
+            if bytes.number == 0 { bytes.number = engine.orders.next() }
+            return bytes.number
+        }
         let stored: ByteChunk
         if let seal = engine.seal {
             let context = SealedPart.chunk(blob: number, index: UInt64(clamping: part.index), isLast: part.isLast)
@@ -172,7 +193,7 @@ final class GrowingDiskBody: StoredBody {
         if let open = bytes.withLock({ $0.blob }) {
             blob = open
         } else {
-            blob = try create()
+            blob = try create(number)
             // Noted before the first write, which may fail and leave the file.
             let created = blob
             bytes.withLock { $0.blob = created }
@@ -192,7 +213,7 @@ final class GrowingDiskBody: StoredBody {
         }
     }
 
-    private func create() throws(StoreError) -> BlobFile {
+    private func create(_ number: UInt64) throws(StoreError) -> BlobFile {
         do {
             return try engine.blobs.create(number)
         } catch {
@@ -200,17 +221,15 @@ final class GrowingDiskBody: StoredBody {
         }
     }
 
-    /// Whether the body is too long for a record.
-    var needsBlob: Bool {
-        bytes.withLock { $0.blob != nil || $0.flushed + $0.tail.count > engine.geometry.inlineLimit }
-    }
-
-    /// Where the whole body is.
-    var place: EntryDraft.Body {
+    /// Where the whole body is; nil where it is too long for a record and not all in its blob.
+    var place: EntryDraft.Body? {
         bytes.withLock { bytes in
-            guard bytes.blob != nil else { return .inline(ByteChunk(bytes.tail)) }
+            if bytes.blob == nil, bytes.count <= engine.geometry.inlineLimit {
+                return .inline(bytes.piece ?? ByteChunk(bytes.tail))
+            }
+            guard bytes.isOver else { return nil }
             return .blob(
-                number: number,
+                number: bytes.number,
                 length: bytes.flushed,
                 storedBytes: bytes.storedBytes,
                 plainPerChunk: plainPerChunk

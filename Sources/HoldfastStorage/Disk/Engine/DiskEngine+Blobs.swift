@@ -30,9 +30,13 @@ extension DiskEngine {
         return true
     }
 
-    /// Sees to it that the blob of an entry that is gone goes, too.
-    func releaseBlob(of gone: GoneRow) {
-        releases.withLock { $0.append(gone) }
+    /// Notes that the blob of a row that leaves the index is to go; under the lock of its shard.
+    func noteRelease(_ gone: GoneRow) {
+        if gone.row.hasBlob { releases.withLock { $0.append(gone) } }
+    }
+
+    /// Has the blobs that are to go removed.
+    func releaseSoon() {
         threads.later(.changes) { [self] in settleReleases() }
     }
 

@@ -7,12 +7,25 @@ internal import Synchronization
 extension DiskEngine {
     /// Seals what is open, makes all durable and notes in FORMAT that it is; idempotent.
     func close() async {
-        guard life.withLock({ $0.close() }) else { return }
+        let isFirst = life.withLock { life in
+            isCalm.store(false, ordering: .releasing)
+            return life.close()
+        }
+        guard isFirst else { return }
         // Writers under way can commit no more, and nothing of theirs is to be left.
         for shard in index.shards { shard.state.withLock { $0.writers.supersedeAll() } }
         // Each thread finishes what it was given before; no new work comes that changes anything.
         for lane in [IOThreads.Lane.writes, .changes, .reads, .syncs] {
             try? await threads.run(lane, isUrgent: true) {}
+        }
+        try? await threads.run(.changes, isUrgent: true) { [self] in
+            payDebts()
+            log.withLock { $0.isClosed = true }
+        }
+        // The lock of the directory goes only when nobody writes there any more, callers on their own threads included.
+        while log.withLock({ $0.writesUnderWay > 0 }) {
+            await Task.yield()
+            try? await threads.run(.writes, isUrgent: true) {}
         }
         try? await threads.run(.changes, isUrgent: true) { [self] in finishFiles() }
         threads.stop()
@@ -22,7 +35,6 @@ extension DiskEngine {
     private func finishFiles() {
         settleReleases()
         blobs.retryLeftovers()
-        payDebts()
         log.withLock { log in
             for kind in LogKind.allCases { log.close(kind) }
         }

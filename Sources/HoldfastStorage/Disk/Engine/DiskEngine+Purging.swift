@@ -45,6 +45,9 @@ extension DiskEngine {
         try writeFormat { $0.epoch = next }
         // Look-ups compare a segment's epoch, so this one store is the instant at which all is gone.
         epoch.store(next, ordering: .releasing)
+        // Who began to write a blob up to here cannot commit any more; who begins from here on must keep it.
+        let lastBlob = orders.last
+        blobsPurgedUpTo.store(lastBlob, ordering: .releasing)
         var count = 0
         for shard in index.shards {
             count += shard.state.withLock { shard in
@@ -70,18 +73,20 @@ extension DiskEngine {
                 failure = failure ?? error
             }
         }
-        removeAllBlobs()
+        removeBlobs(upTo: lastBlob)
         // Its epoch makes it void; it is removed when the store is opened the next time.
         if failure != nil { counters.failures.add(1, ordering: .relaxed) }
         return count
     }
 
-    /// Removes every blob; the bytes of one that is still read or written are given back when it is closed.
-    private func removeAllBlobs() {
-        releases.withLock { $0 = [] }
+    /// Removes blobs; the bytes of one that is still read or written are given back when it is closed.
+    private func removeBlobs(upTo last: UInt64) {
+        releases.withLock { releases in releases.removeAll { $0.segment?.epoch != epoch.load(ordering: .acquiring) } }
         guard let names = try? files.list(layout.blobs) else { return }
         for name in names {
-            guard let number = FileNumber.number(in: name, suffix: StoreLayout.blobSuffix) else { continue }
+            guard let number = FileNumber.number(in: name, suffix: StoreLayout.blobSuffix), number <= last else {
+                continue
+            }
             let size = (try? files.attributesIfThere(layout.blob(number)))?.size ?? 0
             blobs.remove(number, bytes: SpaceLedger.blocks(size))
         }

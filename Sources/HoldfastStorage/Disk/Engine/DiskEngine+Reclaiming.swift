@@ -67,23 +67,16 @@ extension DiskEngine {
                 try carryNote(row, in: victim.segment, horizon)
             }
         }
-        try awaitNotes()
+        // What left its rows to their removers meanwhile is on the disk before the segment goes.
+        settleReleases()
+        try writeNotesUnderWay()
+        payDebts()
+        guard owed.withLock({ $0.notes.isEmpty }) else { throw Self.noSpace }
         let recycled = try retire(victim, recyclingFor: kind)
         orders.withMarks { $0.prune(lowest: horizon.lowestLeft) }
-        isReclaiming.store(false, ordering: .sequentiallyConsistent)
+        // Another that could not be reclaimed to its end may still hold what was evicted.
+        isReclaiming.store(log.withLock { $0.hasStuck }, ordering: .sequentiallyConsistent)
         return recycled
-    }
-
-    /// Waits until every tombstone and mark reserved so far is on the disk.
-    ///
-    /// They are written by threads that wait for nothing of this one's, mostly within microseconds.
-    private func awaitNotes() throws(StoreError) {
-        // Two turns: after the first, the older count holds nothing but what had begun by then.
-        for _ in 0..<2 {
-            while !notesUnderWay.turn() { IOThreads.pause() }
-        }
-        payDebts()
-        guard owed.withLock({ $0.isEmpty }) else { throw Self.noSpace }
     }
 
     /// What the table of a segment says, or what is kept in memory for want of one.
@@ -142,8 +135,12 @@ extension DiskEngine {
                 removal.rows = []
                 counters.entriesEvicted.add(1, ordering: .relaxed)
                 if isRemembered { index.shard(of: row.primary).state.withLock { $0.noteEvicted(row.primary) } }
+                defer {
+                    if let blob {
+                        blobs.remove(blob.number, bytes: SpaceLedger.blocks(Int(clamping: blob.storedBytes)))
+                    }
+                }
                 try finish(removal)
-                if let blob { blobs.remove(blob.number, bytes: SpaceLedger.blocks(Int(clamping: blob.storedBytes))) }
                 return
             case .busy:
                 _ = try carry(current, row, in: segment, hits: current.hits, mustStay: true)
@@ -176,7 +173,7 @@ extension DiskEngine {
             counters.entriesCorrupt.add(1, ordering: .relaxed)
             return false
         }
-        if !mustStay, source.header.uselessAfter < life.withLock({ $0.now }) { return false }
+        if !mustStay, source.header.uselessAfter.milliseconds < latestNow.load(ordering: .relaxed) { return false }
         let shard = index.shard(of: row.primary)
         let length = source.header.recordLength
         var place: LogState.Place?
@@ -230,10 +227,16 @@ extension DiskEngine {
             let stored = UInt64(clamping: storedBlobBytes(source.header))
             blob = BlobRow(place: unit, number: source.header.bodyWord, storedBytes: stored)
         }
-        if failure == nil {
+        do {
+            let isWritten = failure == nil
             index.shard(of: row.primary).state.withLock { shard in
                 _ = shard.table.change(current.fragment, variant: current.variant) { found in
                     guard found.order == current.order else { return }
+                    // A copy that may be whole all the same wants a tombstone when this one goes.
+                    guard isWritten else {
+                        found.shadows = true
+                        return
+                    }
                     found.place = RecordPlace(slot: place.segment.slot, unit: unit, units: row.units)
                     // Hits that came meanwhile count on.
                     found.hits = min(found.hits, hits) + (found.hits > current.hits ? 1 : 0)

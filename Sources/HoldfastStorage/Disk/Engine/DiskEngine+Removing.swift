@@ -10,7 +10,9 @@ extension DiskEngine {
         let place: LogState.Place
         var header: RecordHeader
         let detail: ByteChunk
-        let ticket: NotesUnderWay.Ticket
+
+        /// What no other note has: its place.
+        var key: UInt64 { header.segment << 28 | UInt64(truncatingIfNeeded: place.offset) / 16 }
     }
 
     /// What a removal took out of the index, and what must be written for it to hold.
@@ -37,9 +39,11 @@ extension DiskEngine {
             if shard.pending.contains(where: { $0.isOf(row.fragment, row.variant) && $0.isExclusive }) { return .busy }
             var removal = Removal()
             if !isEviction || current.shadows || shard.lingering.contains(primary) || shard.removing.contains(primary) {
+                // A record that lingers may bear a higher order than the row. A put in flight does, too, and must outlive this.
+                let isAlone = !shard.pending.contains { $0.isOf(row.fragment, row.variant) }
                 removal.note = reserveNote(
                     .variantTombstone,
-                    order: row.order,
+                    order: isAlone && shard.lingering.contains(primary) ? nil : row.order,
                     primary: primary,
                     variant: row.variant
                 )
@@ -54,6 +58,8 @@ extension DiskEngine {
             }
             if let gone = shard.table.remove(row.fragment, variant: row.variant, at: current.place) {
                 removal.rows = [GoneRow(row: gone, segment: slots[gone.place.slot])]
+                // The blob of an evicted entry is known from its segment's table.
+                if !isEviction { removal.rows.forEach(noteRelease) }
             }
             if current.isPinned { pins.release(EntryIdentity(primary: primary, variant: row.variant)) }
             return .done(removal)
@@ -85,6 +91,7 @@ extension DiskEngine {
             }
             shard.writers.supersede(key)
             let gone = rows.map { GoneRow(row: $0, segment: slots[$0.place.slot]) }
+            gone.forEach(noteRelease)
             for row in rows {
                 shard.table.remove(row.fragment, variant: row.variant, at: row.place)
                 if row.isPinned { pins.release(EntryIdentity(primary: primary, variant: row.variant)) }
@@ -103,10 +110,7 @@ extension DiskEngine {
         horizon: UInt64? = nil
     ) -> ReservedNote? {
         let length = RecordHeader.size + detail.count + (detail.isEmpty ? 0 : seal?.overhead ?? 0)
-        let reserved = log.withLock { log in
-            (log.reserve(.main, length: length, hasBlob: false), log.highestNumber)
-        }
-        guard let place = reserved.0 else { return nil }
+        guard let place = log.withLock({ $0.reserve(.main, length: length, hasBlob: false) }) else { return nil }
         let order = order ?? orders.next()
         var header = RecordHeader(
             kind: kind,
@@ -116,10 +120,12 @@ extension DiskEngine {
             primary: primary,
             variant: variant
         )
-        header.horizon = horizon ?? reserved.1
+        header.horizon = horizon ?? place.horizon
         header.detailLength = length - RecordHeader.size
         if !detail.isEmpty { header.keyID = seal?.keyID ?? 0 }
-        return ReservedNote(place: place, header: header, detail: detail, ticket: notesUnderWay.begin())
+        let note = ReservedNote(place: place, header: header, detail: detail)
+        notesUnderWay.withLock { $0[note.key] = note }
+        return note
     }
 
     /// Writes what a removal needs to hold, then lets go of what it freed.
@@ -127,38 +133,37 @@ extension DiskEngine {
     /// - Throws: `.io` when the note could not be written: then it is owed and tried again, and the entry may come back
     ///   should the process end before that.
     func finish(_ removal: Removal) throws(StoreError) {
+        defer { if removal.rows.contains(where: \.row.hasBlob) { releaseSoon() } }
         if let note = removal.note {
             let primary = note.header.primary
             do throws(StoreError) {
-                try write(note)
+                try write(note, owes: true)
             } catch {
-                owe(note.header.kind, order: note.header.order, primary: primary, variant: note.header.variant)
                 index.shard(of: primary).state.withLock { $0.endRemoving(primary, failed: true) }
                 throw error
             }
             index.shard(of: primary).state.withLock { $0.endRemoving(primary, failed: false) }
         }
-        for gone in removal.rows where gone.row.hasBlob { releaseBlob(of: gone) }
+    }
+
+    /// Changes: writes every tombstone that is under way a second time, at its place; the first may not have come there yet.
+    ///
+    /// No segment goes before this: a row leaves the index when the place of its tombstone is reserved, so reclaim takes its record
+    /// for dead, and must not remove it while an older one could be all that a crash leaves.
+    func writeNotesUnderWay() throws(StoreError) {
+        for note in notesUnderWay.withLock({ Array($0.values) }) { try put(note) }
     }
 
     /// Writes a note and enters it in its segment's table.
-    func write(_ note: ReservedNote) throws(StoreError) {
+    ///
+    /// - Parameter owes: whether it is owed where that fails.
+    func write(_ note: ReservedNote, owes: Bool = false) throws(StoreError) {
         var failure: StoreError?
-        do throws(StoreError) {
-            var detail = note.detail
-            if let seal, !detail.isEmpty {
-                detail = ByteChunk(try seal.seal(detail, context: SealedPart.detail(order: note.header.order).context))
-            }
-            let head = ByteChunk(note.header.encode(detail: detail, seed: seed))
-            do throws(FileSystemError) {
-                try files.write(head, ByteChunk(), to: note.place.segment.file.open, at: note.place.offset)
-            } catch {
-                throw failed(error)
-            }
-            succeeded()
-        } catch {
-            failure = error
+        do throws(StoreError) { try put(note) } catch { failure = error }
+        if owes, failure != nil {
+            owe(note.header.kind, order: note.header.order, primary: note.header.primary, variant: note.header.variant)
         }
+        notesUnderWay.withLock { _ = $0.removeValue(forKey: note.key) }
         let row = TableRow(
             primary: note.header.primary,
             variant: note.header.variant,
@@ -169,10 +174,23 @@ extension DiskEngine {
             isPinned: false,
             hasBlob: false
         )
-        notesUnderWay.end(note.ticket)
         let wantsTable = log.withLock { $0.finish(note.place, row: failure == nil ? row : nil, blob: nil) }
         if wantsTable { threads.later(.changes) { [self] in sealFull() } }
         if let failure { throw failure }
+    }
+
+    private func put(_ note: ReservedNote) throws(StoreError) {
+        var detail = note.detail
+        if let seal, !detail.isEmpty {
+            detail = ByteChunk(try seal.seal(detail, context: SealedPart.detail(order: note.header.order).context))
+        }
+        let head = ByteChunk(note.header.encode(detail: detail, seed: seed))
+        do {
+            try files.write(head, ByteChunk(), to: note.place.segment.file.open, at: note.place.offset)
+        } catch {
+            throw failed(error)
+        }
+        succeeded()
     }
 
     /// Remembers a tombstone that could not be written.
@@ -249,45 +267,6 @@ extension DiskEngine {
         // What cannot be noted on the disk is found damaged again after the next opening.
         try? finish(removal)
         if !owed.withLock({ $0.notes.isEmpty }) { threads.later(.changes) { [self] in payDebts() } }
-    }
-}
-
-/// The tombstones and marks whose places are reserved and whose bytes are being written.
-///
-/// A row is gone as soon as its tombstone is reserved, so a segment is not to be unlinked before all that were reserved by
-/// then are written: its records, dead as they seem, are all that keeps older ones dead.
-final class NotesUnderWay: Sendable {
-    /// Which of two counts one is in.
-    struct Ticket: Sendable {
-        fileprivate let generation: Int
-    }
-
-    private struct State {
-        var generation = 0
-        var counts = [0, 0]
-    }
-
-    private let state = Mutex(State())
-
-    func begin() -> Ticket {
-        state.withLock { state in
-            state.counts[state.generation] += 1
-            return Ticket(generation: state.generation)
-        }
-    }
-
-    func end(_ ticket: Ticket) {
-        state.withLock { $0.counts[ticket.generation] -= 1 }
-    }
-
-    /// Whether all that began before the last call that gave true, or before the first, have ended; then those that began
-    /// since are what the next calls ask for.
-    func turn() -> Bool {
-        state.withLock { state in
-            guard state.counts[1 - state.generation] == 0 else { return false }
-            state.generation = 1 - state.generation
-            return true
-        }
     }
 }
 

@@ -7,7 +7,7 @@ internal import Synchronization
 extension DiskEngine {
     /// Books the pins, pays what recovery left owing, and evicts what an earlier, larger capacity let in.
     func start(now: StoreInstant) {
-        _ = life.withLock { $0.peeks(now: now) }
+        latestNow.store(now.milliseconds, ordering: .relaxed)
         bookPins()
         payDebtsAtStart()
         while ledger.used > ledger.capacity {

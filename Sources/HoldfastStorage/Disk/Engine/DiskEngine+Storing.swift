@@ -17,21 +17,15 @@ extension DiskEngine {
         body: GrowingDiskBody? = nil,
         _ purpose: Purpose
     ) async throws(StoreError) -> StoredEntry? {
-        let detail = RecordDetail(
-            key: draft.key,
-            variant: draft.variant,
-            tags: draft.description.tags,
-            metadata: draft.description.metadata
-        )
-        let bytes = ByteChunk(detail.encode())
-        guard length(of: draft, detail: bytes) <= geometry.recordLimit else { throw tooLarge }
-        let tags = draft.description.tags.union(tagsBefore)
+        let bytes = RecordBytes(draft, isSealed: seal != nil)
+        guard length(of: bytes) <= geometry.recordLimit else { throw tooLarge }
+        let tags = tagsBefore.isEmpty ? draft.description.tags : draft.description.tags.union(tagsBefore)
         for _ in 0..<Self.attempts {
-            switch try reserve(draft, detail: bytes, tags: tags, isPinned: isPinned, purpose) {
+            switch try reserve(draft, bytes, tags: tags, isPinned: isPinned, purpose) {
             case .done(nil):
                 return nil
             case .done(let record?):
-                return try await finish(record, draft, body, purpose)
+                return try await finish(record, bytes, draft, body, purpose)
             case .needsRoom(let kind, let length):
                 try await makeRoomSomewhere(kind, length: length)
             case .busy:
@@ -54,19 +48,22 @@ extension DiskEngine {
 
     private func finish(
         _ record: ReservedRecord,
+        _ bytes: consuming RecordBytes,
         _ draft: EntryDraft,
         _ body: GrowingDiskBody?,
         _ purpose: Purpose
     ) async throws(StoreError) -> StoredEntry? {
         var failure: StoreError?
         do throws(StoreError) {
-            if inPlace.admits(record.place.length) {
-                let clock = ContinuousClock()
-                let start = clock.now
-                try write(record)
-                inPlace.took(clock.now - start)
+            if !inPlace.admits(record.place.length) {
+                let bytes = bytes
+                try await threads.run(.writes) { [self] () throws(StoreError) in try write(record, bytes) }
+            } else if inPlace.times {
+                let start = ContinuousClock.now
+                try write(record, bytes)
+                inPlace.took(start.duration(to: .now))
             } else {
-                try await threads.run(.writes) { [self] () throws(StoreError) in try write(record) }
+                try write(record, bytes)
             }
         } catch {
             failure = error
@@ -75,14 +72,15 @@ extension DiskEngine {
         // What may have been written may be found after a crash, and then wants its blob.
         if lingers { body?.keepBlob() }
         let published = publish(record, isWritten: failure == nil, lingers: lingers, purpose)
+        if published.lingers { body?.keepBlob() }
         if let failure { throw failure }
-        if let replaced = published.replaced, replaced.row.hasBlob, case .commit = purpose { releaseBlob(of: replaced) }
+        if let replaced = published.replaced, replaced.row.hasBlob { releaseSoon() }
         if let surplus = published.surplus, try await remove(surplus, primary: record.header.primary) {
             counters.entriesEvicted.add(1, ordering: .relaxed)
         }
         guard published.isIn else { return nil }
         if published.isOvertaken { return entry(of: draft, record) }
-        body?.keepBlob()
+        if draft.hasBlob { body?.keepBlob() }
         settlePin(record, published.replaced)
         if case .commit = purpose {
             counters.entriesWritten.add(1, ordering: .relaxed)
@@ -114,6 +112,8 @@ extension DiskEngine {
         isPinned: Bool?
     ) async throws(StoreError) -> StoredEntry? {
         for _ in 0..<Self.attempts {
+            // Before the look-up, which asks the marks: an earlier one of a tag that the entry gets only now has no say.
+            let since = orders.last
             guard let source = try await source(of: entry) else { return nil }
             let header = source.header
             if let isPinned, source.row.isPinned == isPinned { return entry.changed(isPinned: isPinned) }
@@ -141,7 +141,7 @@ extension DiskEngine {
                 draft,
                 tagsBefore: entry.description.tags,
                 isPinned: isPinned,
-                .replace(order: header.order)
+                .replace(order: header.order, since: since)
             )
             if let stored { return stored }
             // Carried, pinned or freshened meanwhile: its version tells whether it is still there.

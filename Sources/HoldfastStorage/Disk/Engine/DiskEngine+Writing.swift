@@ -21,6 +21,10 @@ extension DiskEngine {
         var isIn = false
         /// Whether a newer one had come before it: then it never was to be seen.
         var isOvertaken = false
+        /// Whether it was written and must never be seen: its key was invalidated or purged, or its base is gone.
+        var isRefused = false
+        /// Whether it may be found after a crash all the same.
+        var lingers = false
         /// What it put out of the index.
         var replaced: GoneRow?
         /// A variant that is now one too many.
@@ -31,16 +35,27 @@ extension DiskEngine {
     enum Purpose: Sendable {
         /// A writer commits it.
         case commit(writer: UInt64, since: UInt64)
-        /// It takes the place of the row of this order and nothing else.
-        case replace(order: UInt64)
+        /// It takes the place of the row of this order and nothing else; no mark up to the order `since` had taken that row.
+        case replace(order: UInt64, since: UInt64)
+
+        /// The writer that commits it.
+        var writer: UInt64? {
+            if case .commit(let writer, _) = self { writer } else { nil }
+        }
+
+        /// The last order before it began: a later mark takes it.
+        var since: UInt64 {
+            switch self {
+            case .commit(_, let since), .replace(_, let since): since
+            }
+        }
     }
 
     /// The length of a draft's record.
-    func length(of draft: EntryDraft, detail: ByteChunk) -> Int {
+    func length(of record: RecordBytes) -> Int {
         let overhead = seal?.overhead ?? 0
-        var length = RecordHeader.size + detail.count + overhead
-        if case .inline(let bytes) = draft.body { length += bytes.isEmpty ? 0 : bytes.count + overhead }
-        return length
+        let body = record.body.isEmpty ? 0 : record.body.count + overhead
+        return RecordHeader.size + record.detailLength + overhead + body
     }
 
     /// Reserves a place for an entry.
@@ -48,26 +63,27 @@ extension DiskEngine {
     /// - Throws: `.superseded` when a writer may not commit any more. Nil inside: the row to replace is gone.
     func reserve(
         _ draft: EntryDraft,
-        detail: ByteChunk,
+        _ bytes: RecordBytes,
         tags: Set<String>,
         isPinned: Bool?,
         _ purpose: Purpose
     ) throws(StoreError) -> Reserved<ReservedRecord?> {
-        let length = length(of: draft, detail: detail)
+        let length = length(of: bytes)
         let identity = draft.identity
         let fragment = ShardedIndex.fragment(of: identity.primary)
-        return try index.shard(of: identity.primary).state.withLock { shard throws(StoreError) -> Reserved<ReservedRecord?> in
+        return try index.shard(of: identity.primary).state.withLock {
+            shard throws(StoreError) -> Reserved<ReservedRecord?> in
             let old = shard.table.row(fragment, variant: identity.variant)
             var logKind = LogKind.small
             switch purpose {
             case .commit(let writer, _):
-                guard let inFlight = shard.writers[writer] else { throw Self.ended }
-                if inFlight.isSuperseded { throw Self.superseded }
+                guard let maySucceed = shard.writers.maySucceed(writer) else { throw Self.ended }
+                guard maySucceed else { throw Self.superseded }
                 if shard.pending.contains(where: { $0.isOf(fragment, identity.variant) && $0.isExclusive }) {
                     return .busy
                 }
                 if shard.ghosts.takes(identity.primary) { logKind = .main }
-            case .replace(let order):
+            case .replace(let order, _):
                 guard let old, old.order == order else { return .done(nil) }
                 if shard.pending.contains(where: { $0.isOf(fragment, identity.variant) }) { return .busy }
                 logKind = slots[old.place.slot]?.kind ?? .small
@@ -76,12 +92,9 @@ extension DiskEngine {
                 return .needsRoom(logKind, length: length)
             }
             // The marks are asked after the place is taken, so that a later mark's horizon reaches it.
-            let since =
-                switch purpose {
-                case .commit(_, let since): since
-                case .replace(let order): order
-                }
-            guard let order = orders.next(since: since, key: draft.key, tags: tags) else {
+            // So is a purge of all, which has removed the blobs of those who began before it.
+            let isPurged = draft.blobNumber.map { $0 <= blobsPurgedUpTo.load(ordering: .acquiring) } ?? false
+            guard !isPurged, let order = orders.next(since: purpose.since, key: draft.key, tags: tags) else {
                 _ = log.withLock { $0.finish(place, row: nil, blob: nil) }
                 if case .replace = purpose { return .done(nil) }
                 throw Self.superseded
@@ -93,11 +106,17 @@ extension DiskEngine {
                 isExclusive = true
             }
             shard.pending.append(
-                PendingWrite(fragment: fragment, variant: identity.variant, order: order, isExclusive: isExclusive)
+                PendingWrite(
+                    fragment: fragment,
+                    variant: identity.variant,
+                    order: order,
+                    isExclusive: isExclusive,
+                    writer: purpose.writer
+                )
             )
             let header = self.header(
                 of: draft,
-                detailLength: detail.count,
+                detailLength: bytes.detailLength,
                 place: place,
                 order: order,
                 isPinned: isPinned ?? old?.isPinned ?? false
@@ -106,8 +125,6 @@ extension DiskEngine {
                 ReservedRecord(
                     place: place,
                     header: header,
-                    detail: detail,
-                    body: draft.inlineBody,
                     blob: draft.blobRow(offset: place.offset)
                 )
             )
@@ -132,7 +149,7 @@ extension DiskEngine {
         header.isPinned = isPinned
         header.storedAt = draft.storedAt
         header.uselessAfter = draft.description.uselessAfter
-        header.horizon = log.withLock { $0.highestNumber }
+        header.horizon = place.horizon
         header.bodyLength = draft.bodyLength
         header.keyID = seal?.keyID ?? 0
         header.detailLength = detailLength + (seal?.overhead ?? 0)
@@ -148,24 +165,46 @@ extension DiskEngine {
     }
 
     /// Writes a reserved record; blocks for as long as a copy into the page cache takes, or longer.
-    func write(_ record: ReservedRecord) throws(StoreError) {
+    func write(_ record: ReservedRecord, _ bytes: consuming RecordBytes) throws(StoreError) {
         var header = record.header
-        var detail = record.detail
-        var body = record.body
-        if let seal {
-            detail = ByteChunk(try seal.seal(detail, context: SealedPart.detail(order: header.order).context))
-            if !body.isEmpty {
-                body = ByteChunk(try seal.seal(body, context: SealedPart.body(order: header.order).context))
-            }
-        }
-        if !header.hasBlob { header.bodyWord = BodySum.of(body, seed: header.order) }
-        let head = ByteChunk(header.encode(detail: detail, seed: seed))
+        if seal == nil, !header.hasBlob { header.bodyWord = BodySum.of(bytes.body, seed: header.order) }
         do {
-            try files.write(head, body, to: record.place.segment.file.open, at: record.place.offset)
-        } catch {
+            let file = record.place.segment.file.open
+            if let seal {
+                let (head, body) = try sealed(&header, bytes, seal)
+                try files.write(head, body, to: file, at: record.place.offset)
+            } else {
+                let follows = bytes.holdsBody
+                let body = bytes.body
+                var head = bytes.bytes
+                bytes.bytes = []
+                header.put(into: &head, seed: seed)
+                if follows || body.isEmpty {
+                    try files.write(ByteChunk(head), to: file, at: record.place.offset)
+                } else {
+                    try files.write(ByteChunk(head), body, to: file, at: record.place.offset)
+                }
+            }
+        } catch let error as FileSystemError {
             throw failed(error)
+        } catch {
+            throw error as? StoreError ?? StoreError(.io, "The entry could not be sealed.", cause: error)
         }
         succeeded()
+    }
+
+    private func sealed(
+        _ header: inout RecordHeader,
+        _ bytes: RecordBytes,
+        _ seal: any StoreSeal
+    ) throws(StoreError) -> (head: ByteChunk, body: ByteChunk) {
+        let detail = try seal.seal(bytes.detail, context: SealedPart.detail(order: header.order).context)
+        var body = bytes.body
+        if !body.isEmpty {
+            body = ByteChunk(try seal.seal(body, context: SealedPart.body(order: header.order).context))
+        }
+        if !header.hasBlob { header.bodyWord = BodySum.of(body, seed: header.order) }
+        return (ByteChunk(header.encode(detail: ByteChunk(detail), seed: seed)), body)
     }
 
     /// Wipes the head of a record whose write failed, of which some or all may have reached the disk.
@@ -177,35 +216,51 @@ extension DiskEngine {
     }
 
     /// Ends a reserved record: enters it in the index if it was written and nothing has overtaken it.
-    ///
     func publish(_ record: ReservedRecord, isWritten: Bool, lingers: Bool, _ purpose: Purpose) -> Published {
+        var outcome = enter(record, isWritten: isWritten, lingers: lingers, purpose)
+        if outcome.isRefused {
+            // A predicate leaves no tombstone, so the record itself goes; while it is pending, so that a purge can wait for it.
+            outcome.lingers = !wipe(record.place)
+            let primary = record.header.primary
+            index.shard(of: primary).state.withLock { shard in
+                _ = shard.endPending(
+                    ShardedIndex.fragment(of: primary),
+                    record.header.variant,
+                    order: record.header.order
+                )
+                if outcome.lingers { shard.lingering.note(primary) }
+            }
+        }
+        let isThere = isWritten && !(outcome.isRefused && !outcome.lingers)
+        let wantsTable = log.withLock {
+            $0.finish(record.place, row: isThere ? record.tableRow : nil, blob: isThere ? record.blob : nil)
+        }
+        if wantsTable { threads.later(.changes) { [self] in sealFull() } }
+        return outcome
+    }
+
+    private func enter(_ record: ReservedRecord, isWritten: Bool, lingers: Bool, _ purpose: Purpose) -> Published {
         let identity = EntryIdentity(primary: record.header.primary, variant: record.header.variant)
         let fragment = ShardedIndex.fragment(of: identity.primary)
-        let outcome = index.shard(of: identity.primary).state.withLock { shard -> Published in
-            let pending = shard.endPending(fragment, identity.variant, order: record.header.order)
+        let order = record.header.order
+        return index.shard(of: identity.primary).state.withLock { shard -> Published in
+            let old = shard.table.row(fragment, variant: identity.variant)
+            let isVoid = record.place.segment.epoch < epoch.load(ordering: .acquiring)
+            if isWritten, !isVoid, !shard.accepts(purpose, old) { return Published(isRefused: true) }
+            let pending = shard.endPending(fragment, identity.variant, order: order)
             guard isWritten else {
                 if lingers { shard.lingering.note(identity.primary) }
                 return Published()
             }
-            guard record.place.segment.epoch >= epoch.load(ordering: .acquiring) else { return Published() }
-            let old = shard.table.row(fragment, variant: identity.variant)
-            switch purpose {
-            case .commit(let writer, _):
-                guard let inFlight = shard.writers[writer], !inFlight.isSuperseded else { return Published() }
+            if isVoid { return Published() }
+            if case .commit(let writer, _) = purpose {
                 shard.writers.end(writer)
-                if pending?.isOvertaken == true || (old?.order ?? 0) > record.header.order {
+                if pending?.isOvertaken == true || (old?.order ?? 0) > order {
                     shard.table.change(fragment, variant: identity.variant) { $0.shadows = true }
                     return Published(isIn: true, isOvertaken: true)
                 }
-            case .replace(let order):
-                guard old?.order == order else { return Published() }
             }
-            var row = IndexRow(
-                fragment: fragment,
-                variant: identity.variant,
-                place: record.indexPlace,
-                order: record.header.order
-            )
+            var row = IndexRow(fragment: fragment, variant: identity.variant, place: record.indexPlace, order: order)
             row.isPinned = record.header.isPinned
             row.hasBlob = record.header.hasBlob
             row.shadows =
@@ -219,17 +274,11 @@ extension DiskEngine {
                 return Published()
             }
             shard.overtake(fragment, identity.variant, below: row.order)
-            return Published(
-                isIn: true,
-                replaced: old.map { GoneRow(row: $0, segment: slots[$0.place.slot]) },
-                surplus: shard.table.surplus(fragment)
-            )
+            let replaced = old.map { GoneRow(row: $0, segment: slots[$0.place.slot]) }
+            // Under the lock, so that the segment is not reclaimed before the number of the blob was read from it.
+            if case .commit = purpose, let replaced { noteRelease(replaced) }
+            return Published(isIn: true, replaced: replaced, surplus: shard.table.surplus(fragment))
         }
-        let wantsTable = log.withLock {
-            $0.finish(record.place, row: isWritten ? record.tableRow : nil, blob: isWritten ? record.blob : nil)
-        }
-        if wantsTable { threads.later(.changes) { [self] in sealFull() } }
-        return outcome
     }
 
     static let ended = StoreError(.abandoned, "The writer has already committed or abandoned; start a new one.")
@@ -239,11 +288,17 @@ extension DiskEngine {
     )
 }
 
-extension EntryDraft {
-    fileprivate var inlineBody: ByteChunk {
-        if case .inline(let bytes) = body { bytes } else { ByteChunk() }
+extension Shard {
+    /// Whether a record that is written may be seen.
+    fileprivate func accepts(_ purpose: DiskEngine.Purpose, _ old: IndexRow?) -> Bool {
+        switch purpose {
+        case .commit(let writer, _): writers.maySucceed(writer) ?? false
+        case .replace(let order, _): old?.order == order
+        }
     }
+}
 
+extension EntryDraft {
     fileprivate func blobRow(offset: Int) -> BlobRow? {
         guard case .blob(let number, _, let storedBytes, _) = body else { return nil }
         return BlobRow(

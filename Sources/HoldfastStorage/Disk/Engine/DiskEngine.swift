@@ -25,6 +25,10 @@ final class DiskEngine: Sendable {
     let blobs: BlobFiles
     let counters = DiskCounters()
     let life: Mutex<DiskLife>
+    /// Whether the store is open and its device has not failed lately: then nobody need look at ``life``.
+    let isCalm = Atomic<Bool>(true)
+    /// The last instant a caller named, in milliseconds.
+    let latestNow = Atomic<Int64>(0)
     /// Segments of a lower epoch are void.
     let epoch: Atomic<UInt64>
     /// Entries of a lower order must be revalidated.
@@ -33,13 +37,22 @@ final class DiskEngine: Sendable {
     let lockFile: OpenFile
     let inPlace = InPlaceJudge()
     let owed: Mutex<OwedNotes>
-    let notesUnderWay = NotesUnderWay()
     /// Whether a segment is being reclaimed that is not gone yet.
     let isReclaiming = Atomic<Bool>(false)
+    /// Blobs up to this number went with a purge of all.
+    let blobsPurgedUpTo = Atomic<UInt64>(0)
+    /// Tombstones between the reservation of their place and the end of their write.
+    let notesUnderWay = Mutex<[UInt64: ReservedNote]>([:])
     /// Entries gone whose blobs are to go.
     let releases = Mutex<[GoneRow]>([])
 
-    init(_ opened: OpenedStore, files: any FileSystem, threads: IOThreads, maximumEntrySize: Int?, seal: (any StoreSeal)?) {
+    init(
+        _ opened: OpenedStore,
+        files: any FileSystem,
+        threads: IOThreads,
+        maximumEntrySize: Int?,
+        seal: (any StoreSeal)?
+    ) {
         self.files = files
         self.threads = threads
         layout = opened.layout
@@ -70,6 +83,8 @@ final class DiskEngine: Sendable {
 
     /// Throws unless the store is open and not at rest; notes the caller's clock.
     func admit(now: StoreInstant?) throws(StoreError) {
+        if let now { latestNow.store(now.milliseconds, ordering: .relaxed) }
+        if isCalm.load(ordering: .acquiring) { return }
         switch life.withLock({ $0.admits(now: now) }) {
         case .admitted: return
         case .closed: throw StoreError(.closed, "The store is closed; open a new one.")
@@ -80,19 +95,34 @@ final class DiskEngine: Sendable {
 
     /// Throws once the store is closed.
     func checkOpen() throws(StoreError) {
+        if isCalm.load(ordering: .acquiring) { return }
         if life.withLock({ $0.isClosed }) { throw StoreError(.closed, "The store is closed; open a new one.") }
+    }
+
+    /// Whether a question that may go unanswered is answered.
+    func answers(now: StoreInstant) -> Bool {
+        latestNow.store(now.milliseconds, ordering: .relaxed)
+        return isCalm.load(ordering: .acquiring) || life.withLock { $0.peeks(now: now) }
     }
 
     /// Counts a refusal of the device and says what it means to the caller.
     func failed(_ error: FileSystemError) -> StoreError {
         counters.failures.add(1, ordering: .relaxed)
-        life.withLock { $0.failed() }
+        let now = StoreInstant(milliseconds: latestNow.load(ordering: .relaxed))
+        life.withLock { life in
+            life.failed(now: now)
+            isCalm.store(false, ordering: .releasing)
+        }
         return StoreError(disk: error)
     }
 
     /// Notes that the device did as it was told.
     func succeeded() {
-        if life.withLock({ $0.isTroubled }) { life.withLock { $0.succeeded() } }
+        if isCalm.load(ordering: .acquiring) { return }
+        life.withLock { life in
+            life.succeeded()
+            isCalm.store(!life.isClosed, ordering: .releasing)
+        }
     }
 
     /// Counts a look-up and what it found.
@@ -146,33 +176,24 @@ struct DiskLife: Sendable {
     }
 
     private(set) var isClosed = false
-    /// Whether the last step failed.
-    private(set) var isTroubled = false
     private var rest = RestJudge()
-    /// The last instant a caller named.
-    private(set) var now = StoreInstant(milliseconds: 0)
 
     /// Whether a call may go on; one without a clock only counts down a rest.
     mutating func admits(now: StoreInstant?) -> Verdict {
         if isClosed { return .closed }
-        if let now { self.now = now }
         return rest.admits(now: now) ? .admitted : .resting
     }
 
     /// Whether a question that may go unanswered is answered; it does not count down a rest.
-    mutating func peeks(now: StoreInstant) -> Bool {
-        if isClosed || rest.rests(now: now) { return false }
-        self.now = now
-        return true
+    func peeks(now: StoreInstant) -> Bool {
+        !isClosed && !rest.rests(now: now)
     }
 
-    mutating func failed() {
-        isTroubled = true
+    mutating func failed(now: StoreInstant) {
         rest.failed(now: now)
     }
 
     mutating func succeeded() {
-        isTroubled = false
         rest.succeeded()
     }
 
@@ -194,6 +215,10 @@ final class InPlaceJudge: Sendable {
     private static let detour = 64
 
     private let detoursLeft = Atomic<Int>(0)
+    private let turn = Atomic<UInt8>(0)
+
+    /// Whether this write is one of those that are timed: one in sixteen, since the clock costs as much as a small copy.
+    var times: Bool { turn.wrappingAdd(1, ordering: .relaxed).newValue & 15 == 0 }
 
     /// Whether a record of this length may be written here and now.
     func admits(_ length: Int) -> Bool {

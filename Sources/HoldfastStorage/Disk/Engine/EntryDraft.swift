@@ -33,20 +33,51 @@ struct EntryDraft: Sendable {
         if case .blob(_, _, let storedBytes, _) = body { storedBytes } else { 0 }
     }
 
+    /// The number of the body's blob; nil for an inline body.
+    var blobNumber: UInt64? {
+        if case .blob(let number, _, _, _) = body { number } else { nil }
+    }
+
     /// Whether the body is a blob.
     var hasBlob: Bool {
         if case .blob = body { true } else { false }
     }
 }
 
+/// An entry's record in the making: room for the header, the detail in plain form, and a short body right behind it.
+struct RecordBytes: Sendable {
+    /// Bodies up to this length are copied behind the detail, since one buffer is written quicker than two.
+    static let shortBody = 4_096
+
+    var bytes: [UInt8]
+    let detailLength: Int
+    /// The inline body in plain form.
+    let body: ByteChunk
+
+    init(_ draft: EntryDraft, isSealed: Bool) {
+        let detail = RecordDetail(
+            key: draft.key,
+            variant: draft.variant,
+            tags: draft.description.tags,
+            metadata: draft.description.metadata
+        )
+        body = if case .inline(let bytes) = draft.body { bytes } else { ByteChunk() }
+        let follows = !isSealed && body.count <= Self.shortBody ? body : ByteChunk()
+        bytes = detail.encode(after: RecordHeader.size, before: follows)
+        detailLength = bytes.count - RecordHeader.size - follows.count
+    }
+
+    /// Whether the body stands behind the detail.
+    var holdsBody: Bool { bytes.count > RecordHeader.size + detailLength }
+
+    /// The detail.
+    var detail: ByteChunk { ByteChunk(bytes)[RecordHeader.size..<(RecordHeader.size + detailLength)] }
+}
+
 /// A record whose place is reserved: what is to be written there.
 struct ReservedRecord: Sendable {
     let place: LogState.Place
-    let header: RecordHeader
-    /// The detail in plain form.
-    let detail: ByteChunk
-    /// The inline body in plain form.
-    let body: ByteChunk
+    var header: RecordHeader
     let blob: BlobRow?
 
     /// Where the index is to find it.

@@ -10,6 +10,8 @@ struct PendingWrite: Sendable, Hashable {
     let variant: UInt32
     let order: UInt64
     let isExclusive: Bool
+    /// The writer that commits it; nil where it replaces one certain record.
+    let writer: UInt64?
     /// Whether a record of a higher order has been published since: then this one is superseded for good.
     var isOvertaken = false
 

@@ -4,20 +4,13 @@
 /// The bytes of a record as a look-up read them: what a stored entry shows comes from here, and its inline body with it.
 ///
 /// All of it lies in memory, so an inline body can be had whatever the store does with the entry meanwhile.
-final class RecordSource: Sendable {
+struct RecordSource: Sendable {
     /// The row that led here, for telling damage from a record that was overtaken while it was read.
     let row: IndexRow
     let epoch: UInt64
     let header: RecordHeader
     /// The whole record.
     let bytes: ByteChunk
-
-    init(row: IndexRow, epoch: UInt64, header: RecordHeader, bytes: ByteChunk) {
-        self.row = row
-        self.epoch = epoch
-        self.header = header
-        self.bytes = bytes
-    }
 
     /// The stored form of an inline body.
     var inlineBytes: ByteChunk {

@@ -17,15 +17,21 @@ struct RecordDetail: Sendable, Hashable {
     /// The bytes of a detail in which nothing is longer than its count can say.
     ///
     /// Tags that a 16-bit count cannot hold are left out: a store takes far fewer and shorter ones.
-    func encode() -> [UInt8] {
+    ///
+    /// - Parameters:
+    ///   - room: bytes left free before the detail, for a header.
+    ///   - body: what follows it at once.
+    func encode(after room: Int = 0, before body: ByteChunk = ByteChunk()) -> [UInt8] {
         let tags = tags.map { Array($0.utf8) }
             .filter { $0.count <= Int(UInt16.max) }
             .sorted { $0.lexicographicallyPrecedes($1) }
             .prefix(Int(UInt16.max))
-        let count = 14 + key.bytes.count + variant.bytes.count + metadata.count + tags.reduce(0) { $0 + 2 + $1.count }
+        let count =
+            room + 14 + key.bytes.count + variant.bytes.count + metadata.count + tags.reduce(0) { $0 + 2 + $1.count }
+            + body.count
         return [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
             let bytes = UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: count)
-            var place = 0
+            var place = room
             func put(counted part: UnsafeRawBufferPointer) {
                 bytes.put(UInt32(clamping: part.count), at: place)
                 bytes.put(part, at: place + 4)
@@ -41,6 +47,8 @@ struct RecordDetail: Sendable, Hashable {
                 place += 2 + tag.count
             }
             metadata.withUnsafeBytes { put(counted: $0) }
+            if !body.isEmpty { body.withUnsafeBytes { bytes.put($0, at: place) } }
+            // The room is the caller's to fill.
             filled = count
         }
     }

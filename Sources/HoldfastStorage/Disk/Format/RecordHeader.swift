@@ -87,31 +87,42 @@ struct RecordHeader: Sendable, Hashable {
         let count = Self.size + detail.count
         return [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
             let bytes = UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: count)
-            bytes.put(Self.magic, at: 0)
-            bytes.put(kind.rawValue, at: 4)
-            bytes.put(UInt8(isPinned ? 1 : 0) | UInt8(hasBlob ? 2 : 0), at: 5)
-            bytes.put(UInt16(0), at: 6)
-            bytes.put(segment, at: 8)
-            bytes.put(order, at: 16)
-            bytes.put(version, at: 24)
-            bytes.put(primary, at: 32)
-            bytes.put(variant, at: 40)
-            bytes.put(keyID, at: 44)
-            bytes.put(storedAt.milliseconds, at: 48)
-            bytes.put(uselessAfter.milliseconds, at: 56)
-            bytes.put(horizon, at: 64)
-            bytes.put(UInt64(clamping: bodyLength), at: 72)
-            bytes.put(bodyWord, at: 80)
-            bytes.put(UInt32(clamping: detail.count), at: 88)
-            bytes.put(UInt32(clamping: inlineLength), at: 92)
             detail.withUnsafeBytes { bytes.put($0, at: Self.size) }
-            let written = UnsafeRawBufferPointer(bytes)
-            bytes.put(
-                HeadHash.of(written.part(0..<Self.hashed), written.part(Self.size..<count), seed: seed ^ Self.seedMask),
-                at: Self.hashed
-            )
+            put(into: bytes, detailLength: detail.count, seed: seed)
             filled = count
         }
+    }
+
+    /// Puts the header into the room before a detail of ``detailLength`` bytes, whatever follows that.
+    func put(into record: inout [UInt8], seed: UInt64) {
+        precondition(record.count >= Self.size + detailLength, "a record has no room for its header")
+        record.withUnsafeMutableBytes { put(into: $0, detailLength: detailLength, seed: seed) }
+    }
+
+    private func put(into bytes: UnsafeMutableRawBufferPointer, detailLength: Int, seed: UInt64) {
+        bytes.put(Self.magic, at: 0)
+        bytes.put(kind.rawValue, at: 4)
+        bytes.put(UInt8(isPinned ? 1 : 0) | UInt8(hasBlob ? 2 : 0), at: 5)
+        bytes.put(UInt16(0), at: 6)
+        bytes.put(segment, at: 8)
+        bytes.put(order, at: 16)
+        bytes.put(version, at: 24)
+        bytes.put(primary, at: 32)
+        bytes.put(variant, at: 40)
+        bytes.put(keyID, at: 44)
+        bytes.put(storedAt.milliseconds, at: 48)
+        bytes.put(uselessAfter.milliseconds, at: 56)
+        bytes.put(horizon, at: 64)
+        bytes.put(UInt64(clamping: bodyLength), at: 72)
+        bytes.put(bodyWord, at: 80)
+        bytes.put(UInt32(clamping: detailLength), at: 88)
+        bytes.put(UInt32(clamping: inlineLength), at: 92)
+        let written = UnsafeRawBufferPointer(bytes)
+        let detail = written.part(Self.size..<(Self.size + detailLength))
+        bytes.put(
+            HeadHash.of(written.part(0..<Self.hashed), detail, seed: seed ^ Self.seedMask),
+            at: Self.hashed
+        )
     }
 
     /// The header of the record at the start of `bytes`.

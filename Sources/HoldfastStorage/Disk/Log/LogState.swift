@@ -41,6 +41,8 @@ struct LogState: Sendable {
         let offset: Int
         let length: Int
         let hasBlob: Bool
+        /// The highest segment number there was.
+        let horizon: UInt64
     }
 
     let segmentSize: Int
@@ -48,6 +50,8 @@ struct LogState: Sendable {
     var highestNumber: UInt64 = 0
     /// A segment made in advance, so that a put need not wait for one.
     var spare: Segment?
+    /// Whether the store is being closed: no place is given out any more.
+    var isClosed = false
     private(set) var open: [Open?] = [nil, nil]
     private(set) var full: [Open] = []
     private(set) var sealed: [[Sealed]] = [[], []]
@@ -65,19 +69,26 @@ struct LogState: Sendable {
         open[index]?.promisedRows += 1
         open[index]?.promisedBlobs += hasBlob ? 1 : 0
         open[index]?.writesUnderWay += 1
-        return Place(segment: segment, offset: tail, length: length, hasBlob: hasBlob)
+        return Place(
+            segment: segment,
+            offset: tail,
+            length: length,
+            hasBlob: hasBlob,
+            horizon: highestNumber
+        )
     }
 
     /// Whether the open segment of a log has room for a record, its row in the table included.
     ///
     /// One whose blobs weigh as much as a segment is full, too, so that no segment stands for too much.
     func hasRoom(_ kind: LogKind, length: Int, hasBlob: Bool = false) -> Bool {
-        guard let mine = open[Int(kind.rawValue)], mine.blobBytes < segmentSize else { return false }
-        let table = SegmentTable.size(
-            rows: mine.promisedRows + 1,
-            blobs: mine.promisedBlobs + (hasBlob ? 1 : 0)
-        )
-        return mine.tail + ((length + 15) & ~15) + table <= segmentSize
+        let index = Int(kind.rawValue)
+        // Field by field: a copy of the whole would retain its lists.
+        guard !isClosed, let tail = open[index]?.tail, let blobBytes = open[index]?.blobBytes, blobBytes < segmentSize,
+            let rows = open[index]?.promisedRows, let blobs = open[index]?.promisedBlobs
+        else { return false }
+        let table = SegmentTable.size(rows: rows + 1, blobs: blobs + (hasBlob ? 1 : 0))
+        return tail + ((length + 15) & ~15) + table <= segmentSize
     }
 
     /// The sealed segment that should be reclaimed next.
@@ -178,6 +189,16 @@ struct LogState: Sendable {
         sealed[Int(kind.rawValue)].last
     }
 
+    /// Every segment that has its table, in the order in which they were begun.
+    var sealedSegments: [Segment] {
+        sealed.joined().map(\.segment).sorted { $0.number < $1.number }
+    }
+
+    /// What is known of a sealed segment; nil when it is none.
+    func sealed(_ segment: Segment) -> Sealed? {
+        sealed[Int(segment.kind.rawValue)].first { $0.segment === segment }
+    }
+
     /// Takes out a sealed segment.
     mutating func remove(_ segment: Segment) {
         sealed[Int(segment.kind.rawValue)].removeAll { $0.segment === segment }
@@ -189,6 +210,14 @@ struct LogState: Sendable {
         if let place = sealed[index].firstIndex(where: { $0.segment === segment }) {
             sealed[index][place].isStuck = true
         }
+    }
+
+    /// Whether a segment is left that could not be reclaimed to its end.
+    var hasStuck: Bool { sealed.joined().contains(where: \.isStuck) }
+
+    /// Places given out whose writes have not ended.
+    var writesUnderWay: Int {
+        (open.compactMap { $0 } + full).reduce(0) { $0 + $1.writesUnderWay }
     }
 
     /// Notes that what a segment holds would survive a power loss.

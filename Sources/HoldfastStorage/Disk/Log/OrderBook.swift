@@ -18,23 +18,27 @@ final class OrderBook: Sendable {
 
     private let state: Mutex<State>
     private let hashing: KeyHashing
+    /// The last order handed out, for those who need no lock to know it.
+    private let lastOrder: Atomic<UInt64>
     /// The order of the newest mark: what is newer needs no look at the marks.
     private let newestMark: Atomic<UInt64>
 
     /// Goes on after `last` with the marks that are left.
     init(last: UInt64, marks: PurgeMarks, hashing: KeyHashing) {
         newestMark = Atomic(marks.newestOrder)
+        lastOrder = Atomic(last)
         self.hashing = hashing
         state = Mutex(State(last: last, marks: marks))
     }
 
     /// The last order handed out.
-    var last: UInt64 { state.withLock { $0.last } }
+    var last: UInt64 { lastOrder.load(ordering: .acquiring) }
 
     /// The next order.
     func next() -> UInt64 {
         state.withLock { state in
             state.last += 1
+            lastOrder.store(state.last, ordering: .releasing)
             return state.last
         }
     }
@@ -44,6 +48,7 @@ final class OrderBook: Sendable {
         state.withLock { state in
             if state.marks.takes(order: start, tags: tags, key: key, hashing: hashing) { return nil }
             state.last += 1
+            lastOrder.store(state.last, ordering: .releasing)
             return state.last
         }
     }
@@ -61,6 +66,7 @@ final class OrderBook: Sendable {
         state.withLock { state in
             if state.marks.isFull { return nil }
             state.last += 1
+            lastOrder.store(state.last, ordering: .releasing)
             let reach = horizon()
             switch what {
             case .tag(let hash): state.marks.add(tag: hash, order: state.last, horizon: reach)

@@ -121,7 +121,8 @@ struct SegmentFileReader: Sendable {
         } catch {
             throw StoreError(disk: error)
         }
-        guard let footer = SegmentTable.footer(last, segment: segment.number, seed: seed), footer.fileSize == size else {
+        guard let footer = SegmentTable.footer(last, segment: segment.number, seed: seed), footer.fileSize == size
+        else {
             throw Self.damaged
         }
         let bytes: [UInt8]

@@ -64,7 +64,8 @@ struct StoreOpening: Sendable {
         }
         let ledger = SpaceLedger(capacity: capacity, used: used)
         // Segments keep their size while it suits the capacity, so that their files can be used again.
-        let keepsSize = opened.format.segmentSize <= 2 * fresh.segmentSize
+        let keepsSize =
+            opened.format.segmentSize <= 2 * fresh.segmentSize
             && 2 * opened.format.segmentSize >= fresh.segmentSize
         let geometry = keepsSize ? Geometry(capacity: capacity, segmentSize: opened.format.segmentSize) : fresh
         var format = opened.format

@@ -95,13 +95,16 @@ struct StoreRecovery: Sendable {
     /// Tells damage from what a crash leaves, and counts it.
     private func judgeDamage(_ all: inout [Numbered], _ store: inout RecoveredStore) {
         for kind in LogKind.allCases {
-            let ofKind = all.indices.filter { all[$0].content.kind == kind }
+            // One made in advance has no records yet and is none of those that wait for a table.
+            let ofKind = all.indices.filter { all[$0].content.kind == kind && !all[$0].content.isUnused }
             for (age, index) in ofKind.reversed().enumerated() where !all[index].content.isSealed {
                 // A file has its whole size before its first record; sealing cuts it.
                 let wasSealed =
                     format.isClean || age >= Self.unsealedOfKind || all[index].content.fileSize != format.segmentSize
                 guard wasSealed || all[index].content.isDamaged else { continue }
                 all[index].content.isDamaged = true
+                // A write that was slow may be under way in a segment of any age; only a file that surely had its table was whole.
+                guard format.isClean || all[index].content.fileSize != format.segmentSize else { continue }
                 // Acknowledged once: void as they are, they still supersede what is older.
                 store.damage.bodies += all[index].content.torn.count
                 all[index].content.rows += all[index].content.torn
