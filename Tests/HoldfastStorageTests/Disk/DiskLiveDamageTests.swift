@@ -63,7 +63,10 @@ struct DiskLiveDamageTests {
         #expect(!files.paths.contains(blob))
     }
 
-    @Test("A blob that is cut or vanishes under an open store is a miss", arguments: [nil, 0, 1, 65_536, 65_537, 70_015])
+    @Test(
+        "A blob that is cut or vanishes under an open store is a miss",
+        arguments: [nil, 0, 1, 65_536, 65_537, 70_015]
+    )
     func blobGone(size: Int?) async throws {
         let files = SimulatedFileSystem()
         let store = try await Self.open(files)
