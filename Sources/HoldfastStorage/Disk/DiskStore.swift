@@ -201,7 +201,10 @@ public final class DiskStore: CacheStore {
 
     public var statistics: StoreStatistics { engine.statistics }
 
-    /// Waits for what is under way, gives the segments their tables, makes all durable and releases the directory.
+    /// Waits for what is under way, gives the segments their tables, makes all but long bodies durable and releases the
+    /// directory.
+    ///
+    /// A loss of power soon after may cost the newest bodies that have files of their own; that is found when they are read.
     ///
     /// Bodies that are open can be read on.
     public func close() async {

@@ -17,6 +17,8 @@ struct DiskFaultTests {
         /// Every how many steps the fault is tried.
         var stride = 1
 
+        var ending: ScriptedDiskRun.Ending { fills ? .eviction : .harmless }
+
         var testDescription: String {
             "errno \(errno)\(isShortWrite ? ", half written" : "")\(isKilled ? ", killed" : ", closed")\(fills ? ", full" : "")"
         }
@@ -26,9 +28,11 @@ struct DiskFaultTests {
         }
 
         static let all = [
-            Case(errno: ENOSPC), Case(errno: ENOSPC, isKilled: true), Case(errno: EIO), Case(errno: EIO, isKilled: true),
+            Case(errno: ENOSPC), Case(errno: ENOSPC, isKilled: true), Case(errno: EIO),
+            Case(errno: EIO, isKilled: true),
             Case(errno: ENOSPC, isShortWrite: true), Case(errno: EIO, isShortWrite: true, isKilled: true),
-            Case(errno: ENOSPC, fills: true, stride: 3), Case(errno: EIO, isShortWrite: true, isKilled: true, fills: true, stride: 3),
+            Case(errno: ENOSPC, fills: true, stride: 3),
+            Case(errno: EIO, isShortWrite: true, isKilled: true, fills: true, stride: 3),
         ]
     }
 
@@ -37,7 +41,7 @@ struct DiskFaultTests {
         let store = try await ScriptedDiskRun.open(files)
         var run = ScriptedDiskRun()
         await run.play(store, fills: fills)
-        try await run.judge(store, mayLack: fills, "clean")
+        try await run.judge(store, after: fills ? .eviction : .harmless, "clean")
         #expect(run.refusals == 0)
         #expect(fills == (store.statistics.entriesEvicted > 0))
         await store.close()
@@ -60,7 +64,7 @@ struct DiskFaultTests {
             await run.play(store, fills: kind.fills)
             files.plan()
             let what = files.log.first { $0.errno == kind.errno }.map { "\(comment): \($0)" } ?? comment
-            try await run.judge(store, mayLack: kind.fills, what)
+            try await run.judge(store, after: kind.ending, what)
             try await store.put("after", [1])
             #expect(try await store.get("after").count == 1, "\(what)")
             #expect(files.peakBytes <= ScriptedDiskRun.capacity, "\(what)")
@@ -70,7 +74,7 @@ struct DiskFaultTests {
             if kind.isKilled { next = files.crashed(.process) }
             await store.close()
             let again = try await ScriptedDiskRun.open(next)
-            try await run.judge(again, mayLack: kind.fills, what + ", reopened")
+            try await run.judge(again, after: kind.ending, what + ", reopened")
             #expect(try await again.get("after").count == 1, "\(what)")
             await again.close()
         }
@@ -88,16 +92,21 @@ struct DiskFaultTests {
                     await run.play(store, fills: fills)
                     await store.close()
                 }
-                let what = "\(isWithin ? "within" : "after") \(files.log.last { $0.errno == nil }?.description ?? "")"
-                let next = files.crashed(.process)
-                let again = try await ScriptedDiskRun.open(next)
-                try await run.judge(again, mayLack: fills, what)
+                let last = files.log.last { $0.errno == nil }?.description ?? ""
+                let next = files.log.first { $0.errno == EIO }?.description ?? ""
+                let what = "crash \(isWithin ? "within" : "before") \(next), after \(last)"
+                let left = files.crashed(.process)
+                let again = try await ScriptedDiskRun.open(left)
+                try await run.judge(again, after: fills ? .eviction : .harmless, what)
                 let overhead = 8 * 4_096
-                #expect(again.statistics.bytesUsed == next.segmentAndBlobBytes + overhead, "\(what)")
+                #expect(again.statistics.bytesUsed == left.segmentAndBlobBytes + overhead, "\(what)")
                 await again.close()
                 var generator = SeededGenerator(seed: UInt64(step))
-                let booted = try await ScriptedDiskRun.open(files.crashed(.power(using: &generator)))
-                try await run.judge(booted, isAfterPowerLoss: true, what + ", power lost")
+                let boot = files.crashed(.power(using: &generator))
+                let isClean = boot.contents(of: "/store/FORMAT").map { $0.count > 12 && $0[12] & 1 == 1 } ?? false
+                let booted = try await ScriptedDiskRun.open(boot)
+                // What was cleanly closed has lost nothing and is trusted.
+                try await run.judge(booted, after: isClean ? .cleanPowerLoss : .powerLoss, what + ", power lost")
                 await booted.close()
             }
         }

@@ -190,7 +190,14 @@ final class GrowingDiskBody: StoredBody {
         }
         if room > 0 { bytes.withLock { $0.granted += room } }
         let blob: BlobFile
-        if let open = bytes.withLock({ $0.blob }) { blob = open } else { blob = try create(number) }
+        if let open = bytes.withLock({ $0.blob }) {
+            blob = open
+        } else {
+            blob = try create(number)
+            // Noted before the first write, which may fail and leave the file.
+            let created = blob
+            bytes.withLock { $0.blob = created }
+        }
         do {
             try engine.files.write(stored, ByteChunk(trailer), to: blob.open, at: start)
         } catch {
@@ -198,7 +205,6 @@ final class GrowingDiskBody: StoredBody {
         }
         engine.succeeded()
         bytes.withLock { bytes in
-            bytes.blob = blob
             guard bytes.tail.count >= part.plain.count else { return }
             bytes.tail.removeFirst(part.plain.count)
             bytes.flushed += part.plain.count

@@ -14,8 +14,9 @@ extension DiskEngine {
         var tries = reclaimTries
         while ledger.capacity - ledger.used < wanted {
             if let spare = log.withLock({ $0.spare.take() }) {
-                discard(spare)
-                continue
+                if discard(spare) { continue }
+                // An empty segment that nobody knows of would look like one that lost its table.
+                log.withLock { $0.spare = spare }
             }
             guard tries > 0 else { throw Self.noSpace }
             tries -= 1
@@ -24,10 +25,12 @@ extension DiskEngine {
         }
     }
 
-    /// Removes a segment that holds nothing.
-    private func discard(_ segment: Segment) {
+    /// Removes a segment that holds nothing; false when the device refuses.
+    private func discard(_ segment: Segment) -> Bool {
+        guard (try? files.removeIfThere(layout.segment(segment.number))) != nil else { return false }
         slots.free(segment.slot)
-        if (try? files.removeIfThere(layout.segment(segment.number))) != nil { segment.file.unlinked() }
+        segment.file.unlinked()
+        return true
     }
 
     /// Notes that the blob of a row that leaves the index is to go; under the lock of its shard.

@@ -38,14 +38,17 @@ extension DiskEngine {
         log.withLock { log in
             for kind in LogKind.allCases { log.close(kind) }
         }
-        for full in log.withLock({ $0.takeFull() }) { seal(full, isCut: true) }
+        sealFull(isCut: true)
+        var isSpareGone = true
         if let spare = log.withLock({ $0.spare.take() }) {
             slots.free(spare.slot)
-            try? files.removeIfThere(layout.segment(spare.number))
+            isSpareGone = (try? files.removeIfThere(layout.segment(spare.number))) != nil
             spare.file.unlinked()
         }
         let isDurable = (try? makeDurable()) != nil
-        let isSettled = isDurable && owed.withLock { $0.isEmpty } && log.withLock { $0.full.isEmpty }
+        // A segment without a table that a clean close left would be taken for a damaged one.
+        let hasTables = isSpareGone && log.withLock { $0.full.isEmpty && !$0.hasUntabled }
+        let isSettled = isDurable && hasTables && owed.withLock { $0.isEmpty }
         if isSettled {
             try? writeFormat { $0.isClean = true }
         } else if !owed.withLock({ $0.isEmpty }) {

@@ -92,13 +92,17 @@ extension DiskEngine {
         }
     }
 
-    /// Replaces FORMAT; durable when it returns.
+    /// Replaces FORMAT, and throws only where the old one stays in force.
+    ///
+    /// One that is in force and not durable is a failure that is counted: a loss of power may bring the old one back, and
+    /// after that nothing is trusted.
     func writeFormat(_ change: (inout StoreFormat) -> Void) throws(StoreError) {
         var next = format.withLock { $0 }
         change(&next)
         next.nextOrder = orders.last + 1
         do {
-            try StoreDirectory(layout: layout, files: files).write(next)
+            let failure = try StoreDirectory(layout: layout, files: files).replace(next)
+            if failure != nil { counters.failures.add(1, ordering: .relaxed) }
         } catch {
             throw failed(error)
         }

@@ -197,7 +197,11 @@ extension DiskEngine {
             owed.withLock { $0.isOverfull = false }
         }
         while let owing = owed.withLock({ $0.notes.last }) {
-            let note = reserveNote(owing.kind, order: owing.order, primary: owing.primary, variant: owing.variant)
+            func reserve() -> ReservedNote? {
+                reserveNote(owing.kind, order: owing.order, primary: owing.primary, variant: owing.variant)
+            }
+            var note = reserve()
+            if note == nil, (try? makeRoomForReclaim()) != nil { note = reserve() }
             guard let note, (try? write(note)) != nil else { return }
             owed.withLock { owed in
                 // Another may have been added behind it meanwhile.

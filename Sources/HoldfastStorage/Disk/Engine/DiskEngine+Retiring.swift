@@ -33,8 +33,6 @@ extension DiskEngine {
         let header = nextHeader(kind)
         let path = layout.segment(header.number)
         do throws(FileSystemError) {
-            // Full length first: by its length an unfinished segment is told from one that had its table.
-            if growth > 0 { try files.allocate(old.file.open, size: geometry.segmentSize) }
             try files.rename(layout.segment(old.number), to: path)
         } catch {
             slots.free(slot)
@@ -45,6 +43,13 @@ extension DiskEngine {
         // From here on the file's name and its old header differ, so what it holds is void.
         forget(old)
         do throws(FileSystemError) {
+            // Full length before the header: by its length an unfinished segment is told from one that had its table.
+            if growth > 0 {
+                try files.allocate(old.file.open, size: geometry.segmentSize)
+            } else {
+                // Its table may have ended a few bytes before the end.
+                try files.truncate(old.file.open, to: geometry.segmentSize)
+            }
             try files.write(ByteChunk(header.encode(seed: seed)), ByteChunk(), to: old.file.open, at: 0)
         } catch {
             slots.free(slot)

@@ -82,12 +82,14 @@ extension DiskEngine {
 
     private func create(_ kind: LogKind, slot: UInt16) throws(StoreError) -> Segment {
         let header = nextHeader(kind)
-        let path = layout.segment(header.number)
+        let path = layout.segmentInTheMaking(header.number)
         do throws(FileSystemError) {
             let file = try files.open(path, .create)
             do throws(FileSystemError) {
                 try files.allocate(file, size: geometry.segmentSize)
                 try files.write(ByteChunk(header.encode(seed: seed)), ByteChunk(), to: file, at: 0)
+                // It gets its name when it is whole: a shorter file of that name has lost something.
+                try files.rename(path, to: layout.segment(header.number))
             } catch {
                 files.close(file)
                 try? files.removeIfThere(path)
@@ -127,9 +129,11 @@ extension DiskEngine {
         try begin(try create(.main, isForReclaim: true), .main)
     }
 
-    /// Gives every full segment whose writes have ended its table, and has it synced in the background.
-    func sealFull() {
-        for full in log.withLock({ $0.takeFull() }) { seal(full, isCut: false) }
+    /// Gives every full segment whose writes have ended its table, and has it synced in the background; those whose table
+    /// could not be written get another try.
+    func sealFull(isCut: Bool = false) {
+        let full = log.withLock { log in log.takeUntabled() + log.takeFull() }
+        for full in full { seal(full, isCut: isCut) }
     }
 
     /// Writes the table of a segment behind its records, or at the very end of the file where nothing is cut off.

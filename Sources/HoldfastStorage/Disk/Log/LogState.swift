@@ -160,6 +160,23 @@ struct LogState: Sendable {
         return ready
     }
 
+    /// Whether a segment lies there without a table, since that could not be written.
+    var hasUntabled: Bool { sealed.joined().contains { $0.rows != nil } }
+
+    /// Takes out the segments whose table could not be written, for another try.
+    mutating func takeUntabled() -> [Open] {
+        guard hasUntabled else { return [] }
+        let found = sealed.joined().filter { $0.rows != nil }
+        for kind in sealed.indices { sealed[kind].removeAll { $0.rows != nil } }
+        return found.map { sealed in
+            let rows = sealed.rows ?? []
+            let tail = rows.reduce(SegmentHeader.size) { max($0, (Int($1.place) + Int($1.units)) * Geometry.unit) }
+            var open = Open(segment: sealed.segment, tail: tail)
+            (open.rows, open.blobs, open.blobBytes) = (rows, sealed.blobs ?? [], sealed.blobBytes)
+            return open
+        }
+    }
+
     /// Enters a segment that has its table; by number, since that is the order in which they are reclaimed.
     mutating func enter(_ segment: Sealed) {
         let index = Int(segment.segment.kind.rawValue)

@@ -57,9 +57,8 @@ struct SegmentReader: Sendable {
         let file = try files.open(path, .read)
         defer { files.close(file) }
         let size = try files.size(of: file)
-        // A file without a byte may be one that was just made, or all that is left of one.
+        // A segment gets its name when it has its whole length, so a file without a byte has lost all.
         guard size > 0, let head = try bytes(file, 0, SegmentHeader.size) else { return .void(isDamaged: true) }
-        guard size < SegmentHeader.size || head.contains(where: { $0 != 0 }) else { return .void(isDamaged: false) }
         let header = SegmentHeader.decode(head, seed: format.hashSeed)
         // A whole header of another number: the file was given a new name and not begun.
         if let header, header.number != number || header.epoch < format.epoch { return .void(isDamaged: false) }
@@ -68,7 +67,9 @@ struct SegmentReader: Sendable {
         content.isDamaged = header == nil
         if try readTable(file, number, &content) { return .segment(content) }
         try scan(file, number, &content)
-        return header == nil && content.rows.isEmpty ? .void(isDamaged: true) : .segment(content)
+        if header != nil || !content.rows.isEmpty { return .segment(content) }
+        // Without a record, and of the length that it has from the beginning on, its header was just being written.
+        return .void(isDamaged: size != format.segmentSize || !content.torn.isEmpty)
     }
 
     /// The bytes of a range; nil where the device cannot give them any more.

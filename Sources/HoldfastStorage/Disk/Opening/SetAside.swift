@@ -9,7 +9,7 @@ struct SetAside: Sendable {
 
     /// The directories of a store and the suffixes of their files, those of version 1 included.
     private static let parts: [(directory: String, suffixes: [String])] = [
-        ("segments", [StoreLayout.segmentSuffix]),
+        ("segments", [StoreLayout.segmentSuffix, StoreLayout.temporarySuffix]),
         ("blobs", [StoreLayout.blobSuffix]),
         ("k", [".key", ".tmp"]),
         ("b", [".body"]),

@@ -52,6 +52,14 @@ struct StoreDirectory: Sendable {
 
     /// Replaces the format file at once and durably.
     func write(_ format: StoreFormat) throws(FileSystemError) {
+        if let failure = try replace(format) { throw failure }
+    }
+
+    /// Replaces the format file at once.
+    ///
+    /// - Returns: nil when it is durable; else why it may be the old one again after a loss of power.
+    /// - Throws: when the old one is still in force.
+    func replace(_ format: StoreFormat) throws(FileSystemError) -> FileSystemError? {
         try files.removeIfThere(layout.temporaryFormat)
         let file = try files.open(layout.temporaryFormat, .create)
         do throws(FileSystemError) {
@@ -63,7 +71,8 @@ struct StoreDirectory: Sendable {
         }
         files.close(file)
         try files.rename(layout.temporaryFormat, to: layout.format)
-        try files.syncDirectory(layout.root)
+        do throws(FileSystemError) { try files.syncDirectory(layout.root) } catch { return error }
+        return nil
     }
 
     /// The format; nil when there is none that this version knows.

@@ -35,6 +35,10 @@ struct StoreLayout: Sendable, Hashable {
 
     /// The file of a segment; like the names below it tells nothing of what the file holds.
     func segment(_ number: UInt64) -> String { "\(segments)/\(FileNumber.name(number))\(Self.segmentSuffix)" }
+    /// A segment that is not yet begun.
+    func segmentInTheMaking(_ number: UInt64) -> String {
+        "\(segments)/\(FileNumber.name(number))\(Self.temporarySuffix)"
+    }
     func blob(_ number: UInt64) -> String { "\(blobs)/\(FileNumber.name(number))\(Self.blobSuffix)" }
     func setAside(_ number: UInt64) -> String { "\(root)/\(Self.setAsidePrefix)\(FileNumber.name(number))" }
 }

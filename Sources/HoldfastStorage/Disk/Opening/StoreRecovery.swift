@@ -18,8 +18,9 @@ struct StoreRecovery: Sendable {
     /// What opens the prefixes of marks that were sealed.
     var seal: (any StoreSeal)?
 
-    /// Segments of a kind that may lack their table after a crash: the one that is written, and the one being sealed.
-    private static let unsealedOfKind = 2
+    /// Segments of a kind that may lack their table after a crash: the one made in advance, the one that is written, and the
+    /// one being sealed.
+    private static let unsealedOfKind = 3
 
     /// Reads everything, and hands the rows of each shard to `install`, by ascending fragment and variant.
     ///
@@ -69,6 +70,9 @@ struct StoreRecovery: Sendable {
         let reader = SegmentReader(files: files, format: format, seal: seal)
         var all: [Numbered] = []
         let found = try sizes(in: layout.segments, suffix: StoreLayout.segmentSuffix)
+        for (number, size) in try sizes(in: layout.segments, suffix: StoreLayout.temporarySuffix) {
+            store.void.append(RecoveredStore.VoidFile(path: layout.segmentInTheMaking(number), size: size))
+        }
         let highest = found.keys.max() ?? 0
         store.nextSegment = highest == .max ? .max : highest + 1
         for (number, size) in found.sorted(by: { $0.key < $1.key }) {

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import HoldfastStorage
+import HoldfastTesting
+import Testing
+
+@Suite("DiskStore: damage and failures under an open store", .timeLimit(.minutes(5)))
+struct DiskLiveDamageTests {
+    private static func open(_ files: SimulatedFileSystem) async throws -> DiskStore {
+        try await DiskStore.open(directory: "/store", capacity: 1 << 20, fileSystem: files, now: .at(0))
+    }
+
+    /// Where the bytes begin in one of the files.
+    private static func find(_ bytes: [UInt8], in files: SimulatedFileSystem) throws -> (path: String, offset: Int) {
+        for path in files.paths {
+            let content = Data(files.contents(of: path) ?? [])
+            if let range = content.range(of: Data(bytes)) { return (path, range.lowerBound) }
+        }
+        throw StoreError(.io, "not found")
+    }
+
+    @Test("A record damaged under an open store is refused, counted and removed", arguments: [false, true])
+    func record(isBody: Bool) async throws {
+        let files = SimulatedFileSystem()
+        let store = try await Self.open(files)
+        let body = Array("the body to look for".utf8)
+        try await store.put("a", body, EntryDescription("the words to look for"))
+        try await store.put("b", [1])
+        let place = try Self.find(isBody ? body : Array("the words to look for".utf8), in: files)
+        #expect(files.flipBit(of: place.path, at: place.offset + 3, bit: 2))
+        let code = await errorCode {
+            for entry in try await store.get("a") { _ = try await store.wholeBody(of: entry) }
+        }
+        #expect(code == .corrupt)
+        #expect(store.statistics.entriesCorrupt == 1)
+        #expect(try await store.get("a").isEmpty)
+        #expect(store.peek(StoreKey("a"), now: .at(0))?.isEmpty == true)
+        #expect(try await store.get("b").count == 1)
+        await store.close()
+        let again = try await Self.open(files)
+        #expect(try await again.get("a").isEmpty)
+        #expect(try await again.get("b").first?.needsValidation == false)
+        await again.close()
+    }
+
+    @Test("A blob damaged under an open store: whole chunks are served, the damaged one is refused and the entry goes")
+    func blob() async throws {
+        let files = SimulatedFileSystem()
+        let store = try await Self.open(files)
+        var generator = SeededGenerator(seed: 8)
+        let bytes = generator.bytes(200_000)
+        let entry = try await store.put("a", bytes)
+        let blob = try #require(files.paths.first { $0.hasSuffix(".blob") })
+        #expect(files.flipBit(of: blob, at: 2 * 65_536 + 7))
+        let body = try await store.body(of: entry)
+        #expect(try await body.read(from: 0, upTo: 60_000).array == Array(bytes.prefix(60_000)))
+        #expect(await errorCode { _ = try await body.read(from: 140_000, upTo: 10) } == .corrupt)
+        #expect(try await store.get("a").isEmpty)
+        #expect(store.statistics.entriesCorrupt == 1)
+        await store.close()
+        #expect(!files.paths.contains(blob))
+    }
+
+    @Test(
+        "A blob that is cut or vanishes under an open store is a miss",
+        arguments: [nil, 0, 1, 65_536, 65_537, 70_015]
+    )
+    func blobGone(size: Int?) async throws {
+        let files = SimulatedFileSystem()
+        let store = try await Self.open(files)
+        try await store.put("a", [UInt8](repeating: 5, count: 70_000))
+        let blob = try #require(files.paths.first { $0.hasSuffix(".blob") })
+        if let size { #expect(files.setSize(of: blob, to: size)) } else { #expect(files.wipe(blob)) }
+        let entry = try #require(try await store.get("a").first)
+        #expect(await errorCode { _ = try await store.wholeBody(of: entry) } == .corrupt)
+        #expect(try await store.get("a").isEmpty)
+        #expect(store.statistics.entriesCorrupt == 1)
+        await store.close()
+    }
+
+    @Test("A directory that vanishes under an open store: errors of the store's own kind, and it can be opened anew")
+    func vanished() async throws {
+        let files = SimulatedFileSystem()
+        let store = try await Self.open(files)
+        try await store.put("a", [1])
+        #expect(files.wipe("/store"))
+        for number in 0..<50 {
+            _ = await errorCode { try await store.put("k\(number)", [UInt8](repeating: 1, count: 20_000)) }
+            _ = await errorCode { _ = try await store.get("k\(number)") }
+        }
+        await store.close()
+        let again = try await Self.open(files)
+        #expect(try await again.get("a").isEmpty)
+        try await again.put("a", [2])
+        #expect(try await again.get("a").count == 1)
+        await again.close()
+    }
+
+    @Test("A store rests while the device fails and resumes within bounds", arguments: [true, false])
+    func rests(clockMoves: Bool) async throws {
+        let files = SimulatedFileSystem()
+        let store = try await Self.open(files)
+        let kept = try await store.put("kept", [1, 2, 3])
+        files.plan(.always(errno: EIO))
+        var codes: [StoreError.Code?] = []
+        for _ in 0..<10 { codes.append(await errorCode { _ = try await store.put("a", [1]) }) }
+        #expect(codes.first == .io && codes.last == .resting)
+        #expect(store.peek(StoreKey("kept"), now: .at(0)) == nil)
+        let steps = files.stepCount
+        #expect(await errorCode { _ = try await store.body(of: kept) } == .resting)
+        #expect(files.stepCount == steps, "a resting store leaves the device alone")
+        files.plan()
+        var refused = 0
+        while refused < 1_000 {
+            let now = StoreInstant.at(clockMoves ? 10_000 : 0)
+            if let entry = try? await store.get("kept", now: now).first {
+                #expect(try await store.wholeBody(of: entry) == [1, 2, 3])
+                break
+            }
+            refused += 1
+        }
+        #expect(clockMoves ? refused == 0 : (1...64).contains(refused))
+        try await store.put("a", [1])
+        #expect(store.statistics.failures >= 4)
+        await store.close()
+    }
+
+    @Test("Removals are tried while the store rests, and hold in memory even when the device refuses")
+    func removalWhileResting() async throws {
+        let files = SimulatedFileSystem()
+        let store = try await Self.open(files)
+        let removed = try await store.put("removed", [1])
+        try await store.put("invalid", [1])
+        files.plan(.always(errno: EIO))
+        for _ in 0..<10 { _ = await errorCode { try await store.put("b", [1]) } }
+        #expect(await errorCode { try await store.invalidate(StoreKey("invalid")) } == .io)
+        _ = await errorCode { try await store.remove(removed) }
+        files.plan()
+        #expect(try await store.get("invalid", now: .at(100_000)).isEmpty)
+        await store.close()
+        let again = try await Self.open(files)
+        #expect(try await again.get("invalid").isEmpty, "the removal was made good before closing")
+        await again.close()
+    }
+}
