@@ -47,7 +47,7 @@ extension DiskEngine {
                 )
                 if removal.note != nil {
                     shard.removing.append(primary)
-                } else if mayOwe {
+                } else if mayOwe, !log.withLock({ $0.isClosed }) {
                     owe(.variantTombstone, order: row.order, primary: primary, variant: row.variant)
                     shard.lingering.note(primary)
                 } else {
@@ -81,7 +81,7 @@ extension DiskEngine {
             let note = reserveNote(.primaryTombstone, order: nil, primary: primary, variant: 0)
             if note != nil {
                 shard.removing.append(primary)
-            } else if mayOwe {
+            } else if mayOwe, !log.withLock({ $0.isClosed }) {
                 owe(.primaryTombstone, order: orders.next(), primary: primary, variant: 0)
                 shard.lingering.note(primary)
             } else {
@@ -240,7 +240,13 @@ extension DiskEngine {
             case .busy:
                 try await threads.run(.writes, isUrgent: true) {}
             case .needsRoom(let kind, let length):
-                do throws(StoreError) { try await makeRoomSomewhere(kind, length: length) } catch { failure = error }
+                do throws(StoreError) {
+                    try await makeRoomSomewhere(kind, length: length)
+                } catch {
+                    // Once the store is closed nothing goes any more, since nothing could be noted of it.
+                    if error.code == .closed { throw error }
+                    failure = error
+                }
             }
         }
         throw Self.noSpace
