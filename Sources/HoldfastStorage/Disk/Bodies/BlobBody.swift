@@ -128,7 +128,7 @@ final class BlobBody: StoredBody {
             let reader = BlobReader(engine: engine)
             var parts = try reader.read(shape, file, chunks: chunks, waits: false)
             if parts == nil {
-                parts = try await engine.threads.run(.reads) { [shape, file] () throws(StoreError) in
+                parts = try await engine.readBody { [shape, file] () throws(StoreError) in
                     try reader.read(shape, file, chunks: chunks, waits: true)
                 }
             }

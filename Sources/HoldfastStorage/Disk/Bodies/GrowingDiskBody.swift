@@ -69,7 +69,7 @@ final class GrowingDiskBody: StoredBody {
         case .memory(let bytes): chunk = bytes
         case .blob(let blob, let shape, let index, let start):
             let engine = engine
-            let parts = try await engine.threads.run(.reads) { () throws(StoreError) in
+            let parts = try await engine.readBody { () throws(StoreError) in
                 try BlobReader(engine: engine).read(shape, blob, chunks: index..<(index + 1), waits: true)
             }
             guard let part = parts?.first, start < part.count else { throw DiskEngine.damaged }

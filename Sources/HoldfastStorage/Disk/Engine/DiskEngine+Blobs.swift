@@ -74,6 +74,18 @@ extension DiskEngine {
         )
     }
 
+    /// Runs a read of an open body on the thread of reads; in place once the store is closed, since bodies outlive it.
+    func readBody<Value: Sendable>(
+        _ work: @escaping @Sendable () throws(StoreError) -> Value
+    ) async throws(StoreError) -> Value {
+        do throws(StoreError) {
+            return try await threads.run(.reads, work)
+        } catch {
+            guard error.code == .closed else { throw error }
+            return try work()
+        }
+    }
+
     /// Opens the body of an entry that a look-up showed.
     func body(of source: RecordSource) async throws(StoreError) -> any StoredBody {
         guard source.header.hasBlob else {

@@ -223,8 +223,9 @@ struct HistoryWorker: Sendable {
             if isStopped() { return nil }
             guard let found else { return nil }
             guard let stamp = HistoryStamp(found.description), allowed[name, default: []].contains(stamp) else {
-                print("HIST", told.suffix(60))
-                findings.append("\(name) holds \(found.description.text), allowed: \(allowed[name, default: []])")
+                findings.append(
+                    "\(name) holds \(found.description.text), allowed: \(allowed[name, default: []]), \(told.suffix(60))"
+                )
                 return nil
             }
             return found
