@@ -10,8 +10,15 @@ extension DiskEngine {
         latestNow.store(now.milliseconds, ordering: .relaxed)
         bookPins()
         payDebtsAtStart()
-        while ledger.used > ledger.capacity {
-            guard (try? reclaimOldest(recyclingFor: nil)) != nil else { return }
+        // One that cannot go, since what is pinned in it has no other place yet, is tried again after all others.
+        var refusals = 0
+        while ledger.used > ledger.capacity, refusals <= slots.all.count {
+            do throws(StoreError) {
+                _ = try reclaimOldest(recyclingFor: nil)
+                refusals = 0
+            } catch {
+                refusals += 1
+            }
         }
     }
 
