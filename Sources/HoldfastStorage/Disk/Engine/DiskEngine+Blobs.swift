@@ -11,12 +11,16 @@ extension DiskEngine {
         blobs.retryLeftovers()
         settleReleases()
         let wanted = bytes + geometry.segmentSize
+        // Pinned entries move from segment to segment: once each was reclaimed there is no more to be had.
+        var turns = slots.all.count + 2
         while ledger.capacity - ledger.used < wanted {
             if let spare = log.withLock({ $0.spare.take() }) {
                 if discard(spare) { continue }
                 // An empty segment that nobody knows of would look like one that lost its table.
                 log.withLock { $0.spare = spare }
             }
+            turns -= 1
+            guard turns > 0 else { throw Self.noSpace }
             _ = try reclaimOldest(recyclingFor: nil)
             settleReleases()
         }

@@ -53,8 +53,10 @@ extension DiskEngine {
     ///   - isForReclaim: whether the bytes kept back for reclaiming may be used.
     private func create(_ kind: LogKind, isForReclaim: Bool) throws(StoreError) -> Segment {
         let size = geometry.segmentSize
+        var turns = slots.all.count + 2
         while !ledger.grant(size, leaving: isForReclaim ? 0 : size) {
-            if isForReclaim { throw Self.noSpace }
+            turns -= 1
+            if isForReclaim || turns == 0 { throw Self.noSpace }
             if let recycled = try reclaimOldest(recyclingFor: kind) { return recycled }
         }
         guard let slot = slots.take() else {
