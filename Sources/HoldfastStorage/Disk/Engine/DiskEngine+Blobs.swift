@@ -12,7 +12,7 @@ extension DiskEngine {
         settleReleases()
         let wanted = bytes + geometry.segmentSize
         // Pinned entries move from segment to segment: once each was reclaimed there is no more to be had.
-        var turns = slots.all.count + 2
+        var turns = 4 * slots.all.count + 8
         while ledger.capacity - ledger.used < wanted {
             if let spare = log.withLock({ $0.spare.take() }) {
                 if discard(spare) { continue }

@@ -53,7 +53,7 @@ extension DiskEngine {
     ///   - isForReclaim: whether the bytes kept back for reclaiming may be used.
     private func create(_ kind: LogKind, isForReclaim: Bool) throws(StoreError) -> Segment {
         let size = geometry.segmentSize
-        var turns = slots.all.count + 2
+        var turns = 4 * slots.all.count + 8
         while !ledger.grant(size, leaving: isForReclaim ? 0 : size) {
             turns -= 1
             if isForReclaim || turns == 0 { throw Self.noSpace }
