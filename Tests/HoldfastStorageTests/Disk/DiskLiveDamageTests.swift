@@ -9,7 +9,7 @@ import Testing
 @Suite("DiskStore: damage and failures under an open store", .timeLimit(.minutes(5)))
 struct DiskLiveDamageTests {
     private static func open(_ files: SimulatedFileSystem) async throws -> DiskStore {
-        try await DiskStore.open(directory: "/store", capacity: 1 << 20, fileSystem: files, now: .at(0))
+        try await DiskStore.open(directory: "/store", capacity: 4 << 20, fileSystem: files, now: .at(0))
     }
 
     /// Where the bytes begin in one of the files.
@@ -50,13 +50,21 @@ struct DiskLiveDamageTests {
         let files = SimulatedFileSystem()
         let store = try await Self.open(files)
         var generator = SeededGenerator(seed: 8)
-        let bytes = generator.bytes(200_000)
-        let entry = try await store.put("a", bytes)
+        let bytes = generator.bytes(240_000) + [UInt8](repeating: 3, count: 400_000)
+        let writer = try await store.write(
+            StoreKey("a"),
+            variant: StoreKey(""),
+            description: EntryDescription("m"),
+            expectedLength: nil,
+            now: .at(0)
+        )
+        try await writer.append(ByteChunk(bytes))
+        let entry = try await writer.commit(nil, now: .at(0))
         let blob = try #require(files.paths.first { $0.hasSuffix(".blob") })
-        #expect(files.flipBit(of: blob, at: 2 * 65_536 + 7))
+        #expect(files.flipBit(of: blob, at: 8 * 65_536 + 7))
         let body = try await store.body(of: entry)
         #expect(try await body.read(from: 0, upTo: 60_000).array == Array(bytes.prefix(60_000)))
-        #expect(await errorCode { _ = try await body.read(from: 140_000, upTo: 10) } == .corrupt)
+        #expect(await errorCode { _ = try await body.read(from: 8 * 65_520 + 10, upTo: 10) } == .corrupt)
         #expect(try await store.get("a").isEmpty)
         #expect(store.statistics.entriesCorrupt == 1)
         await store.close()

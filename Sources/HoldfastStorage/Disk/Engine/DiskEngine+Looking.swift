@@ -163,8 +163,12 @@ extension DiskEngine {
             } catch {
                 // A key that is no longer known makes the entry unreadable, not wrong.
                 if error.code == .sealed { return nil }
+                if error.code == .corrupt { dropDamaged(source) }
                 throw error
             }
+        } else if seal != nil {
+            // What lies in clear where all should be sealed may be anybody's.
+            return nil
         }
         guard let key else { return RecordDetail.decode(bytes) }
         return RecordDetail.decode(bytes, knownKey: key)

@@ -6,9 +6,9 @@ internal import Synchronization
 /// Reclaim is eviction: the oldest segment is read once, what was hit since it was written is carried forward to the main
 /// log, the rest is gone with the file. Every method here is for the thread of changes.
 extension DiskEngine {
-    /// How many segments are reclaimed in search of room: each of them, and once more those that this makes. What is pinned
-    /// moves on for ever.
-    var reclaimTries: Int { 2 * log.withLock { $0.numbers.count } + 4 }
+    /// How many segments are reclaimed in search of room: each of them, and those that this makes. What is pinned moves
+    /// on for ever.
+    var reclaimTries: Int { 4 * log.withLock { $0.numbers.count } + 8 }
 
     /// Reclaims the segment that is due.
     ///

@@ -10,8 +10,11 @@ extension DiskEngine {
         latestNow.store(now.milliseconds, ordering: .relaxed)
         bookPins()
         payDebtsAtStart()
-        while ledger.used > ledger.capacity {
-            guard (try? reclaimOldest(recyclingFor: nil)) != nil else { return }
+        // One that cannot go, since what is pinned in it has no other place yet, is tried again after all others.
+        var turns = 2 * slots.all.count + 2
+        while ledger.used > ledger.capacity, turns > 0 {
+            turns -= 1
+            _ = try? reclaimOldest(recyclingFor: nil)
         }
     }
 

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import HoldfastStorage
+import HoldfastTesting
+import Testing
+
+@Suite("DiskStore: space", .timeLimit(.minutes(5)))
+struct DiskSpaceTests {
+    /// What a store counts for its directories, FORMAT and lock.
+    private static let overhead = 8 * 4_096
+
+    private static func open(_ files: any FileSystem, capacity: Int = 1 << 20) async throws -> DiskStore {
+        try await DiskStore.open(directory: "/store", capacity: capacity, fileSystem: files, now: .at(0))
+    }
+
+    private static func writer(_ store: DiskStore, _ key: String) async throws -> any EntryWriter {
+        try await store.write(
+            StoreKey(key),
+            variant: StoreKey(""),
+            description: EntryDescription("m"),
+            expectedLength: nil,
+            now: .at(0)
+        )
+    }
+
+    /// Waits until what was let go of is gone; the store does that on threads of its own.
+    private static func settle(_ isSettled: () -> Bool) async throws {
+        for _ in 0..<20_000 where !isSettled() { await Task.yield() }
+    }
+
+    /// Whether what the store counts is what lies on the disk, FORMAT and lock having a block each.
+    private static func agrees(_ store: DiskStore, _ files: SimulatedFileSystem) -> Bool {
+        store.statistics.bytesUsed == files.usedBytes + overhead - 2 * 4_096
+    }
+
+    @Test(
+        "Random work never takes more than the capacity on the disk, and the sum agrees with the files",
+        arguments: 1...6
+    )
+    func neverMore(seed: UInt64) async throws {
+        let capacity = 1 << 20
+        let files = SimulatedFileSystem(remembersUnsynced: false)
+        var generator = SeededGenerator(seed: seed)
+        let store = try await Self.open(files, capacity: capacity)
+        var held: [any StoredBody] = []
+        var writers: [any EntryWriter] = []
+        for step in 0..<600 {
+            let key = "k\(Int.random(in: 0..<60, using: &generator))"
+            let size = [0, 300, 5_000, 8_000, 20_000, 90_000].randomElement(using: &generator) ?? 0
+            do {
+                switch Int.random(in: 0..<12, using: &generator) {
+                case 0..<6: try await store.put(key, [UInt8](repeating: 1, count: size))
+                case 6: if let entry = try await store.get(key).first { held.append(try await store.body(of: entry)) }
+                case 7: try await store.invalidate(StoreKey(key))
+                case 8:
+                    let writer = try await Self.writer(store, key)
+                    writers.append(writer)
+                    try await writer.append(ByteChunk([UInt8](repeating: 1, count: 150_000)))
+                case 9: if !writers.isEmpty { writers.removeFirst().abandon() }
+                case 10: held.removeAll { _ in Bool.random(using: &generator) }
+                default:
+                    if let entry = try await store.get(key).first {
+                        _ = try await store.setPinned(Bool.random(using: &generator), entry)
+                    }
+                }
+            } catch let error as StoreError {
+                #expect([.noSpace, .superseded].contains(error.code), "seed \(seed) step \(step): \(error)")
+            }
+            #expect(files.peakBytes <= capacity, "seed \(seed) step \(step)")
+            #expect(store.statistics.bytesUsed <= capacity, "seed \(seed) step \(step)")
+        }
+        #expect(store.statistics.entriesEvicted > 0, "seed \(seed)")
+        for body in held { _ = try await body.read(from: 0, upTo: 10) }
+        held = []
+        for writer in writers { writer.abandon() }
+        writers = []
+        await store.close()
+        let again = try await Self.open(files, capacity: capacity)
+        #expect(again.statistics.bytesUsed == files.segmentAndBlobBytes + Self.overhead, "seed \(seed)")
+        #expect(files.peakBytes <= capacity, "seed \(seed)")
+        await again.close()
+    }
+
+    @Test("A body that a reader holds open counts until it is closed, though its file is unlinked")
+    func heldBodies() async throws {
+        let files = SimulatedFileSystem(remembersUnsynced: false)
+        let store = try await Self.open(files)
+        let entry = try await store.put("a", [UInt8](repeating: 1, count: 100_000))
+        var body: (any StoredBody)? = try await store.body(of: entry)
+        try await store.invalidate(StoreKey("a"))
+        try await Self.settle { !files.paths.contains { $0.hasSuffix(".blob") } && Self.agrees(store, files) }
+        #expect(!files.paths.contains { $0.hasSuffix(".blob") })
+        #expect(Self.agrees(store, files))
+        let before = store.statistics.bytesUsed
+        #expect(try await body?.read(from: 99_999, upTo: 5).array == [1])
+        body = nil
+        try await Self.settle { store.statistics.bytesUsed < before && Self.agrees(store, files) }
+        #expect(store.statistics.bytesUsed == before - 102_400, "100,000 bytes in blocks of 4,096")
+        #expect(Self.agrees(store, files))
+        await store.close()
+    }
+
+    @Test("Held bodies cannot push the store over its capacity: writes are refused instead")
+    func refusesRatherThanGrows() async throws {
+        let files = SimulatedFileSystem(remembersUnsynced: false)
+        let store = try await Self.open(files)
+        var held: [any StoredBody] = []
+        var refused = 0
+        for number in 0..<20 {
+            do {
+                let entry = try await store.put("k\(number)", [UInt8](repeating: 1, count: 90_000))
+                held.append(try await store.body(of: entry))
+            } catch let error as StoreError {
+                #expect(error.code == .noSpace)
+                refused += 1
+            }
+            #expect(files.peakBytes <= 1 << 20)
+        }
+        #expect(refused > 0 && held.count >= 4)
+        for body in held { #expect(try await body.whole().count == 90_000) }
+        held = []
+        // Files are closed on the store's threads.
+        var isIn = false
+        for _ in 0..<1_000 where !isIn {
+            isIn = (try? await store.put("after", [UInt8](repeating: 1, count: 90_000))) != nil
+        }
+        #expect(isIn)
+        await store.close()
+    }
+
+    @Test("An abandoned body leaves the disk and the sum", arguments: [true, false])
+    func abandoned(drops: Bool) async throws {
+        let files = SimulatedFileSystem(remembersUnsynced: false)
+        let store = try await Self.open(files)
+        var writer: (any EntryWriter)? = try await Self.writer(store, "a")
+        try await writer?.append(ByteChunk([UInt8](repeating: 1, count: 150_000)))
+        let blob = try #require(files.paths.first { $0.hasSuffix(".blob") })
+        #expect(files.contents(of: blob)?.count == 131_072, "two whole chunks are written, the rest waits")
+        if !drops { writer?.abandon() }
+        writer = nil
+        try await Self.settle { !files.paths.contains(blob) && Self.agrees(store, files) }
+        #expect(Self.agrees(store, files))
+        #expect(!files.paths.contains { $0.hasSuffix(".blob") })
+        await store.close()
+    }
+
+    @Test("A body of 200 MiB streams through, read while it is written, and fits to the byte")
+    func longBody() async throws {
+        let files = SimulatedFileSystem(remembersUnsynced: false)
+        let store = try await DiskStore.open(
+            directory: "/store",
+            capacity: 512 << 20,
+            maximumEntrySize: 256 << 20,
+            fileSystem: files,
+            now: .at(0)
+        )
+        let piece = ByteChunk((0..<(1 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 / 7) })
+        let writer = try await Self.writer(store, "long")
+        let follower = writer.follow()
+        for number in 0..<200 {
+            try await writer.append(piece)
+            let blob = files.paths.first { $0.hasSuffix(".blob") }.flatMap { path in
+                try? files.attributes(of: path).size
+            }
+            // All but the last chunk has left the memory of the writer.
+            #expect((blob ?? 0) >= (number + 1) << 20 - 2 * 65_536)
+            let part = try await follower.read(from: number << 20 + 12_345, upTo: 1_000)
+            #expect(part.array == piece[12_345..<(12_345 + part.count)].array)
+        }
+        let entry = try await writer.commit(nil, now: .at(0))
+        #expect(entry.bodyLength == 200 << 20)
+        let body = try await store.body(of: entry)
+        var offset = 0
+        while offset < entry.bodyLength {
+            let part = try await body.read(from: offset, upTo: 1 << 20)
+            // The store checks every byte; here a few of each part must be the right ones.
+            let start = offset % piece.count
+            let count = min(part.count, piece.count - start)
+            let sample = min(64, count)
+            guard sample > 0, part[0..<sample].array == piece[start..<(start + sample)].array else { break }
+            offset += count
+        }
+        #expect(offset == 200 << 20)
+        await store.close()
+    }
+}
