@@ -48,28 +48,32 @@ final class BlobFiles: Sendable {
     }
 
     /// Removes a blob; its `bytes` are given back once nobody reads it.
+    ///
+    /// One that is gone already gave its bytes back then: nothing is given back twice.
     func remove(_ number: UInt64, bytes: Int) {
-        do {
-            try files.removeIfThere(layout.blob(number))
+        var isGone = false
+        do throws(FileSystemError) {
+            try files.remove(layout.blob(number))
         } catch {
-            leftovers.withLock { $0[number] = bytes }
-            return
+            guard error.errno == SystemNumber.notFound else {
+                leftovers.withLock { $0[number] = bytes }
+                return
+            }
+            isGone = true
         }
-        let isOpen = open.withLock { open -> Bool in
-            guard open[number] != nil else { return false }
-            open[number]?.freed = bytes
-            return true
+        leftovers.withLock { _ = $0.removeValue(forKey: number) }
+        let freed = open.withLock { open -> Int in
+            guard let mine = open[number] else { return isGone ? 0 : bytes }
+            // Its writer knows better than its size does how much was granted.
+            open[number]?.freed = max(mine.freed ?? 0, bytes)
+            return 0
         }
-        if !isOpen { ledger.release(bytes) }
+        ledger.release(freed)
     }
 
     /// Tries again to remove what could not be removed.
     func retryLeftovers() {
-        let left = leftovers.withLock { left in
-            defer { left = [:] }
-            return left
-        }
-        for (number, bytes) in left { remove(number, bytes: bytes) }
+        for (number, bytes) in leftovers.withLock({ $0 }) { remove(number, bytes: bytes) }
     }
 
     fileprivate func closed(_ number: UInt64) {

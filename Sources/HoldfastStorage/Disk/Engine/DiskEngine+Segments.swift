@@ -92,7 +92,8 @@ extension DiskEngine {
                 try files.rename(path, to: layout.segment(header.number))
             } catch {
                 files.close(file)
-                try? files.removeIfThere(path)
+                // What cannot be removed stays counted until the store is opened again.
+                if (try? files.removeIfThere(path)) == nil { ledger.count(geometry.segmentSize) }
                 throw error
             }
             succeeded()

@@ -9,7 +9,6 @@ internal import Synchronization
 final class SpaceLedger: Sendable {
     private struct State {
         var used: Int
-        var peak: Int
     }
 
     let capacity: Int
@@ -18,7 +17,7 @@ final class SpaceLedger: Sendable {
     /// A ledger that starts with what lies on the disk already.
     init(capacity: Int, used: Int) {
         self.capacity = capacity
-        state = Mutex(State(used: used, peak: used))
+        state = Mutex(State(used: used))
     }
 
     /// Bytes granted now.
@@ -30,9 +29,13 @@ final class SpaceLedger: Sendable {
             let (sum, overflow) = state.used.addingReportingOverflow(max(0, count))
             guard !overflow, sum <= capacity - reserve else { return false }
             state.used = sum
-            state.peak = max(state.peak, sum)
             return true
         }
+    }
+
+    /// Counts bytes that are there, granted or not.
+    func count(_ count: Int) {
+        state.withLock { $0.used += max(0, count) }
     }
 
     /// Gives bytes back.
