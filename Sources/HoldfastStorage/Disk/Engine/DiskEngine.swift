@@ -5,7 +5,7 @@ internal import Synchronization
 
 /// What all parts of a ``DiskStore`` share: the index, the log, the ledger of bytes, the order of things.
 ///
-/// Locks are taken in this order and never across a file call: shard of the index, log, orders. Methods marked *changes*
+/// Locks are taken in this order and never across a file call: shard of the index, orders, log. Methods marked *changes*
 /// run on the thread of that name only.
 final class DiskEngine: Sendable {
     let files: any FileSystem
