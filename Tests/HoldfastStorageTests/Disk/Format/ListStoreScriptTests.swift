@@ -94,8 +94,8 @@ struct ListStoreScriptTests {
         open.mark(.prefixMark, "/a/", order: 27)
         open.entry("/a/2", order: 28)
         let torn = open.entry("torn", order: 29)
-        // Its body begins behind a header of 104 bytes and a detail of 26.
-        open.damage(at: torn + 130)
+        // Its body begins behind a header of 104 bytes and a detail of 22.
+        open.damage(at: torn + 127)
         let tail = [UInt8](repeating: 0, count: 500) + FormatSamples.record("stale", segment: 1, order: 99, seed: seed)
         try directory.write(open.bytes + tail, to: "segments/\(FileNumber.name(2)).seg")
 
