@@ -20,20 +20,21 @@ struct ListStoreScriptTests {
             .first { FileManager.default.isExecutableFile(atPath: $0.path) }
     }
 
-    private static var isHere: Bool { python != nil && FileManager.default.fileExists(atPath: script.path) }
+    /// Whether the script can be run here.
+    static var isHere: Bool { python != nil && FileManager.default.fileExists(atPath: script.path) }
 
-    /// What the script prints of a directory, line by line.
-    private static func list(_ directory: SampleDirectory) throws -> [String] {
+    /// What the script prints of a directory, line by line, sorted.
+    static func list(_ path: String) throws -> [String] {
         let process = Process()
         process.executableURL = python
-        process.arguments = [script.path, directory.url.path]
+        process.arguments = [script.path, path]
         let pipe = Pipe()
         process.standardOutput = pipe
         try process.run()
         let output = pipe.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()
         #expect(process.terminationStatus == 0)
-        return String(decoding: output, as: UTF8.self).split(separator: "\n").map(String.init)
+        return String(decoding: output, as: UTF8.self).split(separator: "\n").map(String.init).sorted()
     }
 
     private static func format(suspectBefore: UInt64 = 0) -> StoreFormat {
@@ -83,7 +84,7 @@ struct ListStoreScriptTests {
         var open = SampleSegment(2, kind: .main, epoch: 4, seed: seed)
         open.entry("copied", order: 12) { $0.isPinned = true }
         open.entry("replaced", order: 20)
-        open.mark(.variantTombstone, "removed", order: 21)
+        open.mark(.variantTombstone, "removed", order: 3)
         open.garbage([UInt8](repeating: 9, count: 100))
         open.mark(.variantTombstone, "other variant", "one", order: 22)
         open.mark(.primaryTombstone, "all variants", order: 23)
@@ -92,6 +93,9 @@ struct ListStoreScriptTests {
         open.entry("tagged since", order: 26, tags: ["news"])
         open.mark(.prefixMark, "/a/", order: 27)
         open.entry("/a/2", order: 28)
+        let torn = open.entry("torn", order: 29)
+        // Its body begins behind a header of 104 bytes and a detail of 22.
+        open.damage(at: torn + 127)
         let tail = [UInt8](repeating: 0, count: 500) + FormatSamples.record("stale", segment: 1, order: 99, seed: seed)
         try directory.write(open.bytes + tail, to: "segments/\(FileNumber.name(2)).seg")
 
@@ -120,6 +124,10 @@ struct ListStoreScriptTests {
         let header = SampleSegment(6, epoch: 4, seed: seed).bytes
         try directory.write(header + foreign.bytes.dropFirst(64), to: "segments/\(FileNumber.name(5)).seg")
 
+        var begun = SampleSegment(7, epoch: 4, seed: seed)
+        begun.entry("in the making", order: 60)
+        try directory.write(begun.bytes, to: "segments/\(FileNumber.name(7)).tmp")
+
         let expected = [
             Self.line("plain", 1, variant: "v", tags: "b'a', b'b'", suspect: 1), Self.line("copied", 12, pinned: 1),
             Self.line("replaced", 20), Self.line("other variant", 5, variant: "two"),
@@ -128,7 +136,7 @@ struct ListStoreScriptTests {
             Self.line("blob 30", 30, body: 100_000),
             Self.line("blob 31", 31, body: 131_040),
         ]
-        #expect(try Self.list(directory).sorted() == expected.sorted())
+        #expect(try Self.list(directory.url.path) == expected.sorted())
     }
 
     @Test("It shows of a sealed entry what lies in clear", .enabled(if: isHere))
@@ -139,7 +147,7 @@ struct ListStoreScriptTests {
         segment.entry("secret", order: 7) { $0.keyID = 3 }
         try directory.write(segment.bytes, to: "segments/\(FileNumber.name(0xAB)).seg")
         #expect(
-            try Self.list(directory) == [
+            try Self.list(directory.url.path) == [
                 "key=b'' variant=b'' version=7 stored=7000 body=3 metadata=0 tags=[] sealed=3 pinned=0 suspect=0"
             ]
         )
