@@ -190,8 +190,8 @@ extension DiskEngine {
         do throws(StoreError) {
             found = try read(current, primary: row.primary, waits: true)
         } catch {
-            // What the device cannot give back any more must not hold up the rest.
-            guard (error.cause as? FileSystemError)?.errno == SystemNumber.damaged else { throw error }
+            // What the device cannot give back must not hold up the rest; what must stay is tried again another time.
+            guard !mustStay, (error.cause as? FileSystemError)?.errno == SystemNumber.damaged else { throw error }
             found = .damaged
         }
         guard case .record(let source) = found else {
