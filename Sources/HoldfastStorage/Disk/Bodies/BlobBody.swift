@@ -33,8 +33,8 @@ struct BlobShape: Sendable, Hashable {
 struct BlobReader: Sendable {
     let engine: DiskEngine
 
-    /// The most chunks that one read takes.
-    static let window = 16
+    /// The most chunks that one read takes: a mebibyte and what its trailers push out.
+    static let window = 17
 
     /// The plain bytes of each chunk in a range, from the page cache where it has them.
     ///

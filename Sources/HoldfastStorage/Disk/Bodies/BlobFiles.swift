@@ -17,6 +17,10 @@ final class BlobFiles: Sendable {
     let layout: StoreLayout
     let ledger: SpaceLedger
     private let open = Mutex<[UInt64: Open]>([:])
+    /// The files opened last for reading, newest at the end: opening one again costs more than a short read.
+    private let recent = Mutex<[BlobFile]>([])
+    /// How many files are kept open for the next reader.
+    private static let keptOpen = 48
     /// Blobs that could not be removed; they are tried again when room is needed.
     private let leftovers = Mutex<[UInt64: Int]>([:])
 
@@ -31,9 +35,32 @@ final class BlobFiles: Sendable {
         try open(number, .create)
     }
 
-    /// Opens a blob's file for reading.
+    /// Opens a blob's file for reading, and keeps it for the next reader.
     func read(_ number: UInt64) throws(FileSystemError) -> BlobFile {
-        try open(number, .read)
+        if let held = held(number) { return held }
+        let file = try open(number, .read)
+        let oldest = recent.withLock { recent -> BlobFile? in
+            recent.append(file)
+            return recent.count > Self.keptOpen ? recent.removeFirst() : nil
+        }
+        // Let go of outside of the lock: the last reference closes the file.
+        withExtendedLifetime(oldest) {}
+        return file
+    }
+
+    /// The file of a blob, if it is still open from before.
+    func held(_ number: UInt64) -> BlobFile? {
+        recent.withLock { recent in recent.last { $0.number == number } }
+    }
+
+    /// Closes what is kept open for readers to come: that of one blob, or all.
+    func letGo(_ number: UInt64? = nil) {
+        let gone = recent.withLock { recent -> [BlobFile] in
+            let gone = recent.filter { number == nil || $0.number == number }
+            if !gone.isEmpty { recent.removeAll { number == nil || $0.number == number } }
+            return gone
+        }
+        withExtendedLifetime(gone) {}
     }
 
     /// Counts it before it is open: who removes it meanwhile must not give its bytes back.
@@ -51,6 +78,7 @@ final class BlobFiles: Sendable {
     ///
     /// One that is gone already gave its bytes back then: nothing is given back twice.
     func remove(_ number: UInt64, bytes: Int) {
+        letGo(number)
         var isGone = false
         do throws(FileSystemError) {
             try files.remove(layout.blob(number))

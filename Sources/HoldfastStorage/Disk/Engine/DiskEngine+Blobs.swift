@@ -93,6 +93,7 @@ extension DiskEngine {
             counters.bytesRead.add(bytes.count, ordering: .relaxed)
             return InlineBody(bytes)
         }
+        if let held = blobs.held(source.header.bodyWord) { return BlobBody(engine: self, source: source, file: held) }
         let file = try await threads.run(.reads) { [self] () throws(StoreError) -> BlobFile in
             do throws(FileSystemError) {
                 return try blobs.read(source.header.bodyWord)

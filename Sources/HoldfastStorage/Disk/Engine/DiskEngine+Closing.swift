@@ -34,6 +34,7 @@ extension DiskEngine {
     /// Changes: the last steps on the files.
     private func finishFiles() {
         settleReleases()
+        blobs.letGo()
         blobs.retryLeftovers()
         log.withLock { log in
             for kind in LogKind.allCases { log.close(kind) }

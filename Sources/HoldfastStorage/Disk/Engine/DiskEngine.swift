@@ -77,6 +77,8 @@ final class DiskEngine: Sendable {
     }
 
     deinit {
+        // They hold each other.
+        blobs.letGo()
         if !life.withLock({ $0.isClosed }) { files.close(lockFile) }
     }
 
