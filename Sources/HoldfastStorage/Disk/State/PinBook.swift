@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Synchronization
+
+/// Which entries are pinned, by identity, and what they weigh; few, since each is a person's wish.
+final class PinBook: Sendable {
+    private struct State {
+        var weights: [EntryIdentity: Int]
+        var sum: Int
+    }
+
+    private let capacity: Int
+    private let state: Mutex<State>
+
+    init(capacity: Int) {
+        self.capacity = capacity
+        state = Mutex(State(weights: [:], sum: 0))
+    }
+
+    /// Pins an entry of this weight, or gives it this weight; false when there is no room for it.
+    func pin(_ identity: EntryIdentity, weight: Int) -> Bool {
+        state.withLock { state in
+            let sum = state.sum - (state.weights[identity] ?? 0) + weight
+            guard sum <= capacity else { return false }
+            state.weights[identity] = weight
+            state.sum = sum
+            return true
+        }
+    }
+
+    /// Releases an entry.
+    func release(_ identity: EntryIdentity) {
+        state.withLock { state in
+            state.sum -= state.weights.removeValue(forKey: identity) ?? 0
+        }
+    }
+
+    /// Releases every entry.
+    func releaseAll() {
+        state.withLock { $0 = State(weights: [:], sum: 0) }
+    }
+}
+
+/// What names an entry in the index: the hashes of its primary key and of its variant.
+struct EntryIdentity: Sendable, Hashable {
+    let primary: UInt64
+    let variant: UInt32
+}
