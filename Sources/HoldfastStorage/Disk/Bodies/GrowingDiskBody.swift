@@ -146,6 +146,8 @@ final class GrowingDiskBody: StoredBody {
     ///
     /// - Throws: `.noSpace` when there is no room for them: what makes room runs on another thread.
     func flush(isEnd: Bool) throws(StoreError) {
+        // Once the store is closed the directory may be another's.
+        try engine.checkOpen()
         while let part = nextChunk(isEnd: isEnd) {
             try write(part)
         }

@@ -12,6 +12,8 @@ extension DiskStore {
         for lane in [IOThreads.Lane.writes, .changes, .reads, .syncs, .changes] {
             try await engine.threads.run(lane, isUrgent: true) {}
         }
+        // Files kept open for the next reader are bounded and wanted.
+        engine.blobs.letGo()
         var left: [String] = []
         func expect(_ what: String, _ count: Int) { if count != 0 { left.append("\(what): \(count)") } }
         for shard in engine.index.shards {
