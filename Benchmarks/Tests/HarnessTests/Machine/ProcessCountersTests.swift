@@ -64,7 +64,7 @@ struct ProcessCountersTests {
     @Test(
         "the longest mount point above a path tells where it lies",
         arguments: [
-            ("/work/x", false), ("/dev/shm/x", true), ("/dev/shm", true), ("/dev/shmoo/x", false), ("/run/x", true),
+            ("/srv/x", false), ("/dev/shm/x", true), ("/dev/shm", true), ("/dev/shmoo/x", false), ("/run/x", true),
             ("/run/disk/x", false),
         ]
     )
