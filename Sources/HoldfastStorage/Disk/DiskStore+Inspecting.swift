@@ -9,7 +9,7 @@ extension DiskStore: InspectableStore {
     ) async throws(StoreError) -> VerificationReport {
         try engine.checkOpen()
         var report = VerificationReport()
-        var done = VerificationProgress(entries: 0, bytesRead: 0, bytesTotal: engine.liveBytes)
+        var done = VerificationProgress(entries: 0, bytesRead: 0, bytesTotal: engine.ledger.used)
         for number in 0..<ShardedIndex.count {
             var place: (fragment: UInt64, variant: UInt32)? = (0, 0)
             while let from = place {
@@ -88,9 +88,6 @@ extension VerificationReport {
 }
 
 extension DiskEngine {
-    /// Bytes of segments and blobs, for telling how far a verification is.
-    var liveBytes: Int { ledger.used }
-
     /// Reads one entry whole and checks it; one that is damaged is removed. Blocks.
     fileprivate func check(_ row: IndexRow, shard number: Int) throws(StoreError) -> Checked {
         let damagedBefore = counters.entriesCorrupt.load(ordering: .relaxed)
@@ -121,7 +118,7 @@ extension DiskEngine {
     }
 
     private func isSealed(_ row: IndexRow, shard number: Int) -> Bool {
-        let primary = UInt64(number) << 58 | row.fragment
+        let primary = ShardedIndex.primary(shard: number, row.fragment)
         guard case .record(let source)? = try? read(row, primary: primary, waits: true) else { return false }
         return source.header.keyID != 0 && (try? self.entry(source, nil)) == nil
     }
@@ -135,12 +132,7 @@ extension DiskEngine {
             if dropDamaged(source) { throw Self.damaged }
             return false
         }
-        let shape = BlobShape(
-            number: source.header.bodyWord,
-            plainPerChunk: source.header.inlineLength,
-            length: source.header.bodyLength,
-            isWhole: true
-        )
+        let shape = BlobShape(source.header)
         let reader = BlobReader(engine: self)
         var index = 0
         while index < shape.chunks {

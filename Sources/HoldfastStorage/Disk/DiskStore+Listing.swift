@@ -38,7 +38,7 @@ extension DiskEngine {
     /// What a list shows of a row; nil when its entry has gone.
     fileprivate func listed(_ row: IndexRow, shard: Int) throws(StoreError) -> ListedEntry? {
         guard let entry = try entry(of: row, shard: shard), let source = entry.source else { return nil }
-        let blob = source.header.hasBlob ? SpaceLedger.blocks(storedBlobBytes(source.header)) : 0
+        let blob = source.header.hasBlob ? SpaceLedger.blocks(source.header.storedBlobBytes) : 0
         return ListedEntry(entry: entry, hits: Int(row.hits), bytes: Int(row.place.units) * 16 + blob)
     }
 }

@@ -73,7 +73,8 @@ extension DiskStore {
                     return page
                 }
                 for (row, entry) in page where takes(entry) {
-                    count += try await engine.remove(row, primary: UInt64(number) << 58 | row.fragment) ? 1 : 0
+                    count +=
+                        try await engine.remove(row, primary: ShardedIndex.primary(shard: number, row.fragment)) ? 1 : 0
                 }
                 guard let last = page.last?.0, page.count == Self.page else { break }
                 guard let next = last.next else { break }

@@ -55,6 +55,11 @@ final class ShardedIndex: Sendable {
         primary & (1 << UInt64(IndexRow.fragmentBits) - 1)
     }
 
+    /// The hash of a primary key, as far as a row and its shard's number tell it: all that ``KeyHashing`` puts into one.
+    static func primary(shard number: Int, _ fragment: UInt64) -> UInt64 {
+        UInt64(truncatingIfNeeded: number) << 58 | fragment
+    }
+
     /// The shard in which everything about a primary key lies.
     func shard(of primary: UInt64) -> IndexShard {
         shards[Self.number(of: primary)]

@@ -29,6 +29,18 @@ struct BlobShape: Sendable, Hashable {
     }
 }
 
+extension BlobShape {
+    /// The shape of the whole blob that a committed record names.
+    init(_ header: RecordHeader) {
+        self.init(
+            number: header.bodyWord,
+            plainPerChunk: header.inlineLength,
+            length: header.bodyLength,
+            isWhole: true
+        )
+    }
+}
+
 /// Reads the chunks of a blob, checks and unseals them. Blocks.
 struct BlobReader: Sendable {
     let engine: DiskEngine
@@ -100,12 +112,7 @@ final class BlobBody: StoredBody {
         self.engine = engine
         self.source = source
         self.file = file
-        shape = BlobShape(
-            number: source.header.bodyWord,
-            plainPerChunk: source.header.inlineLength,
-            length: source.header.bodyLength,
-            isWhole: true
-        )
+        shape = BlobShape(source.header)
     }
 
     var length: Int? { shape.length }

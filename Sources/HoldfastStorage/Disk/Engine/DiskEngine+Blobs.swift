@@ -52,7 +52,7 @@ extension DiskEngine {
             guard let segment = gone.segment, let header = header(of: gone.row, in: segment), header.hasBlob else {
                 continue
             }
-            blobs.remove(header.bodyWord, bytes: SpaceLedger.blocks(storedBlobBytes(header)))
+            blobs.remove(header.bodyWord, bytes: SpaceLedger.blocks(header.storedBlobBytes))
         }
     }
 
@@ -63,15 +63,6 @@ extension DiskEngine {
         }
         let header = bytes.withUnsafeBytes { RecordHeader.decode($0, seed: seed) }
         return header?.segment == segment.number && header?.order == row.order ? header : nil
-    }
-
-    /// The bytes that the blob of a record has in its file.
-    func storedBlobBytes(_ header: RecordHeader) -> Int {
-        BlobChunk.storedSize(
-            plain: header.bodyLength,
-            perChunk: header.inlineLength,
-            overhead: BlobChunk.payload - header.inlineLength
-        )
     }
 
     /// Runs a read of an open body on the thread of reads; in place once the store is closed, since bodies outlive it.

@@ -10,7 +10,7 @@ extension DiskEngine {
 
     /// What a pinned entry weighs against the half of the capacity that pins may have.
     func pinWeight(_ header: RecordHeader) -> Int {
-        header.units * 16 + (header.hasBlob ? SpaceLedger.blocks(storedBlobBytes(header)) : 0)
+        header.units * 16 + (header.hasBlob ? SpaceLedger.blocks(header.storedBlobBytes) : 0)
     }
 
     /// Books the pin of an entry that has come into the index; where there is no room for it the entry is not pinned.

@@ -10,7 +10,7 @@ extension DiskEngine {
     /// - Returns: whether nothing of it can be found any more.
     func wipe(_ place: LogState.Place) -> Bool {
         let zeros = ByteChunk([UInt8](repeating: 0, count: 16))
-        return (try? files.write(zeros, ByteChunk(), to: place.segment.file.open, at: place.offset)) != nil
+        return (try? files.write(zeros, to: place.segment.file.open, at: place.offset)) != nil
     }
 
     /// Ends a reserved record: enters it in the index if it was written and nothing has overtaken it.

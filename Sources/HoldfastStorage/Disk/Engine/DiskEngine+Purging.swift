@@ -117,7 +117,7 @@ extension DiskEngine {
 
     /// The entry of a row, read without counting a hit; nil when it has gone or is damaged, which is then removed.
     func entry(of row: IndexRow, shard number: Int) throws(StoreError) -> StoredEntry? {
-        let primary = UInt64(number) << 58 | row.fragment
+        let primary = ShardedIndex.primary(shard: number, row.fragment)
         for _ in 0..<8 {
             let current = index.shards[number].state.withLock { $0.table.row(row.fragment, variant: row.variant) }
             guard let current, current.order == row.order else { return nil }

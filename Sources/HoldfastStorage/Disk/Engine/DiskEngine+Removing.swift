@@ -151,16 +151,7 @@ extension DiskEngine {
         if owes, failure != nil {
             owe(note.header.kind, order: note.header.order, primary: note.header.primary, variant: note.header.variant)
         }
-        let row = TableRow(
-            primary: note.header.primary,
-            variant: note.header.variant,
-            place: UInt32(truncatingIfNeeded: note.place.offset / 16),
-            order: note.header.order,
-            units: UInt16(truncatingIfNeeded: (note.place.length + 15) / 16),
-            kind: note.header.kind,
-            isPinned: false,
-            hasBlob: false
-        )
+        let row = TableRow(note.header, place: UInt32(truncatingIfNeeded: note.place.offset / 16))
         notesUnderWay.end(note.ticket)
         let wantsTable = log.withLock { $0.finish(note.place, row: failure == nil ? row : nil, blob: nil) }
         if wantsTable { threads.later(.changes) { [self] in sealFull() } }
@@ -174,7 +165,7 @@ extension DiskEngine {
         }
         let head = ByteChunk(note.header.encode(detail: detail, seed: seed))
         do {
-            try files.write(head, ByteChunk(), to: note.place.segment.file.open, at: note.place.offset)
+            try files.write(head, to: note.place.segment.file.open, at: note.place.offset)
         } catch {
             throw failed(error)
         }

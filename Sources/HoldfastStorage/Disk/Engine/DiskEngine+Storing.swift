@@ -122,7 +122,7 @@ extension DiskEngine {
                 body = .blob(
                     number: header.bodyWord,
                     length: header.bodyLength,
-                    storedBytes: storedBlobBytes(header),
+                    storedBytes: header.storedBlobBytes,
                     plainPerChunk: header.inlineLength
                 )
             } else {

@@ -60,6 +60,11 @@ struct RecordHeader: Sendable, Hashable {
     /// Bytes of the body that follow the detail: none with a blob.
     var storedBodyLength: Int { hasBlob ? 0 : inlineLength }
 
+    /// Bytes that a blob of this record has in its file.
+    var storedBlobBytes: Int {
+        BlobChunk.storedSize(plain: bodyLength, perChunk: inlineLength, overhead: BlobChunk.payload - inlineLength)
+    }
+
     /// The bytes of the whole record, without the zeros up to the next one.
     var recordLength: Int {
         let length = Self.size.addingReportingOverflow(detailLength)

@@ -223,3 +223,26 @@ enum SegmentTable {
         return blobs
     }
 }
+
+extension TableRow {
+    /// The row of the record with this header, which lies at `place`.
+    init(_ header: RecordHeader, place: UInt32) {
+        self.init(
+            primary: header.primary,
+            variant: header.variant,
+            place: place,
+            order: header.order,
+            units: UInt16(truncatingIfNeeded: header.units),
+            kind: header.kind,
+            isPinned: header.isPinned,
+            hasBlob: header.hasBlob
+        )
+    }
+}
+
+extension BlobRow {
+    /// The blob row of the record with this header, which lies at `place`.
+    init(_ header: RecordHeader, place: UInt32) {
+        self.init(place: place, number: header.bodyWord, storedBytes: UInt64(clamping: header.storedBlobBytes))
+    }
+}

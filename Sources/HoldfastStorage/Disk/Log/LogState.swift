@@ -131,12 +131,6 @@ struct LogState: Sendable {
         return full[position].writesUnderWay == 0
     }
 
-    /// How full the open segment of a log is, in its own bytes and those of its blobs; 1 where there is none.
-    func fill(_ kind: LogKind) -> Double {
-        guard let mine = open[Int(kind.rawValue)] else { return 1 }
-        return Double(max(mine.tail, mine.blobBytes)) / Double(segmentSize)
-    }
-
     /// Whether the open segment of a log has records.
     func hasRecords(_ kind: LogKind) -> Bool {
         (open[Int(kind.rawValue)]?.promisedRows ?? 0) > 0

@@ -182,31 +182,14 @@ struct SegmentReader: Sendable {
 
     private func take(_ found: RecordScan.Found, _ bytes: UnsafeRawBufferPointer, _ content: inout Content) {
         let header = found.header
-        guard let place = UInt32(exactly: found.offset / Geometry.unit), let units = UInt16(exactly: header.units)
-        else {
+        guard let place = UInt32(exactly: found.offset / Geometry.unit), UInt16(exactly: header.units) != nil else {
             return
         }
         content.highestOrder = max(content.highestOrder, header.order)
-        let row = TableRow(
-            primary: header.primary,
-            variant: header.variant,
-            place: place,
-            order: header.order,
-            units: units,
-            kind: header.kind,
-            isPinned: header.isPinned,
-            hasBlob: header.hasBlob
-        )
+        let row = TableRow(header, place: place)
         guard found.bodyHolds else { return content.torn.append(row) }
         content.rows.append(row)
-        if header.hasBlob {
-            let stored = BlobChunk.storedSize(
-                plain: header.bodyLength,
-                perChunk: header.inlineLength,
-                overhead: BlobChunk.payload - header.inlineLength
-            )
-            content.blobs.append(BlobRow(place: place, number: header.bodyWord, storedBytes: UInt64(clamping: stored)))
-        }
+        if header.hasBlob { content.blobs.append(BlobRow(header, place: place)) }
         guard header.kind == .tagMark || header.kind == .prefixMark else { return }
         if let mark = mark(header, bytes) { content.marks.append(mark) } else { content.isDamaged = true }
     }

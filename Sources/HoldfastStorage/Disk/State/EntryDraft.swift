@@ -91,15 +91,6 @@ struct ReservedRecord: Sendable {
 
     /// What the table of its segment says of it.
     var tableRow: TableRow {
-        TableRow(
-            primary: header.primary,
-            variant: header.variant,
-            place: UInt32(truncatingIfNeeded: place.offset / 16),
-            order: header.order,
-            units: UInt16(truncatingIfNeeded: (place.length + 15) / 16),
-            kind: header.kind,
-            isPinned: header.isPinned,
-            hasBlob: header.hasBlob
-        )
+        TableRow(header, place: UInt32(truncatingIfNeeded: place.offset / 16))
     }
 }

@@ -70,18 +70,14 @@ extension DiskEngine {
         RecordHeader.restamp(&bytes, segment: place.segment.number, seed: seed)
         var failure: StoreError?
         do {
-            try files.write(ByteChunk(bytes), ByteChunk(), to: place.segment.file.open, at: place.offset)
+            try files.write(ByteChunk(bytes), to: place.segment.file.open, at: place.offset)
         } catch {
             failure = failed(error)
         }
         let unit = UInt32(truncatingIfNeeded: place.offset / 16)
         var copy = row
         copy.place = unit
-        var blob: BlobRow?
-        if source.header.hasBlob {
-            let stored = UInt64(clamping: storedBlobBytes(source.header))
-            blob = BlobRow(place: unit, number: source.header.bodyWord, storedBytes: stored)
-        }
+        let blob = source.header.hasBlob ? BlobRow(source.header, place: unit) : nil
         do {
             let isWritten = failure == nil
             index.shard(of: row.primary).state.withLock { shard in
@@ -130,7 +126,7 @@ extension DiskEngine {
         var copied: TableRow?
         defer { _ = log.withLock { $0.finish(place, row: copied, blob: nil) } }
         do {
-            try files.write(ByteChunk(copy), ByteChunk(), to: place.segment.file.open, at: place.offset)
+            try files.write(ByteChunk(copy), to: place.segment.file.open, at: place.offset)
         } catch {
             throw failed(error)
         }

@@ -50,7 +50,7 @@ extension DiskEngine {
                 // Its table may have ended a few bytes before the end.
                 try files.truncate(old.file.open, to: geometry.segmentSize)
             }
-            try files.write(ByteChunk(header.encode(seed: seed)), ByteChunk(), to: old.file.open, at: 0)
+            try files.write(ByteChunk(header.encode(seed: seed)), to: old.file.open, at: 0)
         } catch {
             slots.free(slot)
             // What cannot be removed either stays counted until the store is opened again.

@@ -44,7 +44,7 @@ extension DiskEngine {
         if segment.kind != kind {
             let header = header(kind, number: segment.number)
             do {
-                try files.write(ByteChunk(header.encode(seed: seed)), ByteChunk(), to: segment.file.open, at: 0)
+                try files.write(ByteChunk(header.encode(seed: seed)), to: segment.file.open, at: 0)
             } catch {
                 log.withLock { if $0.spare == nil { $0.spare = segment } }
                 throw failed(error)
@@ -87,7 +87,7 @@ extension DiskEngine {
             let file = try files.open(path, .create)
             do throws(FileSystemError) {
                 try files.allocate(file, size: geometry.segmentSize)
-                try files.write(ByteChunk(header.encode(seed: seed)), ByteChunk(), to: file, at: 0)
+                try files.write(ByteChunk(header.encode(seed: seed)), to: file, at: 0)
                 // It gets its name when it is whole: a shorter file of that name has lost something.
                 try files.rename(path, to: layout.segment(header.number))
             } catch {
@@ -155,7 +155,7 @@ extension DiskEngine {
         )
         var isWritten = false
         do {
-            try files.write(ByteChunk(table), ByteChunk(), to: segment.file.open, at: offset)
+            try files.write(ByteChunk(table), to: segment.file.open, at: offset)
             if size != segment.size {
                 try files.truncate(segment.file.open, to: size)
                 ledger.release(segment.size - SpaceLedger.blocks(size))

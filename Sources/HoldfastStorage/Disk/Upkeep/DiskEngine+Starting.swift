@@ -26,7 +26,7 @@ extension DiskEngine {
                 shard.table.forEach { if $0.isPinned { pinned.append($0) } }
             }
             for row in pinned {
-                let primary = UInt64(number) << 58 | row.fragment
+                let primary = ShardedIndex.primary(shard: number, row.fragment)
                 guard case .record(let source)? = try? read(row, primary: primary, waits: true) else { continue }
                 let identity = EntryIdentity(primary: primary, variant: row.variant)
                 if !pins.pin(identity, weight: pinWeight(source.header)) { unpin(identity) }
