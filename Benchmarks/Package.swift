@@ -13,7 +13,8 @@ let package = Package(
     name: "holdfast-benchmarks",
     platforms: [.macOS(.v15)],
     products: [
-        .executable(name: "disk", targets: ["DiskBenchmark"])
+        .executable(name: "disk", targets: ["DiskBenchmark"]),
+        .executable(name: "hitrate", targets: ["HitRateBenchmark"]),
     ],
     dependencies: [
         .package(name: "holdfast", path: ".."),
@@ -31,7 +32,15 @@ let package = Package(
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ] + (hasLMDB ? ["CLMDB"] : [])
         ),
+        .executableTarget(
+            name: "HitRateBenchmark",
+            dependencies: ["Harness", .product(name: "HoldfastStorage", package: "holdfast")]
+        ),
         .testTarget(name: "HarnessTests", dependencies: ["Harness"]),
+        .testTarget(
+            name: "HitRateBenchmarkTests",
+            dependencies: ["HitRateBenchmark", "Harness", .product(name: "HoldfastStorage", package: "holdfast")]
+        ),
     ] + (hasLMDB ? [.systemLibrary(name: "CLMDB", providers: [.apt(["liblmdb-dev"]), .brew(["lmdb"])])] : []),
     swiftLanguageModes: [.v6]
 )

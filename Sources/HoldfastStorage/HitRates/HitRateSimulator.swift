@@ -48,6 +48,11 @@ public struct HitRateSimulator: Sendable {
     public var results: [HitRateResult] { runs.map(\.result) }
 
     /// Replays a whole trace, once; the next one of the same simulator must number the same keys the same way.
+    public mutating func replay(_ trace: RequestTrace) {
+        replay(trace, every: 1 << 16) { _ in }
+    }
+
+    /// Replays a whole trace and tells how far it is.
     ///
     /// - Parameters:
     ///   - count: how many requests lie between two calls of `progress`.
@@ -55,7 +60,7 @@ public struct HitRateSimulator: Sendable {
     public mutating func replay(
         _ trace: RequestTrace,
         every count: Int = 1 << 16,
-        progress: (Int) throws -> Void = { _ in }
+        progress: (Int) throws -> Void
     ) rethrows {
         let isPlain = trace.changes == 0 && lastSizes.isEmpty
         var start = 0

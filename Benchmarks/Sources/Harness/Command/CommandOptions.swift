@@ -34,14 +34,21 @@ public struct CommandOptions: Sendable, Equatable {
     public var directory: String?
     /// Whole numbers of the benchmark's own options, by name without the dashes.
     public var numbers: [String: Int] = [:]
+    /// Values of the benchmark's own options that are words, by name without the dashes, in the order given.
+    public var words: [String: [String]] = [:]
 
     /// Takes the words apart.
     ///
     /// - Parameters:
     ///   - words: what follows the program's name.
     ///   - numberOptions: names (without dashes) of options whose value is a whole number, 0 or more.
+    ///   - wordOptions: names (without dashes) of options whose value is a word; each may be given several times.
     /// - Throws: ``Misuse`` for an unknown option, a missing or malformed value, or a word that is no option.
-    public init(parsing words: [String], numberOptions: Set<String> = []) throws(Misuse) {
+    public init(
+        parsing words: [String],
+        numberOptions: Set<String> = [],
+        wordOptions: Set<String> = []
+    ) throws(Misuse) {
         var rest = words[...]
         while let word = rest.popFirst() {
             guard word.hasPrefix("--") else {
@@ -62,6 +69,8 @@ public struct CommandOptions: Sendable, Equatable {
                 subjects += Self.names(try Self.value(of: name, attached, &rest))
             case "directory":
                 directory = try Self.value(of: name, attached, &rest)
+            case _ where wordOptions.contains(name):
+                self.words[name, default: []].append(try Self.value(of: name, attached, &rest))
             default:
                 guard numberOptions.contains(name) else {
                     throw Misuse("--\(name) is not known; --help lists the options.")

@@ -15,11 +15,16 @@ public struct Figure: Sendable, Equatable {
     public let best: Double?
     /// See ``Sample/spread``; nil where there was one figure.
     public let spread: Double?
+    /// Places behind the point that JSON has at most.
+    public let places: Int
 
     /// A single figure.
-    public init(_ name: String, _ subject: String, _ value: Double, _ unit: String) {
+    ///
+    /// - Parameter places: 3 by default; more for ratios.
+    public init(_ name: String, _ subject: String, _ value: Double, _ unit: String, places: Int = 3) {
         (self.name, self.subject, self.value, self.unit) = (name, subject, value, unit)
         (best, spread) = (nil, nil)
+        self.places = places
     }
 
     /// The median of several figures; nil without figures.
@@ -27,6 +32,7 @@ public struct Figure: Sendable, Equatable {
         guard let median = sample.median else { return nil }
         (self.name, self.subject, self.value, self.unit) = (name, subject, median, unit)
         best = sample.best
+        places = 3
         spread = sample.sorted.count > 1 ? sample.spread : nil
     }
 }

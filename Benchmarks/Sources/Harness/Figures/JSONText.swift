@@ -22,16 +22,18 @@ public enum JSONText {
         return out + "\""
     }
 
-    /// A number (§6): whole where it is whole, else with up to three places; what is no number becomes null.
-    public static func number(_ value: Double) -> String {
+    /// A number (§6): whole where it is whole, else with up to so many places, 0 ... 9; what is no number becomes null.
+    public static func number(_ value: Double, places: Int = 3) -> String {
         guard value.isFinite else { return "null" }
-        let thousandths = (value * 1_000).rounded()
-        guard abs(thousandths) < 9_000_000_000_000_000 else { return "\(value)" }
-        let whole = Int(thousandths)
-        if whole % 1_000 == 0 { return "\(whole / 1_000)" }
-        var digits = String(abs(whole) % 1_000)
-        digits = String(repeating: "0", count: 3 - digits.count) + digits
+        let places = min(max(places, 0), 9)
+        let scale = (0..<places).reduce(1) { scale, _ in scale * 10 }
+        let scaled = (value * Double(scale)).rounded()
+        guard abs(scaled) < 9_000_000_000_000_000 else { return "\(value)" }
+        let whole = Int(scaled)
+        if whole % scale == 0 { return "\(whole / scale)" }
+        var digits = String(abs(whole) % scale)
+        digits = String(repeating: "0", count: places - digits.count) + digits
         while digits.hasSuffix("0") { digits.removeLast() }
-        return (whole < 0 ? "-" : "") + "\(abs(whole) / 1_000).\(digits)"
+        return (whole < 0 ? "-" : "") + "\(abs(whole) / scale).\(digits)"
     }
 }

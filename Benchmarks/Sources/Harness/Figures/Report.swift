@@ -37,7 +37,7 @@ public struct Report: Sendable {
         let rows = results.map { result in
             let words = [("case", result.name), ("subject", result.subject)]
                 .map { "\(JSONText.quoted($0.0)): \(JSONText.quoted($0.1))" }
-            let value = "\"value\": \(JSONText.number(result.value))"
+            let value = "\"value\": \(JSONText.number(result.value, places: result.places))"
             return "{" + (words + [value, "\"unit\": \(JSONText.quoted(result.unit))"]).joined(separator: ", ") + "}"
         }
         return "{\"results\": [" + rows.joined(separator: ", ") + "]}"

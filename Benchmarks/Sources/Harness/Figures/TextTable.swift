@@ -37,7 +37,12 @@ public struct TextTable: Sendable {
     public static func figure(_ value: Double) -> String {
         guard value.isFinite, abs(value) < 1e15 else { return "\(value)" }
         if abs(value) < 100 { return fixed(value, places: 1) }
-        var digits = String(Int(abs(value).rounded()))
+        return count(Int(value.rounded()))
+    }
+
+    /// A whole number for people: thousands apart.
+    public static func count(_ value: Int) -> String {
+        var digits = String(value.magnitude)
         var groups: [String] = []
         while digits.count > 3 {
             groups.insert(String(digits.suffix(3)), at: 0)
@@ -50,6 +55,26 @@ public struct TextTable: Sendable {
     public static func ratio(_ value: Double) -> String {
         if !value.isFinite { return "\(value)" }
         return abs(value) < 10 ? fixed(value, places: 2) : figure(value)
+    }
+
+    /// A share of 1 as percent for people, without the sign: always two places.
+    public static func percent(_ share: Double) -> String {
+        share.isFinite && abs(share) < 1e12 ? fixed(share * 100, places: 2) : "\(share)"
+    }
+
+    /// Bytes for people, in decimal units, three digits or more: `512 B`, `2.80 MB`, `491 MB`.
+    public static func bytes(_ count: Int) -> String {
+        var (value, unit) = (Double(count), 0)
+        let units = ["B", "kB", "MB", "GB", "TB", "PB", "EB"]
+        while abs(value) >= 999.5, unit + 1 < units.count {
+            value /= 1_000
+            unit += 1
+        }
+        if unit == 0 { return "\(count) B" }
+        let text =
+            abs(value) < 9.995
+            ? fixed(value, places: 2) : abs(value) < 99.95 ? fixed(value, places: 1) : "\(Int(value.rounded()))"
+        return "\(text) \(units[unit])"
     }
 
     private static func fixed(_ value: Double, places: Int) -> String {

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+internal import Harness
+internal import HoldfastStorage
+
+/// What is replayed, through what, and what is made of it.
+struct Plan: Sendable {
+    /// Files of requests; empty: a trace is made.
+    let traces: [String]
+    let subjects: [Subject]
+    let sizes: [CacheSize]
+    let seed: UInt64
+    /// The measure of the plot.
+    let measure: HitRateMeasure
+    /// Where the plot goes; nil: there is none.
+    let plot: String?
+    /// The share of all keys that the traces have, when they are samples.
+    let rate: Double
+    /// The share of the requests, from the start, that are not counted.
+    let warmUp: Double
+    /// Requests from the start of each trace; nil: all.
+    let limit: Int?
+    /// Seconds after which no further replay begins.
+    let seconds: Double
+    /// Replays at a time.
+    let width: Int
+
+    /// Options beyond those of every benchmark.
+    static let wordOptions: Set<String> = ["trace", "policy", "size", "plot", "measure", "rate", "warm-up"]
+    static let numberOptions: Set<String> = ["seed", "requests", "jobs"]
+
+    /// Reads the options.
+    init(_ options: CommandOptions) throws(CommandOptions.Misuse) {
+        if !options.cases.isEmpty || options.directory != nil {
+            throw CommandOptions.Misuse(
+                "hitrate has neither --case nor --directory; choose by --trace, --size and --policy."
+            )
+        }
+        traces = options.words["trace"] ?? []
+        subjects = try Subject.list((options.words["policy"] ?? []) + options.subjects)
+        plot = options.words["plot"]?.last
+        let sizes = options.words["size"]?.joined(separator: ",") ?? (plot == nil ? "0.1%,1%,10%" : "curve")
+        guard let sizes = CacheSize.list(sizes) else {
+            throw CommandOptions.Misuse(
+                "--size takes sizes such as 0.1%, 1%, 64MB, 1GiB, or curve, with commas between, not '\(sizes)'."
+            )
+        }
+        self.sizes = sizes
+        seed = UInt64(options.numbers["seed"] ?? 1)
+        let measure = options.words["measure"]?.last ?? HitRateMeasure.object.rawValue
+        guard let measure = HitRateMeasure(rawValue: measure) else {
+            throw CommandOptions.Misuse("--measure is object or byte, not '\(measure)'.")
+        }
+        self.measure = measure
+        rate = try Self.share("rate", options, default: 1, (0.000_001)...1)
+        warmUp = try Self.share("warm-up", options, default: 0, 0...0.99)
+        limit = options.numbers["requests"] ?? (options.isQuick ? 200_000 : nil)
+        seconds = options.isQuick ? 32 : .infinity
+        width = max(1, options.numbers["jobs"] ?? ProcessInfo.processInfo.activeProcessorCount)
+        if plot != nil, traces.count > 1, Set(sizes.map { $0.description.hasSuffix("%") }).count > 1 {
+            throw CommandOptions.Misuse("A plot of several traces takes sizes in percent or in bytes, not both.")
+        }
+        if let limit, limit == 0 { throw CommandOptions.Misuse("--requests takes 1 or more.") }
+    }
+
+    private static func share(
+        _ name: String,
+        _ options: CommandOptions,
+        default usual: Double,
+        _ range: ClosedRange<Double>
+    ) throws(CommandOptions.Misuse) -> Double {
+        guard let text = options.words[name]?.last else { return usual }
+        guard let share = Double(text), range.contains(share) else {
+            throw CommandOptions.Misuse(
+                "--\(name) takes a number in \(range.lowerBound) ... \(range.upperBound), not '\(text)'."
+            )
+        }
+        return share
+    }
+}

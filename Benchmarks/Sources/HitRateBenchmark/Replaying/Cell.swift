@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+internal import HoldfastStorage
+
+/// One subject at one size on one trace, and what came of it.
+struct Cell: Sendable {
+    let subject: Subject
+    let size: CacheSize
+    let result: HitRateResult
+    /// Requests for each second that a processor worked on them.
+    let requestsPerSecond: Double
+
+    /// Replays a whole trace; blocks.
+    init(_ subject: Subject, _ size: CacheSize, _ trace: RequestTrace, _ plan: Plan, progress: (Int) -> Void) {
+        self.subject = subject
+        self.size = size
+        let capacity = size.bytes(uniqueBytes: trace.uniqueBytes, rate: plan.rate)
+        let start = Self.processorSeconds()
+        switch subject.form {
+        case .policy(let strategy):
+            var simulator = HitRateSimulator(warmUp: Int(Double(trace.requests.count) * plan.warmUp))
+            simulator.add(strategy, capacity: capacity, seed: plan.seed)
+            var before = 0
+            simulator.replay(trace) { done in
+                progress(done - before)
+                before = done
+            }
+            result = simulator.results[0]
+        }
+        let seconds = Self.processorSeconds() - start
+        requestsPerSecond = seconds > 0 ? Double(trace.requests.count) / seconds : .infinity
+    }
+
+    /// Seconds that a processor worked for this thread: others on the machine do not show.
+    private static func processorSeconds() -> Double {
+        var time = timespec()
+        guard clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0 else { return 0 }
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+}

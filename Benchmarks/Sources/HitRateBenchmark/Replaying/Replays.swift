@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Harness
+internal import HoldfastStorage
+
+/// All cells of one trace.
+struct Replays: Sendable {
+    /// What the trace is called.
+    let name: String
+    let requests: Int
+    let keys: Int
+    let totalBytes: Int
+    let uniqueBytes: Int
+    let bestObject: Double
+    let bestByte: Double
+    /// By size, then by subject, in the plan's order; nil where the time was over before.
+    let cells: [Cell?]
+
+    /// Replays a trace through all subjects at all sizes, several at a time.
+    static func run(_ name: String, _ trace: RequestTrace, _ plan: Plan, _ watch: Stopwatch) async -> Replays {
+        let jobs = plan.sizes.flatMap { size in plan.subjects.map { (size, $0) } }
+        let line = ProgressLine(name, total: jobs.count * trace.requests.count)
+        defer { line.end() }
+        var cells: [Cell?] = Array(repeating: nil, count: jobs.count)
+        await withTaskGroup(of: (Int, Cell?).self) { group in
+            var next = 0
+            func begin() {
+                guard next < jobs.count else { return }
+                let (index, (size, subject)) = (next, jobs[next])
+                next += 1
+                group.addTask {
+                    if watch.seconds > plan.seconds { return (index, nil) }
+                    return (index, Cell(subject, size, trace, plan) { line.advance($0) })
+                }
+            }
+            for _ in 0..<plan.width { begin() }
+            for await (index, cell) in group {
+                cells[index] = cell
+                begin()
+            }
+        }
+        return Replays(
+            name: name,
+            requests: trace.requests.count,
+            keys: trace.keyCount,
+            totalBytes: trace.totalBytes,
+            uniqueBytes: trace.uniqueBytes,
+            bestObject: trace.unboundedObjectHitRatio,
+            bestByte: trace.unboundedByteHitRatio,
+            cells: cells
+        )
+    }
+
+    /// The cell of a subject at a size; nil where there is none.
+    func cell(_ subject: Subject, _ size: CacheSize) -> Cell? {
+        cells.lazy.compactMap { $0 }.first { $0.subject == subject && $0.size == size }
+    }
+}
