@@ -7,6 +7,10 @@
 public struct EvictionStrategy: Sendable, Hashable, CustomStringConvertible {
     private enum Form: Sendable, Hashable {
         case lru
+        case sieve
+        case s3fifo
+        case gdsf
+        case fifo
     }
 
     private let form: Form
@@ -14,8 +18,20 @@ public struct EvictionStrategy: Sendable, Hashable, CustomStringConvertible {
     /// Least recently used.
     public static let lru = EvictionStrategy(form: .lru)
 
+    /// SIEVE (NSDI 2024): the oldest entry that was not used lately leaves.
+    public static let sieve = EvictionStrategy(form: .sieve)
+
+    /// S3-FIFO (SOSP 2023): three queues, of which one remembers what left.
+    public static let s3fifo = EvictionStrategy(form: .s3fifo)
+
+    /// Greedy-Dual-Size-Frequency (1998): the fewest uses for each byte leave.
+    public static let gdsf = EvictionStrategy(form: .gdsf)
+
+    /// First in, first out.
+    public static let fifo = EvictionStrategy(form: .fifo)
+
     /// Every strategy with a name of its own, the tiers' defaults first.
-    public static let all: [EvictionStrategy] = [.lru]
+    public static let all: [EvictionStrategy] = [.lru, .sieve, .s3fifo, .gdsf, .fifo]
 
     /// The strategy with this name, as ``description`` spells it.
     public init?(named name: String) {
@@ -31,6 +47,10 @@ public struct EvictionStrategy: Sendable, Hashable, CustomStringConvertible {
     public var description: String {
         switch form {
         case .lru: "lru"
+        case .sieve: "sieve"
+        case .s3fifo: "s3fifo"
+        case .gdsf: "gdsf"
+        case .fifo: "fifo"
         }
     }
 
@@ -42,6 +62,10 @@ public struct EvictionStrategy: Sendable, Hashable, CustomStringConvertible {
     public func makePolicy(capacity: Int, seed: UInt64 = 0) -> any EvictionPolicy {
         switch form {
         case .lru: LRUPolicy(capacity: capacity)
+        case .sieve: SievePolicy(capacity: capacity)
+        case .s3fifo: S3FIFOPolicy(capacity: capacity)
+        case .gdsf: GDSFPolicy(capacity: capacity)
+        case .fifo: FIFOPolicy(capacity: capacity)
         }
     }
 }

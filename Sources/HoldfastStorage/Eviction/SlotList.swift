@@ -48,7 +48,7 @@ struct SlotLinks: Sendable {
 
     /// Puts a slot in front; it must not be in a list.
     mutating func prepend(_ slot: UInt32, to ends: inout Ends) {
-        while links.count <= slot { links.append(Link()) }
+        links.extend(through: slot, with: Link())
         links[Int(slot)] = Link(before: Self.none, after: ends.front)
         if ends.front == Self.none { ends.back = slot } else { links[Int(ends.front)].before = slot }
         ends.front = slot

@@ -32,7 +32,7 @@ struct SlotSizes: Sendable {
     /// Gives a slot a size, in place of one it may have.
     mutating func set(_ slot: UInt32, _ size: Int) {
         remove(slot)
-        while sizes.count <= slot { sizes.append(Self.absent) }
+        sizes.extend(through: slot, with: Self.absent)
         let size = max(0, size)
         if size < Int(Self.long) {
             sizes[Int(slot)] = UInt32(size)
