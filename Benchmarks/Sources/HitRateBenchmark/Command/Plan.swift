@@ -39,7 +39,11 @@ struct Plan: Sendable {
             )
         }
         traces = options.words["trace"] ?? []
-        subjects = try Subject.list((options.words["policy"] ?? []) + options.subjects)
+        warmUp = try Self.share("warm-up", options, default: 0, 0...0.99)
+        let named = (options.words["policy"] ?? []) + options.subjects
+        // A bound counts from the first request on; beside policies that do not it would bound nothing.
+        subjects = try Subject.list(named).filter { [warmUp] in warmUp == 0 || !$0.isBound }
+        if subjects.isEmpty { throw CommandOptions.Misuse("belady and belady-size have no --warm-up; leave it out.") }
         plot = options.words["plot"]?.last
         let sizes = options.words["size"]?.joined(separator: ",") ?? (plot == nil ? "0.1%,1%,10%" : "curve")
         guard let sizes = CacheSize.list(sizes) else {
@@ -55,7 +59,6 @@ struct Plan: Sendable {
         }
         self.measure = measure
         rate = try Self.share("rate", options, default: 1, (0.000_001)...1)
-        warmUp = try Self.share("warm-up", options, default: 0, 0...0.99)
         limit = options.numbers["requests"] ?? (options.isQuick ? 200_000 : nil)
         seconds = options.isQuick ? 32 : .infinity
         width = max(1, options.numbers["jobs"] ?? ProcessInfo.processInfo.activeProcessorCount)

@@ -13,7 +13,16 @@ struct Cell: Sendable {
     let requestsPerSecond: Double
 
     /// Replays a whole trace; blocks.
-    init(_ subject: Subject, _ size: CacheSize, _ trace: RequestTrace, _ plan: Plan, progress: (Int) -> Void) {
+    ///
+    /// - Parameter bound: made of the same trace; nil where no subject needs it, and then one that does is not run.
+    init?(
+        _ subject: Subject,
+        _ size: CacheSize,
+        _ trace: RequestTrace,
+        _ bound: BeladyBound?,
+        _ plan: Plan,
+        progress: (Int) -> Void
+    ) {
         self.subject = subject
         self.size = size
         let capacity = size.bytes(uniqueBytes: trace.uniqueBytes, rate: plan.rate)
@@ -28,6 +37,10 @@ struct Cell: Sendable {
                 before = done
             }
             result = simulator.results[0]
+        case .bound(let rule):
+            guard let bound else { return nil }
+            result = bound.replay(rule, capacity: capacity)
+            progress(trace.requests.count)
         }
         let seconds = Self.processorSeconds() - start
         requestsPerSecond = seconds > 0 ? Double(trace.requests.count) / seconds : .infinity

@@ -20,6 +20,7 @@ struct Replays: Sendable {
     /// Replays a trace through all subjects at all sizes, several at a time.
     static func run(_ name: String, _ trace: RequestTrace, _ plan: Plan, _ watch: Stopwatch) async -> Replays {
         let jobs = plan.sizes.flatMap { size in plan.subjects.map { (size, $0) } }
+        let bound = plan.subjects.contains(where: \.isBound) ? BeladyBound(trace) : nil
         let line = ProgressLine(name, total: jobs.count * trace.requests.count)
         defer { line.end() }
         var cells: [Cell?] = Array(repeating: nil, count: jobs.count)
@@ -31,7 +32,7 @@ struct Replays: Sendable {
                 next += 1
                 group.addTask {
                     if watch.seconds > plan.seconds { return (index, nil) }
-                    return (index, Cell(subject, size, trace, plan) { line.advance($0) })
+                    return (index, Cell(subject, size, trace, bound, plan) { line.advance($0) })
                 }
             }
             for _ in 0..<plan.width { begin() }

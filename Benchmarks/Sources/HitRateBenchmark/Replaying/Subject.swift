@@ -8,6 +8,7 @@ internal import HoldfastStorage
 struct Subject: Sendable, Hashable {
     enum Form: Sendable, Hashable {
         case policy(EvictionStrategy)
+        case bound(BeladyBound.Rule)
     }
 
     let form: Form
@@ -16,11 +17,22 @@ struct Subject: Sendable, Hashable {
     var name: String {
         switch form {
         case .policy(let strategy): strategy.description
+        case .bound(let rule): rule.description
         }
     }
 
     /// All there are: the tiers' defaults first, the bounds last.
-    static let all: [Subject] = EvictionStrategy.all.map { Subject(form: .policy($0)) }
+    static let all: [Subject] =
+        EvictionStrategy.all.map { Subject(form: .policy($0)) }
+        + [BeladyBound.Rule.furthest, .largest].map { Subject(form: .bound($0)) }
+
+    /// Whether it knows the future.
+    var isBound: Bool {
+        switch form {
+        case .policy: false
+        case .bound: true
+        }
+    }
 
     /// The subject of this name.
     init?(named name: String) {
