@@ -56,6 +56,10 @@ enum Program {
         let figures = HitRateFigures(plan: plan, replays: all)
         let text = options.wantsJSON ? figures.report.json + "\n" : figures.text
         FileHandle.standardOutput.write(Data(text.utf8))
+        if let path = plan.plot {
+            try Data(figures.plot.svg.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
+            say("\(path): the miss-ratio curves")
+        }
         if let limit = plan.limit, all.contains(where: { $0.requests == limit }) {
             say("note: at most the first \(limit) requests of each trace")
         }
