@@ -7,6 +7,8 @@
 public struct EvictionStrategy: Sendable, Hashable, CustomStringConvertible {
     private enum Form: Sendable, Hashable {
         case lru
+        case memory
+        case densityTinyLFU(beta: Double)
     }
 
     private let form: Form
@@ -14,11 +16,23 @@ public struct EvictionStrategy: Sendable, Hashable, CustomStringConvertible {
     /// Least recently used.
     public static let lru = EvictionStrategy(form: .lru)
 
+    /// The memory tier's: ``densityTinyLFU(beta:)`` with 0.5.
+    public static let memory = EvictionStrategy(form: .memory)
+
+    /// Most often used for its bytes^beta, of late: 0 for byte hits, 1 for object hits; a beta outside counts as the nearer one.
+    public static func densityTinyLFU(beta: Double) -> EvictionStrategy {
+        EvictionStrategy(form: .densityTinyLFU(beta: beta > 0 ? min(1, beta) : 0))
+    }
+
     /// Every strategy with a name of its own, the tiers' defaults first.
-    public static let all: [EvictionStrategy] = [.lru]
+    public static let all: [EvictionStrategy] = [.memory, .lru]
 
     /// The strategy with this name, as ``description`` spells it.
     public init?(named name: String) {
+        if name.hasPrefix("dtlfu-"), let beta = Double(name.dropFirst(6)), (0...1).contains(beta) {
+            self = .densityTinyLFU(beta: beta)
+            return
+        }
         guard let found = Self.all.first(where: { $0.description == name }) else { return nil }
         self = found
     }
@@ -31,6 +45,8 @@ public struct EvictionStrategy: Sendable, Hashable, CustomStringConvertible {
     public var description: String {
         switch form {
         case .lru: "lru"
+        case .memory: "memory"
+        case .densityTinyLFU(let beta): "dtlfu-\(beta)"
         }
     }
 
@@ -42,6 +58,8 @@ public struct EvictionStrategy: Sendable, Hashable, CustomStringConvertible {
     public func makePolicy(capacity: Int, seed: UInt64 = 0) -> any EvictionPolicy {
         switch form {
         case .lru: LRUPolicy(capacity: capacity)
+        case .memory: DensityTinyLFUPolicy(capacity: capacity, beta: 0.5, seed: seed)
+        case .densityTinyLFU(let beta): DensityTinyLFUPolicy(capacity: capacity, beta: beta, seed: seed)
         }
     }
 }
