@@ -7,6 +7,7 @@
 public struct EvictionStrategy: Sendable, Hashable, CustomStringConvertible {
     private enum Form: Sendable, Hashable {
         case lru
+        case wtinylfu
         case sieve
         case s3fifo
         case gdsf
@@ -19,6 +20,9 @@ public struct EvictionStrategy: Sendable, Hashable, CustomStringConvertible {
 
     /// Least recently used.
     public static let lru = EvictionStrategy(form: .lru)
+
+    /// W-TinyLFU (2017), whose window follows the hit ratio: what is asked for more often than others stays.
+    public static let wtinylfu = EvictionStrategy(form: .wtinylfu)
 
     /// SIEVE (NSDI 2024): the oldest entry that was not used lately leaves.
     public static let sieve = EvictionStrategy(form: .sieve)
@@ -41,7 +45,7 @@ public struct EvictionStrategy: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Every strategy with a name of its own, the tiers' defaults first.
-    public static let all: [EvictionStrategy] = [.memory, .lru, .sieve, .s3fifo, .gdsf, .fifo]
+    public static let all: [EvictionStrategy] = [.memory, .lru, .wtinylfu, .sieve, .s3fifo, .gdsf, .fifo]
 
     /// The strategy with this name, as ``description`` spells it.
     public init?(named name: String) {
@@ -61,6 +65,7 @@ public struct EvictionStrategy: Sendable, Hashable, CustomStringConvertible {
     public var description: String {
         switch form {
         case .lru: "lru"
+        case .wtinylfu: "wtinylfu"
         case .sieve: "sieve"
         case .s3fifo: "s3fifo"
         case .gdsf: "gdsf"
@@ -78,6 +83,7 @@ public struct EvictionStrategy: Sendable, Hashable, CustomStringConvertible {
     public func makePolicy(capacity: Int, seed: UInt64 = 0) -> any EvictionPolicy {
         switch form {
         case .lru: LRUPolicy(capacity: capacity)
+        case .wtinylfu: WTinyLFUPolicy(capacity: capacity)
         case .sieve: SievePolicy(capacity: capacity)
         case .s3fifo: S3FIFOPolicy(capacity: capacity)
         case .gdsf: GDSFPolicy(capacity: capacity)
