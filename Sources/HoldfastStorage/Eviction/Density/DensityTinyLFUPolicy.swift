@@ -28,7 +28,7 @@ struct DensityTinyLFUPolicy: EvictionPolicy {
     private var windowUsed = 0
     private var windowCapacity = 0
     private var sketch = FrequencySketch(words: 64)
-    private var climber = WindowClimber()
+    private var trials: WindowTrials
     private var random: PolicyRandom
     /// Half-lives since the start, times 2^32.
     private var time: UInt64 = 0
@@ -41,7 +41,8 @@ struct DensityTinyLFUPolicy: EvictionPolicy {
         self.capacity = max(0, capacity)
         self.beta = Int(max(0, min(1, beta)) * 1024)
         random = PolicyRandom(seed: seed)
-        windowCapacity = bytes(climber.share)
+        trials = WindowTrials(beta: self.beta, seed: seed)
+        windowCapacity = bytes(trials.share)
         setTimeStep()
     }
 
@@ -55,27 +56,28 @@ struct DensityTinyLFUPolicy: EvictionPolicy {
         guard holds(slot) else { return }
         let now = tick()
         let weight = entries[Int(slot)].weight(at: now)
-        entries[Int(slot)].setWeight(DensityWeight.incremented(weight), at: now)
+        let incremented = DensityWeight.incremented(weight)
+        entries[Int(slot)].setWeight(incremented, at: now)
         if entries[Int(slot)].place == .window { entries[Int(slot)].place = .usedInWindow }
-        climber.note(isHit: true)
+        tryOut(entries[Int(slot)].hash, size: size(slot), weight: incremented)
     }
 
     mutating func insert(_ slot: Slot, key: UInt64, size: Int, victims: inout [Slot]) {
         guard !holds(slot) else { return resize(slot, to: size, victims: &victims) }
         let now = tick()
         let hash = UInt32(truncatingIfNeeded: key)
-        let frequency = sketch.add(hash)
-        climber.note(isHit: false)
+        let weight = DensityWeight.weight(ofCount: sketch.add(hash))
+        tryOut(hash, size: max(0, size), weight: weight)
         credit = min(4_096, credit + 8)
         guard size <= capacity else { return victims.append(slot) }
         while entries.count <= slot { entries.append(DensityEntry()) }
         entries[Int(slot)].hash = hash
-        entries[Int(slot)].setWeight(DensityWeight.weight(ofCount: frequency), at: now)
+        entries[Int(slot)].setWeight(weight, at: now)
         setSize(slot, max(0, size))
         used += max(0, size)
         count += 1
         if size > windowCapacity { admit(slot, isUsed: false, &victims) } else { enterWindow(slot) }
-        if let share = climber.endPeriod(length: max(1_000, 4 * sketch.count)) { windowCapacity = bytes(share) }
+        windowCapacity = bytes(trials.share)
         trimWindow(&victims)
         fitSketch()
     }
@@ -100,7 +102,7 @@ struct DensityTinyLFUPolicy: EvictionPolicy {
 
     mutating func setCapacity(_ capacity: Int, victims: inout [Slot]) {
         self.capacity = max(0, capacity)
-        windowCapacity = bytes(climber.share)
+        windowCapacity = bytes(trials.share)
         evict(&victims)
     }
 
@@ -135,10 +137,13 @@ extension DensityTinyLFUPolicy {
         }
     }
 
+    /// A few entries at a time, so that a window that gets smaller does so bit by bit.
     private mutating func trimWindow(_ victims: inout [Slot]) {
-        while windowUsed > windowCapacity, let oldest = popWindow() {
+        for _ in 0..<16 {
+            guard windowUsed > windowCapacity, let oldest = popWindow() else { break }
             admit(oldest.slot, isUsed: oldest.isUsed, &victims)
         }
+        evict(&victims)
     }
 
     /// Takes the oldest entry out of the window; it is nowhere then, but counts as held.
@@ -271,7 +276,7 @@ extension DensityTinyLFUPolicy {
 
     @inline(__always)
     private func score(_ entry: DensityEntry, _ now: UInt32) -> Int {
-        Int(entry.weight(at: now)) - (DensityWeight.weight(ofSize: entry.size) * beta) >> 10
+        DensityWeight.score(entry.weight(at: now), size: entry.size, beta: beta)
     }
 }
 
@@ -319,6 +324,17 @@ extension DensityTinyLFUPolicy {
         return now
     }
 
+    private mutating func tryOut(_ hash: UInt32, size: Int, weight: Int32) {
+        guard trials.samples(hash) else { return }
+        trials.note(hash, size: size, weight: weight, now: now, capacity: capacity, expected: expected)
+    }
+
+    /// The entries that the capacity will hold, going by those held.
+    private var expected: Int {
+        guard count >= 32, used > 0, used < capacity else { return count }
+        return Int(min(Double(count) * Double(capacity) / Double(used), 1e9))
+    }
+
     private mutating func setTimeStep() {
         timeStep = max(1, (1 << 32) / UInt64(sketch.count * 16 / Self.wordsForSixteen * Self.halfLife))
     }
@@ -330,9 +346,7 @@ extension DensityTinyLFUPolicy {
             sketch.halve()
             halvings = time >> 31
         }
-        let isTelling = count >= 32 && used > 0
-        let full = isTelling ? min(2, Double(capacity) / Double(used)) * Double(count) : Double(count)
-        let words = max(64, Int(full) * Self.wordsForSixteen / 16)
+        let words = max(64, min(2 * count, expected) * Self.wordsForSixteen / 16)
         guard words > sketch.count / 4 * 5 || isHalved && words < sketch.count / 5 * 4 else { return }
         sketch = FrequencySketch(words: words)
         setTimeStep()
