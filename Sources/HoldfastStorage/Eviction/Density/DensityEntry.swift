@@ -36,12 +36,12 @@ struct DensityEntry: Sendable {
 
     /// The logarithm of the frequency at the time `now`, see ``DensityWeight``.
     func weight(at now: UInt32) -> Int32 {
-        Int32(bitPattern: (bits & ~0xFF) &- now << 8) >> 8
+        DensityWeight.unpack(bits, at: now)
     }
 
     /// Notes the logarithm of the frequency at the time `now`.
     mutating func setWeight(_ weight: Int32, at now: UInt32) {
-        bits = bits & 0xFF | (UInt32(bitPattern: weight) &+ now) << 8
+        bits = DensityWeight.pack(weight, at: now, over: bits)
     }
 }
 
@@ -82,6 +82,22 @@ enum DensityWeight {
     static func weight(ofSize size: UInt32) -> Int {
         // A Float's bits from the exponent on are the logarithm with the fraction drawn straight.
         Int(Float(max(1, size)).bitPattern >> 14) - 127 * unit
+    }
+
+    /// Puts a weight at the time `now` into the upper 24 bits of a word.
+    static func pack(_ weight: Int32, at now: UInt32, over bits: UInt32) -> UInt32 {
+        bits & 0xFF | (UInt32(bitPattern: weight) &+ now) << 8
+    }
+
+    /// The weight in the upper 24 bits of a word, as it is at the time `now`.
+    static func unpack(_ bits: UInt32, at now: UInt32) -> Int32 {
+        Int32(bitPattern: (bits & ~0xFF) &- now << 8) >> 8
+    }
+
+    /// The weight of frequency / size^beta, `beta` in 1/1024.
+    @inline(__always)
+    static func score(_ weight: Int32, size: UInt32, beta: Int) -> Int {
+        Int(weight) - (self.weight(ofSize: size) * beta) >> 10
     }
 
     /// log2(1 + 2^-x) for x from 0 on in steps of 1/8.

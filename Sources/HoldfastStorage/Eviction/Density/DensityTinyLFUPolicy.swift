@@ -9,44 +9,45 @@
 /// and the figures. About 23 bytes an entry.
 struct DensityTinyLFUPolicy: EvictionPolicy {
     /// Entries looked at for one victim.
-    private static let samples = 32
+    static let samples = 32
     /// Requests for each entry after which a frequency counts half.
     private static let halfLife = 10
     /// Words of the sketch for 16 entries.
     private static let wordsForSixteen = 11
 
     private(set) var capacity: Int
-    private(set) var used = 0
-    private(set) var count = 0
-    private let beta: Int
-    private var entries = CompactArray<DensityEntry>()
-    private var longSizes: [Slot: Int] = [:]
-    private var main = CompactArray<Slot>()
-    private var mainCount = 0
-    private var window = WindowQueue()
-    private var windowCount = 0
-    private var windowUsed = 0
-    private var windowCapacity = 0
-    private var sketch = FrequencySketch(words: 64)
-    private var climber = WindowClimber()
-    private var random: PolicyRandom
+    var used = 0
+    var count = 0
+    let beta: Int
+    var entries = CompactArray<DensityEntry>()
+    var longSizes: [Slot: Int] = [:]
+    var main = CompactArray<Slot>()
+    var mainCount = 0
+    var window = WindowQueue()
+    var windowCount = 0
+    var windowUsed = 0
+    var windowCapacity = 0
+    var sketch = FrequencySketch(words: 64)
+    var trials: WindowTrials
+    var random: PolicyRandom
     /// Half-lives since the start, times 2^32.
-    private var time: UInt64 = 0
-    private var timeStep: UInt64 = 0
-    private var halvings: UInt64 = 0
-    private var credit = 0
+    var time: UInt64 = 0
+    var timeStep: UInt64 = 0
+    var halvings: UInt64 = 0
+    var credit = 0
 
     /// A policy for so many bytes (a negative number means 0), for byte hits (`beta` 0) or rather for object hits (1).
     init(capacity: Int, beta: Double, seed: UInt64) {
-        self.capacity = max(0, capacity)
+        self.capacity = Self.bounded(capacity)
         self.beta = Int(max(0, min(1, beta)) * 1024)
         random = PolicyRandom(seed: seed)
-        windowCapacity = bytes(climber.share)
+        trials = WindowTrials(beta: self.beta, seed: seed)
+        windowCapacity = bytes(trials.share)
         setTimeStep()
     }
 
     var metadataBytes: Int {
-        entries.bytes + main.bytes + window.bytes + sketch.bytes + longSizes.capacity * 16
+        entries.bytes + main.bytes + window.bytes + sketch.bytes + trials.bytes + longSizes.capacity * 16
     }
 
     func holds(_ slot: Slot) -> Bool { slot < entries.count && entries[Int(slot)].place != .absent }
@@ -55,27 +56,28 @@ struct DensityTinyLFUPolicy: EvictionPolicy {
         guard holds(slot) else { return }
         let now = tick()
         let weight = entries[Int(slot)].weight(at: now)
-        entries[Int(slot)].setWeight(DensityWeight.incremented(weight), at: now)
+        let incremented = DensityWeight.incremented(weight)
+        entries[Int(slot)].setWeight(incremented, at: now)
         if entries[Int(slot)].place == .window { entries[Int(slot)].place = .usedInWindow }
-        climber.note(isHit: true)
+        tryOut(entries[Int(slot)].hash, size: size(slot), weight: incremented)
     }
 
     mutating func insert(_ slot: Slot, key: UInt64, size: Int, victims: inout [Slot]) {
         guard !holds(slot) else { return resize(slot, to: size, victims: &victims) }
         let now = tick()
         let hash = UInt32(truncatingIfNeeded: key)
-        let frequency = sketch.add(hash)
-        climber.note(isHit: false)
+        let weight = DensityWeight.weight(ofCount: sketch.add(hash))
+        tryOut(hash, size: max(0, size), weight: weight)
         credit = min(4_096, credit + 8)
         guard size <= capacity else { return victims.append(slot) }
         while entries.count <= slot { entries.append(DensityEntry()) }
         entries[Int(slot)].hash = hash
-        entries[Int(slot)].setWeight(DensityWeight.weight(ofCount: frequency), at: now)
+        entries[Int(slot)].setWeight(weight, at: now)
         setSize(slot, max(0, size))
         used += max(0, size)
         count += 1
         if size > windowCapacity { admit(slot, isUsed: false, &victims) } else { enterWindow(slot) }
-        if let share = climber.endPeriod(length: max(1_000, 4 * sketch.count)) { windowCapacity = bytes(share) }
+        windowCapacity = bytes(trials.share)
         trimWindow(&victims)
         fitSketch()
     }
@@ -87,25 +89,25 @@ struct DensityTinyLFUPolicy: EvictionPolicy {
 
     mutating func resize(_ slot: Slot, to size: Int, victims: inout [Slot]) {
         guard holds(slot) else { return }
+        guard size <= capacity else {
+            leave(slot)
+            return victims.append(slot)
+        }
         let grown = max(0, size) - self.size(slot)
         used += grown
         if entries[Int(slot)].place != .main { windowUsed += grown }
         setSize(slot, max(0, size))
-        if size > capacity {
-            leave(slot)
-            return victims.append(slot)
-        }
         evict(&victims)
     }
 
     mutating func setCapacity(_ capacity: Int, victims: inout [Slot]) {
-        self.capacity = max(0, capacity)
-        windowCapacity = bytes(climber.share)
+        self.capacity = Self.bounded(capacity)
+        windowCapacity = bytes(trials.share)
         evict(&victims)
     }
 
     /// Until what is held fits. The window is not trimmed for its own sake, so that small changes cost nothing.
-    private mutating func evict(_ victims: inout [Slot]) {
+    mutating func evict(_ victims: inout [Slot]) {
         while used > capacity {
             if windowUsed > windowCapacity || mainCount == 0, let oldest = popWindow() {
                 admit(oldest.slot, isUsed: oldest.isUsed, &victims)
@@ -118,179 +120,23 @@ struct DensityTinyLFUPolicy: EvictionPolicy {
     }
 }
 
-// MARK: - The window
-
 extension DensityTinyLFUPolicy {
-    private func bytes(_ share: Double) -> Int { Int(share * Double(capacity)) }
+    /// What leaves room for a sum of two.
+    private static func bounded(_ capacity: Int) -> Int { max(0, min(Int.max / 4, capacity)) }
 
-    private mutating func enterWindow(_ slot: Slot) {
-        entries[Int(slot)].place = .window
-        windowUsed += size(slot)
-        windowCount += 1
-        // An entry whose slot left as many items behind as can be counted takes the place of the last of them.
-        if entries[Int(slot)].staleItems == 31 {
-            entries[Int(slot)].staleItems = 30
-        } else {
-            window.append(slot)
-        }
-    }
-
-    private mutating func trimWindow(_ victims: inout [Slot]) {
-        while windowUsed > windowCapacity, let oldest = popWindow() {
-            admit(oldest.slot, isUsed: oldest.isUsed, &victims)
-        }
-    }
-
-    /// Takes the oldest entry out of the window; it is nowhere then, but counts as held.
-    private mutating func popWindow() -> (slot: Slot, isUsed: Bool)? {
-        while let slot = window.popFirst() {
-            guard passes(slot) else { continue }
-            let isUsed = entries[Int(slot)].place == .usedInWindow
-            entries[Int(slot)].place = .absent
-            windowUsed -= size(slot)
-            windowCount -= 1
-            return (slot, isUsed)
-        }
-        return nil
-    }
-
-    /// Whether the next item for a slot is that of an entry in the window, and not one left behind.
-    private mutating func passes(_ slot: Slot) -> Bool {
-        guard entries[Int(slot)].staleItems > 0 else { return true }
-        entries[Int(slot)].staleItems -= 1
-        return false
-    }
-
-    /// Drops the items left behind once they are the most.
-    private mutating func compact() {
-        if window.count > 2 * windowCount + 64 {
-            var entries = entries
-            self.entries = CompactArray()
-            window.keep { slot in
-                guard entries[Int(slot)].staleItems > 0 else { return true }
-                entries[Int(slot)].staleItems -= 1
-                return false
-            }
-            self.entries = entries
-        }
-        if main.count > 2 * mainCount + 64 {
-            var entries = entries
-            self.entries = CompactArray()
-            main.keep { slot in
-                if entries[Int(slot)].place != .main { entries[Int(slot)].isListed = false }
-                return entries[Int(slot)].isListed
-            }
-            self.entries = entries
-        }
-    }
-}
-
-// MARK: - The main part
-
-extension DensityTinyLFUPolicy {
-    /// Takes an entry that is nowhere into the main part, or lets it go.
-    private mutating func admit(_ slot: Slot, isUsed: Bool, _ victims: inout [Slot]) {
-        let missing = used - capacity
-        if missing > 0 {
-            guard let end = contest(score(slot), missing: missing, isSure: isUsed) else {
-                forget(slot)
-                return victims.append(slot)
-            }
-            evictMain(from: end, &victims)
-        }
-        entries[Int(slot)].place = .main
-        mainCount += 1
-        if !entries[Int(slot)].isListed {
-            entries[Int(slot)].isListed = true
-            main.append(slot)
-        }
-    }
-
-    /// Draws victims until they free `missing` bytes: the index in ``main`` from which on they lie; nil if one of them
-    /// scores no less than the candidate, or there are none.
-    private mutating func contest(_ score: Int, missing: Int, isSure: Bool) -> Int? {
-        var end = main.count
-        var missing = missing
-        var draws = 0
-        while missing > 0 {
-            draws += 1
-            guard draws <= 8 + credit, let least = drawLeast(&end), isSure || least < score else {
-                credit = max(0, credit - draws + 1)
-                return nil
-            }
-            missing -= size(main[end])
-        }
-        return end
-    }
-
-    /// Draws entries before `end`, moves the one with the least score there and lowers `end` to it.
-    private mutating func drawLeast(_ end: inout Int) -> Int? {
-        let now = self.now
-        var least = Int.max
-        var index = -1
-        var drawn = 0
-        while drawn < Self.samples, end > 0 {
-            let candidate = random.next(below: end)
-            let slot = main[candidate]
-            guard entries[Int(slot)].place == .main else {
-                // An item left behind. The last of the items that count takes its place, the last of all that one's.
-                entries[Int(slot)].isListed = false
-                end -= 1
-                main.swapAt(candidate, end)
-                main.swapAt(end, main.count - 1)
-                main.removeLast()
-                if index == end { index = candidate }
-                continue
-            }
-            drawn += 1
-            let score = score(entries[Int(slot)], now)
-            if score < least {
-                least = score
-                index = candidate
-            }
-        }
-        guard index >= 0 else { return nil }
-        end -= 1
-        main.swapAt(index, end)
-        return least
-    }
-
-    /// Lets the entries go that lie in ``main`` from an index on.
-    private mutating func evictMain(from end: Int, _ victims: inout [Slot]) {
-        while main.count > end {
-            let slot = main[main.count - 1]
-            main.removeLast()
-            entries[Int(slot)].isListed = false
-            mainCount -= 1
-            forget(slot)
-            victims.append(slot)
-        }
-    }
-
-    private func score(_ slot: Slot) -> Int { score(entries[Int(slot)], now) }
-
-    @inline(__always)
-    private func score(_ entry: DensityEntry, _ now: UInt32) -> Int {
-        Int(entry.weight(at: now)) - (DensityWeight.weight(ofSize: entry.size) * beta) >> 10
-    }
-}
-
-// MARK: - Records, time, memory
-
-extension DensityTinyLFUPolicy {
-    private func size(_ slot: Slot) -> Int {
+    func size(_ slot: Slot) -> Int {
         let size = entries[Int(slot)].size
         return size < .max ? Int(size) : longSizes[slot] ?? Int(UInt32.max)
     }
 
-    private mutating func setSize(_ slot: Slot, _ size: Int) {
+    mutating func setSize(_ slot: Slot, _ size: Int) {
         if entries[Int(slot)].size == .max { longSizes[slot] = nil }
         entries[Int(slot)].size = UInt32(clamping: size)
         if entries[Int(slot)].size == .max { longSizes[slot] = size }
     }
 
     /// Takes a held entry out of the window or the main part; its item there stays behind.
-    private mutating func leave(_ slot: Slot) {
+    mutating func leave(_ slot: Slot) {
         if entries[Int(slot)].place == .main {
             mainCount -= 1
         } else {
@@ -303,7 +149,7 @@ extension DensityTinyLFUPolicy {
     }
 
     /// What is left of an entry that is nowhere: the sketch remembers how often it was used.
-    private mutating func forget(_ slot: Slot) {
+    mutating func forget(_ slot: Slot) {
         used -= size(slot)
         count -= 1
         setSize(slot, 0)
@@ -312,27 +158,36 @@ extension DensityTinyLFUPolicy {
         if frequency > 1 { sketch.raise(entries[Int(slot)].hash, to: frequency) }
     }
 
-    private var now: UInt32 { UInt32(truncatingIfNeeded: time >> 23) }
+    var now: UInt32 { UInt32(truncatingIfNeeded: time >> 23) }
 
-    private mutating func tick() -> UInt32 {
+    mutating func tick() -> UInt32 {
         time &+= timeStep
         return now
     }
 
-    private mutating func setTimeStep() {
+    mutating func tryOut(_ hash: UInt32, size: Int, weight: Int32) {
+        guard trials.samples(hash) else { return }
+        trials.note(hash, size: size, weight: weight, now: now, capacity: capacity, expected: expected)
+    }
+
+    /// The entries that the capacity will hold, going by those held.
+    var expected: Int {
+        guard count >= 32, used > 0, used < capacity else { return count }
+        return Int(min(Double(count) * Double(capacity) / Double(used), 1e9))
+    }
+
+    mutating func setTimeStep() {
         timeStep = max(1, (1 << 32) / UInt64(sketch.count * 16 / Self.wordsForSixteen * Self.halfLife))
     }
 
     /// The sketch forgets at twice the pace of the entries, and follows the number of entries that the capacity will hold.
-    private mutating func fitSketch() {
+    mutating func fitSketch() {
         let isHalved = halvings != time >> 31
         if isHalved {
             sketch.halve()
             halvings = time >> 31
         }
-        let isTelling = count >= 32 && used > 0
-        let full = isTelling ? min(2, Double(capacity) / Double(used)) * Double(count) : Double(count)
-        let words = max(64, Int(full) * Self.wordsForSixteen / 16)
+        let words = max(64, min(2 * count, expected) * Self.wordsForSixteen / 16)
         guard words > sketch.count / 4 * 5 || isHalved && words < sketch.count / 5 * 4 else { return }
         sketch = FrequencySketch(words: words)
         setTimeStep()
