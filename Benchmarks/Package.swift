@@ -13,7 +13,8 @@ let package = Package(
     name: "holdfast-benchmarks",
     platforms: [.macOS(.v15)],
     products: [
-        .executable(name: "disk", targets: ["DiskBenchmark"])
+        .executable(name: "disk", targets: ["DiskBenchmark"]),
+        .executable(name: "memory", targets: ["MemoryBenchmark"]),
     ],
     dependencies: [
         .package(name: "holdfast", path: ".."),
@@ -21,6 +22,7 @@ let package = Package(
     ],
     targets: [
         .target(name: "CAllocator"),
+        .target(name: "CAllocationCount"),
         .target(name: "Harness", dependencies: ["CAllocator"]),
         .executableTarget(
             name: "DiskBenchmark",
@@ -30,6 +32,13 @@ let package = Package(
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ] + (hasLMDB ? ["CLMDB"] : [])
+        ),
+        .executableTarget(
+            name: "MemoryBenchmark",
+            dependencies: [
+                "CAllocationCount", "Harness",
+                .product(name: "HoldfastStorage", package: "holdfast"),
+            ]
         ),
         .testTarget(name: "HarnessTests", dependencies: ["Harness"]),
     ] + (hasLMDB ? [.systemLibrary(name: "CLMDB", providers: [.apt(["liblmdb-dev"]), .brew(["lmdb"])])] : []),

@@ -68,7 +68,7 @@ extension MemoryStore {
             )
             let changed = old.entry.changed(isPinned: pinned)
             takeOut(&book)
-            shard(of: hash).withLock { state in
+            withShard(of: hash) { state in
                 var records = state.table.records(of: entry.key, hash)
                 guard let place = records.firstIndex(where: { $0.ticket == old.ticket }) else { return }
                 records[place].entry = changed
@@ -84,7 +84,7 @@ extension MemoryStore {
             guard let old = record(of: entry, hash) else { return }
             book.ledger.remove(old.ticket)
             book.counts.entriesRemoved &+= 1
-            if let gone = shard(of: hash).withLock({ $0.remove(old.ticket, hash) }) { book.gone.append(gone) }
+            if let gone = withShard(of: hash, { $0.remove(old.ticket, hash) }) { book.gone.append(gone) }
         }
     }
 
@@ -92,7 +92,7 @@ extension MemoryStore {
         let hash = hash(of: key)
         try change { book throws(StoreError) in
             book.ledger.writers.supersede(key)
-            let records = shard(of: hash).withLock { state in
+            let records = withShard(of: hash) { state in
                 let records = state.table.records(of: key, hash)
                 state.table.replace(key, hash, with: [])
                 return records
@@ -131,7 +131,7 @@ extension MemoryStore {
             try book.ledger.makeRoom(cost - writer.reserved, &book.leaving)
             takeOut(&book)
             let hash = hash(of: writer.key)
-            var others = shard(of: hash).withLock { $0.table.records(of: writer.key, hash) }
+            var others = withShard(of: hash) { $0.table.records(of: writer.key, hash) }
             let older = others.firstIndex { $0.entry.variant == writer.variant }.map { others.remove(at: $0) }
             var tooMany: SlotTicket?
             if others.count >= limits.variants {
@@ -207,7 +207,7 @@ extension MemoryStore {
     private func publish(_ record: MemoryRecord, _ hash: UInt64, _ book: inout MemoryBook) {
         takeOut(&book)
         let key = record.entry.key
-        let older = shard(of: hash).withLock { state in
+        let older = withShard(of: hash) { state in
             var records = state.table.records(of: key, hash)
             let place = records.firstIndex { $0.entry.variant == record.entry.variant }
             let older = place.map { records.remove(at: $0) }
@@ -219,7 +219,7 @@ extension MemoryStore {
 
     /// The record of one version, if it is still there.
     private func record(of entry: StoredEntry, _ hash: UInt64) -> MemoryRecord? {
-        shard(of: hash).withLock { state in
+        withShard(of: hash) { state in
             state.table.records(of: entry.key, hash).first { $0.entry.isVersion(of: entry) }
         }
     }

@@ -43,13 +43,15 @@ extension MemoryStore {
 
     /// Every entry, in no order; of one instant where the book is held.
     private var entries: [StoredEntry] {
-        shards.flatMap { shard in shard.withLock { state in state.table.groups.flatMap(\.entries) } }
+        (0..<MemoryShards.count).flatMap { shard in
+            shards.withLock(shard) { state in state.table.groups.flatMap(\.entries) }
+        }
     }
 
-    private func cuts(_ takes: (StoredEntry) -> Bool) -> ArraySlice<(MemoryShard, [Cut])> {
-        var cuts: [(MemoryShard, [Cut])] = []
-        for shard in shards {
-            let groups = shard.withLock { $0.table.groups }
+    private func cuts(_ takes: (StoredEntry) -> Bool) -> ArraySlice<(Int, [Cut])> {
+        var cuts: [(Int, [Cut])] = []
+        for shard in 0..<MemoryShards.count {
+            let groups = shards.withLock(shard) { $0.table.groups }
             let found = groups.compactMap { group -> Cut? in
                 guard group.entries.contains(where: takes) else { return nil }
                 let left = group.records.filter { !takes($0.entry) }
@@ -61,7 +63,7 @@ extension MemoryStore {
         return cuts[...]
     }
 
-    private func take(_ cuts: ArraySlice<(MemoryShard, [Cut])>, _ book: inout MemoryBook) -> Int {
+    private func take(_ cuts: ArraySlice<(Int, [Cut])>, _ book: inout MemoryBook) -> Int {
         removeTogether(cuts)
         var count = 0
         for (_, cuts) in cuts {
@@ -76,9 +78,9 @@ extension MemoryStore {
     }
 
     /// Removes what is cut with the locks of all shards concerned held, so that nobody sees a part of it gone.
-    private func removeTogether(_ cuts: ArraySlice<(MemoryShard, [Cut])>) {
+    private func removeTogether(_ cuts: ArraySlice<(Int, [Cut])>) {
         guard let (shard, first) = cuts.first else { return }
-        shard.withLock { state in
+        shards.withLock(shard) { state in
             removeTogether(cuts.dropFirst())
             for cut in first { state.table.replace(cut.key, cut.hash, with: cut.left) }
         }

@@ -31,14 +31,13 @@ internal import Synchronization
 /// source.activate()
 /// ```
 public final class MemoryStore: CacheStore {
-    static let shardCount = 32
     /// Bytes counted for an entry beside its own, for the tables it stands in.
     static let overhead = 256
 
     public let secret: [UInt8]
     let limits: MemoryLimits
     let hashSeed: UInt64
-    let shards: [MemoryShard]
+    let shards = MemoryShards()
     /// Taken before any shard's lock, and by every change.
     private let book: Mutex<MemoryBook>
     private let bytesFollowed = Atomic(0)
@@ -57,30 +56,23 @@ public final class MemoryStore: CacheStore {
         maximumVariants: Int = 16
     ) {
         var generator = SystemRandomNumberGenerator()
+        let seed: UInt64 = generator.next()
         self.init(
-            capacity: capacity,
-            policy: policy,
-            maximumEntrySize: maximumEntrySize,
-            maximumVariants: maximumVariants,
+            limits: MemoryLimits(capacity: capacity, entrySize: maximumEntrySize, variants: maximumVariants),
             using: &generator
-        )
+        ) { policy.makePolicy(capacity: $0, seed: seed) }
     }
 
-    /// An empty store whose hashes and choices follow from `generator`.
+    /// An empty store whose hashes follow from `generator`, over a policy of the caller's.
     init(
-        capacity: Int,
-        policy: EvictionStrategy,
-        maximumEntrySize: Int? = nil,
-        maximumVariants: Int = 16,
-        using generator: inout some RandomNumberGenerator
+        limits: MemoryLimits,
+        using generator: inout some RandomNumberGenerator,
+        makePolicy: @escaping @Sendable (_ capacity: Int) -> any EvictionPolicy
     ) {
-        limits = MemoryLimits(capacity: capacity, entrySize: maximumEntrySize, variants: maximumVariants)
+        self.limits = limits
         secret = (0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
         hashSeed = generator.next()
-        shards = (0..<Self.shardCount).map { _ in MemoryShard() }
-        book = Mutex(
-            MemoryBook(ledger: MemoryLedger(capacity: limits.capacity, strategy: policy, seed: generator.next()))
-        )
+        book = Mutex(MemoryBook(ledger: MemoryLedger(capacity: limits.capacity, makePolicy: makePolicy)))
     }
 
     // MARK: Reading
@@ -98,8 +90,8 @@ public final class MemoryStore: CacheStore {
 
     public func body(of entry: StoredEntry) async throws(StoreError) -> any StoredBody {
         let hash = hash(of: entry.key)
-        let shard = shard(of: hash)
-        let (bytes, isDue, isClosed) = shard.reading { state in
+        let shard = MemoryShards.number(of: hash)
+        let (bytes, isDue, isClosed) = shards.reading(shard) { state in
             let found = state.body(of: entry, hash)
             return (found?.bytes, found?.isDue ?? false, state.isClosed)
         }
@@ -117,9 +109,9 @@ public final class MemoryStore: CacheStore {
         now: StoreInstant
     ) async throws(StoreError) -> StorePage {
         var page = MemoryPage(after: cursor, limit: limit)
-        for number in page.firstShard..<max(page.firstShard, shards.count) {
+        for number in page.firstShard..<max(page.firstShard, MemoryShards.count) {
             let taken = page
-            page = try shards[number].withLock { state throws(StoreError) in
+            page = try shards.withLock(number) { state throws(StoreError) in
                 if state.isClosed { throw Self.closed }
                 return taken.adding(state.table.groups, ofShard: number)
             }
@@ -137,8 +129,8 @@ public final class MemoryStore: CacheStore {
             return statistics
         }
         statistics.capacity = limits.capacity
-        for shard in shards {
-            let (lookups, found, bytes) = shard.withLock { ($0.lookups, $0.lookupsFound, $0.bytesRead) }
+        for shard in 0..<MemoryShards.count {
+            let (lookups, found, bytes) = shards.withLock(shard) { ($0.lookups, $0.lookupsFound, $0.bytesRead) }
             statistics.lookups &+= lookups
             statistics.lookupsFound &+= found
             statistics.bytesRead &+= bytes
@@ -159,7 +151,7 @@ public final class MemoryStore: CacheStore {
         book.withLock { book in
             book.isClosed = true
             book.ledger.removeAll()
-            for shard in shards { shard.withLock { $0.close() } }
+            for shard in 0..<MemoryShards.count { shards.withLock(shard) { $0.close() } }
         }
     }
 
@@ -169,8 +161,9 @@ public final class MemoryStore: CacheStore {
 
     // MARK: Locks
 
-    func shard(of hash: UInt64) -> MemoryShard {
-        shards[Int(truncatingIfNeeded: hash >> 59)]
+    /// Runs `body` with the lock of the shard held in which everything about a primary key lies.
+    func withShard<Result: Sendable>(of hash: UInt64, _ body: (inout ShardState) -> Result) -> Result {
+        shards.withLock(MemoryShards.number(of: hash), body)
     }
 
     /// Runs a change with the book's lock held and the policy told of all uses so far; what leaves is taken out of the shards
@@ -184,7 +177,7 @@ public final class MemoryStore: CacheStore {
         defer { withExtendedLifetime(gone) {} }
         return try book.withLock { book throws(StoreError) in
             if book.isClosed { throw Self.closed }
-            for shard in shards { book.passOn(shard) }
+            for shard in 0..<MemoryShards.count { book.passOn(shard, of: shards) }
             if let now { book.ledger.latestNow = now }
             defer {
                 takeOut(&book)
@@ -197,7 +190,7 @@ public final class MemoryStore: CacheStore {
     /// Takes out of the shards what has left the ledger.
     func takeOut(_ book: inout MemoryBook) {
         for leaving in book.leaving {
-            let record = shard(of: leaving.hash).withLock { $0.remove(leaving.ticket, leaving.hash) }
+            let record = withShard(of: leaving.hash) { $0.remove(leaving.ticket, leaving.hash) }
             if let record { book.gone.append(record) }
         }
         book.leaving.removeAll(keepingCapacity: true)
@@ -205,18 +198,18 @@ public final class MemoryStore: CacheStore {
 
     private func lookUp(_ key: StoreKey, now: StoreInstant) -> ShardState.Found {
         let hash = hash(of: key)
-        let shard = shard(of: hash)
-        let found = shard.reading { $0.lookUp(key, hash, now: now) }
+        let shard = MemoryShards.number(of: hash)
+        let found = shards.reading(shard) { $0.lookUp(key, hash, now: now) }
         if found.isDue { passOn(shard) }
         return found
     }
 
     /// Tells the policy of a shard's uses, unless somebody else has the book.
-    private func passOn(_ shard: MemoryShard) {
+    private func passOn(_ shard: Int) {
         var gone: [MemoryRecord] = []
         defer { withExtendedLifetime(gone) {} }
         _ = book.withLockIfAvailable { book in
-            book.passOn(shard)
+            book.passOn(shard, of: shards)
             takeOut(&book)
             swap(&gone, &book.gone)
         }

@@ -34,8 +34,7 @@ struct MemoryLedger: Sendable {
     }
 
     let capacity: Int
-    private let strategy: EvictionStrategy
-    private let seed: UInt64
+    private let makePolicy: @Sendable (_ capacity: Int) -> any EvictionPolicy
     var policy: any EvictionPolicy
     var owners: [Owner] = []
     var free: [Slot] = []
@@ -53,12 +52,11 @@ struct MemoryLedger: Sendable {
     var latestNow = StoreInstant(milliseconds: .min)
     var evicted = 0
 
-    /// An empty ledger.
-    init(capacity: Int, strategy: EvictionStrategy, seed: UInt64) {
+    /// An empty ledger over a policy of its own.
+    init(capacity: Int, makePolicy: @escaping @Sendable (_ capacity: Int) -> any EvictionPolicy) {
         self.capacity = max(0, capacity)
-        self.strategy = strategy
-        self.seed = seed
-        policy = strategy.makePolicy(capacity: self.capacity, seed: seed)
+        self.makePolicy = makePolicy
+        policy = makePolicy(self.capacity)
         headroom = Headroom(capacity: self.capacity)
     }
 
@@ -159,7 +157,7 @@ struct MemoryLedger: Sendable {
 
     /// Forgets every entry and every writer.
     mutating func removeAll() {
-        var emptied = MemoryLedger(capacity: capacity, strategy: strategy, seed: seed)
+        var emptied = MemoryLedger(capacity: capacity, makePolicy: makePolicy)
         emptied.evicted = evicted
         self = emptied
     }

@@ -22,8 +22,8 @@ struct GroupTable: Sendable {
         let entries: [StoredEntry]
         /// The body of the only variant, so that it is found without the records; empty where there are several.
         let onlyBody: ByteChunk
-        /// The ticket of the only variant; nil where there are several.
-        let onlyTicket: SlotTicket?
+        /// The ticket of the only variant; ``SlotTicket/none`` where there are several.
+        let onlyTicket: SlotTicket
         let records: [MemoryRecord]
 
         static let free = Group(key: StoreKey([]), hash: 0, records: [])
@@ -32,7 +32,7 @@ struct GroupTable: Sendable {
             (self.key, self.hash, self.records) = (key, hash, records)
             entries = records.map(\.entry)
             onlyBody = records.count == 1 ? records[0].body : ByteChunk()
-            onlyTicket = records.count == 1 ? records[0].ticket : nil
+            onlyTicket = records.count == 1 ? records[0].ticket : .none
         }
     }
 

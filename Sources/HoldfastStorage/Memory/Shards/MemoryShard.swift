@@ -29,14 +29,15 @@ struct ShardState: Sendable {
             return Found(entries: [], isDue: false, isClosed: isClosed)
         }
         lookupsFound &+= 1
-        let isDue = table.groups[place].onlyTicket.map { buffer.note($0) } ?? false
+        let ticket = table.groups[place].onlyTicket
+        let isDue = ticket != .none && buffer.note(ticket)
         return Found(entries: table.groups[place].entries, isDue: isDue, isClosed: false)
     }
 
     /// The body of one version, if it is still there, and whether hits are due; of several variants it counts as the use of this one.
     mutating func body(of entry: StoredEntry, _ hash: UInt64) -> (bytes: ByteChunk, isDue: Bool)? {
         guard let place = table.place(of: entry.key, hash) else { return nil }
-        if table.groups[place].onlyTicket != nil {
+        if table.groups[place].onlyTicket != .none {
             let only = table.groups[place].entries[0]
             guard only.version == entry.version, only.variant == entry.variant else { return nil }
             bytesRead &+= entry.bodyLength
@@ -77,7 +78,7 @@ struct ShardState: Sendable {
 }
 
 /// One shard and its lock, which is held for short and never over `await` or a caller's code.
-final class MemoryShard: Sendable {
+struct MemoryShard: ~Copyable, Sendable {
     private static let attempts = 64
 
     private let state = Mutex(ShardState())
