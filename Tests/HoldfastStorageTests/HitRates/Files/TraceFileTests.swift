@@ -74,6 +74,8 @@ struct TraceFileTests {
         try directory.write(bytes, to: "x.trace")
         let error = try #require(throws: TraceError.self) { try RequestTrace(contentsOf: path("x.trace")) }
         #expect(error.code == code && error.message.contains(hint) && error.message.contains("x.trace"))
+        // Said when it is opened, before hours of work.
+        #expect(throws: TraceError.self) { _ = try TraceReader(path: path("x.trace")) }
         var simulator = HitRateSimulator()
         #expect(throws: TraceError.self) { try simulator.replay(contentsOf: path("x.trace")) }
     }
