@@ -9,10 +9,15 @@
     private import Musl
 #endif
 
-/// Logarithms, which the standard library does not have.
+/// Logarithms and powers, which the standard library does not have.
 enum Logarithm {
     /// The power of ten that gives `value`.
     static func ten(_ value: Double) -> Double {
         log10(value)
+    }
+
+    /// Ten to a power.
+    static func tenTo(_ power: Double) -> Double {
+        pow(10, power)
     }
 }

@@ -54,15 +54,19 @@ extension RequestTrace {
     public func write(to path: String) throws(TraceError) {
         let draft = path + ".part"
         do {
-            let file = try TraceFile(writing: draft)
-            for start in stride(from: 0, to: requests.count, by: 1 << 16) {
-                try file.write(encoded(requests[start..<min(start + 1 << 16, requests.count)]))
-            }
+            try writeAll(to: draft)
+            try TraceFile.move(draft, to: path)
         } catch {
             TraceFile.remove(draft)
             throw error
         }
-        try TraceFile.move(draft, to: path)
+    }
+
+    private func writeAll(to path: String) throws(TraceError) {
+        let file = try TraceFile(writing: path)
+        for start in stride(from: 0, to: requests.count, by: 1 << 16) {
+            try file.write(encoded(requests[start..<min(start + 1 << 16, requests.count)]))
+        }
     }
 
     init(reading reader: consuming TraceReader, limit: Int? = nil, maximumKeys: Int = .max) throws(TraceError) {
