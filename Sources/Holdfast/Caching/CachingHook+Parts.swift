@@ -32,7 +32,7 @@ extension CachingHook {
                 response: response
             )
         }
-        let delivered = delivered(lookup, context) { $0.networkBytes += $1 }
+        let delivered = delivered(lookup, context)
         let network = ExactBody(counted(response.body, delivered).anySource, count: join.partLength)
         let (source, outcome) = await store(join, network, response, lookup, exchange, context)
         response.head = join.stored.responseHead(now: now)
@@ -67,12 +67,12 @@ extension CachingHook {
         guard case .fields(let presented) = response.presentation,
             let sent = RequestHead(exchange.request, fields: presented),
             let part = ReceivedPart(response.head, to: sent, receivedAt: now, contentDecoded: response.contentDecoded)
-        else { return leave(&response, .partialContent, context, delivered: delivered) }
+        else { return leave(&response, .partialContent, lookup, context, delivered: delivered) }
         let entry: StoragePlan.Entry
         do throws(Unstored) {
             entry = try StoragePlan.judge(response, part: part, lookup, exchange, context, cache)
         } catch {
-            return leave(&response, error.reason, context, delivered: delivered)
+            return leave(&response, error.reason, lookup, context, delivered: delivered)
         }
         for candidate in await candidates(for: lookup, context)
         where candidate.isOwn
@@ -102,7 +102,7 @@ extension CachingHook {
         }
         // A part that contradicts itself must not be taken for a piece of what bears the same tag.
         guard part.validator != nil || StrongValidator(entry.stored) == nil else {
-            return leave(&response, .partialContent, context, delivered: delivered)
+            return leave(&response, .partialContent, lookup, context, delivered: delivered)
         }
         return await storeAlone(part, entry, &response, lookup, context, delivered: delivered)
     }
@@ -176,13 +176,13 @@ extension CachingHook {
                     }
                     return .commitAs(cut.description(tags: tags, options))
                 },
-                finish: commit(in: context),
+                finish: commit(lookup, context),
                 fail: { [self] error in storeFailed(error, context) }
             )
             return (storing, HopOutcome(storable: stored, storing: storing))
         } catch {
             context.emit(.responseNotStored) { $0.detail = error.reason.description }
-            cache.count(error.reason)
+            lookup.tally.count(notStored: error.reason)
             return (joined, HopOutcome(notStored: error.reason))
         }
     }
@@ -208,9 +208,9 @@ extension CachingHook {
         do throws(Unstored) {
             writer = try await self.writer(of: entry, response.body.bytesInMemory, lookup, context)
         } catch {
-            return leave(&response, error.reason, context, delivered: delivered)
+            return leave(&response, error.reason, lookup, context, delivered: delivered)
         }
-        let finish = commit(in: context)
+        let finish = commit(lookup, context)
         guard let source = response.body.source else {
             let count = response.body.length ?? 0
             delivered(count)
