@@ -88,7 +88,7 @@ extension CachingHook {
                     _ = await replaceDescription(of: held.entry, as: join.stored, context)
                 }
                 response.body = counted(response.body, delivered)
-                return HopOutcome(storable: entry.stored)
+                return HopOutcome(storable: entry.stored, entry: entry)
             }
             let length = response.body.length
             let network = ExactBody(counted(response.body, delivered).anySource, count: join.partLength)
@@ -179,7 +179,7 @@ extension CachingHook {
                 finish: commit(lookup, context),
                 fail: { [self] error in storeFailed(error, context) }
             )
-            return (storing, HopOutcome(storable: stored, storing: storing))
+            return (storing, HopOutcome(storable: stored, entry: entry, storing: storing))
         } catch {
             context.emit(.responseNotStored) { $0.detail = error.reason.description }
             lookup.tally.count(notStored: error.reason)
@@ -219,7 +219,7 @@ extension CachingHook {
             case .commitAs(let description): await finish(writer, description)
             case .abandon: writer.abandon()
             }
-            return HopOutcome(storable: entry.stored)
+            return HopOutcome(storable: entry.stored, entry: entry)
         }
         let storing = StoringBody(
             CountedBody(source, delivered: delivered),
@@ -230,7 +230,7 @@ extension CachingHook {
             fail: { [self] error in storeFailed(error, context) }
         )
         response.body = ResponseBody(storing, length: response.body.length)
-        return HopOutcome(storable: entry.stored, storing: storing)
+        return HopOutcome(storable: entry.stored, entry: entry, storing: storing)
     }
 
     /// The body, whose bytes are told to `delivered` as they are handed out.

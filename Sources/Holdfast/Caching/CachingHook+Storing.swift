@@ -127,13 +127,13 @@ extension CachingHook {
         if response.status == .partialContent {
             return await storePart(&response, lookup, exchange, context, delivered: delivered)
         }
-        var storable: StoredResponse?
+        var planned: StoragePlan.Entry?
         do throws(Unstored) {
             let entry = try StoragePlan.judge(response, lookup, exchange, context, cache)
-            storable = entry.stored
+            planned = entry
             return try await store(entry, &response, lookup, context, delivered: delivered)
         } catch {
-            return leave(&response, error.reason, storable: storable, lookup, context, delivered: delivered)
+            return leave(&response, error.reason, planned: planned, lookup, context, delivered: delivered)
         }
     }
 
@@ -151,7 +151,7 @@ extension CachingHook {
         guard let source = response.body.source else {
             delivered(response.body.length ?? 0)
             await finish(writer, nil)
-            return HopOutcome(storable: entry.stored)
+            return HopOutcome(storable: entry.stored, entry: entry)
         }
         let (stored, expected, options) = (entry.stored, entry.bodyLength, cache.options)
         let tags = entry.description.tags
@@ -174,14 +174,14 @@ extension CachingHook {
             }
         )
         response.body = ResponseBody(storing, length: response.body.length)
-        return HopOutcome(storable: entry.stored, storing: storing)
+        return HopOutcome(storable: entry.stored, entry: entry, storing: storing)
     }
 
     /// Lets the body pass by the store.
     func leave(
         _ response: inout Response,
         _ reason: CacheReason,
-        storable: StoredResponse? = nil,
+        planned: StoragePlan.Entry? = nil,
         _ lookup: CacheLookup,
         _ context: CallContext,
         delivered: @escaping @Sendable (Int) -> Void
@@ -189,7 +189,7 @@ extension CachingHook {
         context.emit(.responseNotStored) { $0.detail = reason.description }
         lookup.tally.count(notStored: reason)
         response.body = counted(response.body, delivered)
-        return HopOutcome(storable: storable, notStored: reason)
+        return HopOutcome(storable: planned?.stored, entry: planned, notStored: reason)
     }
 
     /// A writer for an entry, with the bytes that are there already.
@@ -258,49 +258,5 @@ extension CachingHook {
                 storeFailed(error, context)
             }
         }
-    }
-}
-
-/// Where an answer from the store comes from, for what may become of it later: held once, whoever asks.
-private final class StoredOrigin: Sendable {
-    private let hook: CachingHook
-    private let entry: StoredEntry
-    private let stored: StoredResponse
-    private let lookup: CacheLookup
-    private let request: URLRequest?
-    private let context: CallContext
-    private let way: DeliveryWay?
-
-    init(
-        hook: CachingHook,
-        held: HeldResponse,
-        lookup: CacheLookup,
-        request: URLRequest?,
-        context: CallContext,
-        way: DeliveryWay?
-    ) {
-        self.hook = hook
-        entry = held.entry
-        stored = held.stored
-        self.lookup = lookup
-        self.request = request
-        self.context = context
-        self.way = way
-    }
-
-    func delivered(_ bytes: Int) {
-        if let way { lookup.tally.count(bytes, way) }
-    }
-
-    func failed(_ error: StoreError) async {
-        hook.storeFailed(error, context)
-        await remove()
-    }
-
-    func remove() async { await hook.remove(entry, context) }
-
-    func rest(_ missing: Range<Int64>) async -> (any ByteSource)? {
-        guard let request else { return nil }
-        return await hook.rest(of: stored, missing, request, lookup, context)
     }
 }

@@ -235,6 +235,7 @@ public struct CachingHook: ServiceHook {
         let decision = decision(.hit, reason, held, context)
         response.cacheDecision = decision
         lookup.tally.count(kind, reason, delay: held.stored.delay)
+        record(held)
         explain(decision, context)
         return response
     }

@@ -30,6 +30,7 @@ public final class HTTPCache: Sendable {
     /// Whether entries may be there that answer for several queries.
     private let searchVariance: Atomic<Bool>
     let meter = CacheMeter()
+    let recording = Recording()
 
     /// A cache over `store`; private mode by default.
     public init(store: any CacheStore, options: CacheOptions = CacheOptions()) {

@@ -187,6 +187,7 @@ extension CachingHook {
             need.lookup.tally.count(decision) { $0.misses += 1 }
         }
         response.cacheDecision = decision
+        record(answer.outcome, &response)
         explain(decision, context)
         return response
     }
@@ -217,6 +218,7 @@ extension CachingHook {
             decision = CacheDecision(.collapsed, need.reason, storage: answer.outcome.storage)
         }
         need.lookup.tally.count(decision) { $0.collapsed += 1 }
+        record(answer.outcome, &response)
         response.url = need.request.url
         response.cacheDecision = decision
         explain(decision, context)
