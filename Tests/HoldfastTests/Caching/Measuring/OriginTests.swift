@@ -118,6 +118,35 @@ struct OriginTests {
         #expect(sum == bench.cache.statistics)
     }
 
+    @Test("Many tasks at once: nothing is lost, and no call counts in two places")
+    func together() async throws {
+        let meter = CacheMeter()
+        let clock = ManualClock()
+        await withTaskGroup(of: Void.self) { group in
+            for task in 0..<8 {
+                group.addTask {
+                    for number in 0..<500 {
+                        let target = try? TargetURI("http://h\((task + number) % 5).example/")
+                        let tally = CallTally(meter, target, begun: clock.now, clock)
+                        tally.arrive()
+                        await Task.yield()
+                        tally.count { $0.misses += 1 }
+                        tally.count(3, .network)
+                    }
+                }
+            }
+        }
+        #expect(meter.total.requests == 4000)
+        let (each, other) = meter.origins
+        #expect(other == CacheStatistics())
+        #expect(each.count == 5)
+        for origin in each {
+            #expect(origin.counts.requests == 800)
+            #expect(origin.counts.misses == 800)
+            #expect(origin.counts.networkBytes == 2400)
+        }
+    }
+
     @Test("The hash of an origin is that of its text, and of nothing else of the URL")
     func hashes() throws {
         let hashes = try ["http://a.example/1", "http://u:p@A.example:80/2?q", "http://a.example"].map {
