@@ -95,8 +95,8 @@ struct OriginTests {
     @Test("What was much asked for long ago gives way to what is asked for now")
     func recent() throws {
         var state = MeterState(places: 2)
-        for _ in 0..<1000 { state.arrive(from: try Self.origin(0), in: 0) }
-        for _ in 0..<900 { state.arrive(from: try Self.origin(1), in: 0) }
+        for _ in 0..<4000 { state.arrive(from: try Self.origin(0), in: 0) }
+        for _ in 0..<100 { state.arrive(from: try Self.origin(1), in: 0) }
         for minute in 1..<200 {
             for number in 2..<4 { state.arrive(from: try Self.origin(number), in: Int64(minute)) }
             for number in 2..<4 { state.arrive(from: try Self.origin(number), in: Int64(minute)) }

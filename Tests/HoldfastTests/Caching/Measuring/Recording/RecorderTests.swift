@@ -98,6 +98,8 @@ struct RecorderTests {
         let outside = try #require(places[1])
         let late = log.append(9, size: 1)
         #expect(late == nil)
+        let lateOutside = log.append(nil, size: 1)
+        #expect(lateOutside == nil)
         log.add(5, to: first)
         log.add(1, to: outside)
         log.add(.max, to: outside)
