@@ -51,7 +51,7 @@ public final class MemoryStore: CacheStore {
     ///   - maximumVariants: variants of one primary key; one more replaces the oldest that is not pinned. At least 1.
     public convenience init(
         capacity: Int,
-        policy: EvictionStrategy = .lru,
+        policy: EvictionStrategy = .memory,
         maximumEntrySize: Int? = nil,
         maximumVariants: Int = 16
     ) {
