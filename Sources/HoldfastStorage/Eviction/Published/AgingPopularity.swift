@@ -3,6 +3,8 @@
 
 /// How often keys were asked for, halved after ten requests for each entry there is room for.
 ///
+/// Old popularity fades with that, so that what was asked for often long ago does not stay for ever.
+///
 /// Room is made in powers of two, by which time is told; the sketch itself has as many words up to 1,024, from
 /// there on three quarters of a word for each entry. It grows by an eighth, when it takes over what it knows of those held.
 struct AgingPopularity: Sendable {

@@ -10,6 +10,9 @@
 /// as many requests as the sketch has room for entries the window moves by a sixteenth of the capacity, back again when the
 /// hit ratio fell; a stride is shorter by a fiftieth than the one before unless the hit ratio moved by 0.05.
 ///
+/// The study's model has a sketch of up to 16 bytes an entry, this one stays below 24 in all; a mean over the study's traces
+/// is 0.3 points lower for that. Where the window goes depends on chance: another hash moves single cells by some points.
+///
 /// A use moves an entry in a list. 17 bytes an entry and 6 for the sketch; every step O(1).
 struct WTinyLFUPolicy: EvictionPolicy {
     private enum Part: UInt8, Sendable { case window, probation, protected }
