@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import HoldfastTesting
+import Testing
+
+@testable import HoldfastStorage
+
+@Suite("Window trials", .timeLimit(.minutes(5)))
+struct WindowTrialsTests {
+    /// Requests of size 1 to trials of a cache of so many entries, each with the frequency that `weight` gives.
+    private func share(after keys: [UInt32], from start: Int, capacity: Int, trials: inout WindowTrials) -> Double {
+        var counts: [UInt32: Int] = [:]
+        for (index, key) in keys.enumerated() {
+            counts[key, default: 0] += 1
+            let weight = DensityWeight.weight(ofCount: min(15, counts[key, default: 0]))
+            let now = UInt32((start + index) * 512 / (10 * capacity))
+            trials.note(
+                UInt32(truncatingIfNeeded: HitRateSimulator.mixed(UInt64(key))),
+                size: 1,
+                weight: weight,
+                now: now,
+                capacity: capacity,
+                expected: capacity
+            )
+        }
+        return trials.share
+    }
+
+    @Test(
+        "Requests that come back once and soon make the window wide; a loop makes it narrow",
+        arguments: [64, 128, 1_024]
+    )
+    func follows(capacity: Int) {
+        var trials = WindowTrials(beta: 512, seed: 1)
+        #expect(trials.share == 0.10)
+        // Each key twice, a third of the capacity apart: a window of 0.30 just loses it.
+        let distance = UInt32(capacity / 3)
+        let recent = (distance..<distance + 30_000).flatMap { [$0, $0 - distance] }
+        #expect(share(after: recent, from: 0, capacity: capacity, trials: &trials) == 0.70)
+        let loop = (0..<60_000).map { UInt32(1_000_000 + $0 % (capacity * 2)) }
+        #expect(share(after: loop, from: 60_000, capacity: capacity, trials: &trials) <= 0.10)
+        #expect(share(after: recent.map { $0 + 2_000_000 }, from: 120_000, capacity: capacity, trials: &trials) == 0.70)
+    }
+
+    @Test(
+        "The sample is halved until a trial holds 256 entries at most",
+        arguments: [(100, 0), (257, 1), (1_000, 2), (100_000, 9)]
+    )
+    func sample(expected: Int, rarity: UInt32) {
+        var trials = WindowTrials(beta: 512, seed: 1)
+        for key in 0..<40_000 as Range<UInt64> {
+            trials.note(
+                UInt32(truncatingIfNeeded: HitRateSimulator.mixed(key)),
+                size: 1,
+                weight: 0,
+                now: 0,
+                capacity: expected,
+                expected: expected
+            )
+        }
+        #expect(trials.rarity == rarity)
+        let part = (0..<40_000 as Range<UInt64>)
+            .filter { trials.samples(UInt32(truncatingIfNeeded: HitRateSimulator.mixed($0))) }.count
+        #expect(abs(part - 40_000 >> Int(rarity)) < 200)
+    }
+
+    @Test("Memory stays bounded, whatever the sizes", arguments: [0, 1, 5, 1_000_000])
+    func bounded(size: Int) {
+        var trials = WindowTrials(beta: 512, seed: 1)
+        for key in 0..<60_000 as Range<UInt64> {
+            trials.note(
+                UInt32(truncatingIfNeeded: HitRateSimulator.mixed(key)),
+                size: size,
+                weight: 0,
+                now: 0,
+                capacity: 1_000_000,
+                expected: 100
+            )
+        }
+        #expect(trials.bytes < 150_000)
+    }
+
+    @Test("The table of keys does what a dictionary does", arguments: [1, 2, 3] as [UInt64])
+    func keys(seed: UInt64) {
+        var generator = SeededGenerator(seed: seed)
+        var keys = TrialKeys()
+        var model: [UInt32: UInt16] = [:]
+        var isRight = true
+        for _ in 0..<20_000 {
+            // Hashes that share their places in the table.
+            let hash = UInt32.random(in: 0..<600, using: &generator) << 20
+            let id = keys.note(hash, size: 1, weight: 0, now: 0)
+            isRight = isRight && model[hash] ?? id == id && keys[id].hash == hash
+            if Bool.random(using: &generator) {
+                keys.setPlace(id, 3, .absent)
+                keys.release(id)
+                model[hash] = nil
+            } else {
+                keys.setPlace(id, 3, .main)
+                keys.release(id)
+                model[hash] = id
+            }
+            isRight = isRight && keys.count == model.count
+        }
+        #expect(isRight, "seed \(seed)")
+    }
+}
