@@ -42,7 +42,7 @@ struct CacheLookup: Sendable {
         guard let head = RequestHead(request, fields: context.presentedFields(of: request)) else { return nil }
         self.head = head
         self.trail = trail
-        tally = CallTally(cache.meter, head.target, begun: trail.begun, context.clock)
+        tally = CallTally(cache.meter, head.target, trail, context.clock)
         landings = cache.flights.landings
         principal = cache.principal(of: head.fields, to: head.target, context)
         isConditionalOrPartial = head.isConditionalOrPartial

@@ -39,7 +39,7 @@ public struct CachingHook: ServiceHook {
     /// Looks for what is stored, and answers from it or through an exchange.
     func look(_ request: URLRequest, _ trail: LookTrail, _ context: inout CallContext) async throws -> Response? {
         guard let lookup = CacheLookup(request, context, cache, trail) else {
-            let tally = CallTally(cache.meter, nil, begun: trail.begun, context.clock)
+            let tally = CallTally(cache.meter, nil, trail, context.clock)
             if trail.isFirst { tally.arrive() }
             return bypass(.target, tally, context)
         }

@@ -40,6 +40,8 @@ struct LookTrail: Sendable {
 
     /// When the call reached the cache.
     let begun: MonotonicInstant
+    /// Where all that becomes of the call is counted.
+    let stripe: Int
     private(set) var looks = 1
     /// Names that a response nominated by Vary, whose values were other ones than this call's.
     private(set) var nominated: Set<String> = []
@@ -48,6 +50,7 @@ struct LookTrail: Sendable {
 
     init(begun: MonotonicInstant) {
         self.begun = begun
+        stripe = CacheMeter.stripe()
     }
 
     /// Whether this is the first look of its call.

@@ -23,18 +23,15 @@ struct CallTally: Sendable {
     private let origin: CountedOrigin?
     private let stripe: Int
     private let clock: any HoldfastClock
-    /// When the call reached the cache.
     private let begun: MonotonicInstant
 
-    /// - Parameters:
-    ///   - target: nil for what belongs to no origin.
-    ///   - begun: when the call reached the cache.
-    init(_ meter: CacheMeter, _ target: TargetURI?, begun: MonotonicInstant, _ clock: any HoldfastClock) {
+    /// - Parameter target: nil for what belongs to no origin.
+    init(_ meter: CacheMeter, _ target: TargetURI?, _ trail: LookTrail, _ clock: any HoldfastClock) {
         self.meter = meter
         origin = target.map { CountedOrigin(of: $0) }
-        stripe = CacheMeter.stripe()
+        stripe = trail.stripe
         self.clock = clock
-        self.begun = begun
+        begun = trail.begun
     }
 
     /// Counts the request itself.

@@ -28,7 +28,7 @@ struct MeterState: Sendable {
     private var decade = Int64.min
 
     /// - Parameter places: how many origins have one; at least 1.
-    init(places: Int = 64) {
+    init(places: Int = CacheMeter.originLimit) {
         capacity = max(1, places)
     }
 

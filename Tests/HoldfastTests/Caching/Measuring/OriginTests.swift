@@ -127,7 +127,7 @@ struct OriginTests {
                 group.addTask {
                     for number in 0..<500 {
                         let target = try? TargetURI("http://h\((task + number) % 5).example/")
-                        let tally = CallTally(meter, target, begun: clock.now, clock)
+                        let tally = CallTally(meter, target, LookTrail(begun: clock.now), clock)
                         tally.arrive()
                         await Task.yield()
                         tally.count { $0.misses += 1 }

@@ -64,7 +64,7 @@ struct SavingTests {
     func timeOfHit(took: Int, saved: Int) throws {
         let clock = ManualClock()
         let meter = CacheMeter()
-        let tally = CallTally(meter, try TargetURI("http://a.example/"), begun: clock.now, clock)
+        let tally = CallTally(meter, try TargetURI("http://a.example/"), LookTrail(begun: clock.now), clock)
         clock.advance(by: .milliseconds(took))
         tally.count(.fresh, .fresh, delay: .milliseconds(100))
         #expect(meter.total.timeSaved == .milliseconds(saved))
@@ -75,7 +75,7 @@ struct SavingTests {
     func negative() throws {
         let clock = ManualClock()
         let meter = CacheMeter()
-        let tally = CallTally(meter, nil, begun: clock.now, clock)
+        let tally = CallTally(meter, nil, LookTrail(begun: clock.now), clock)
         for kind in [HitKind.fresh, .stale, .revalidating, .error] {
             tally.count(kind, .fresh, delay: .milliseconds(-100))
         }
