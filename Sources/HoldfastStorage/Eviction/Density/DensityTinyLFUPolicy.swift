@@ -11,7 +11,7 @@ struct DensityTinyLFUPolicy: EvictionPolicy {
     /// Entries looked at for one victim.
     static let samples = 32
     /// Requests for each entry after which a frequency counts half.
-    private static let halfLife = 10
+    private static let halfLife = 20
     /// Words of the sketch for 16 entries.
     private static let wordsForSixteen = 11
 

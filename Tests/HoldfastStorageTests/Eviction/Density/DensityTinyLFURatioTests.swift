@@ -55,7 +55,7 @@ struct DensityTinyLFURatioTests {
         "Single cells of the study, with half a point to spare",
         .enabled(if: OpenTraces.arePresent, "needs the public traces"),
         arguments: [
-            ("c2k_web07", 0.001, 0.2478), ("c2k_web07", 0.01, 0.4331), ("lirs_multi3", 0.01, 0.2239),
+            ("c2k_web07", 0.01, 0.4331), ("lirs_multi3", 0.01, 0.2239),
             ("corda_vault", 0.001, 0.3267),
         ]
     )
