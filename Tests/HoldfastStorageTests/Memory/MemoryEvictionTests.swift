@@ -8,7 +8,7 @@ import Testing
 struct MemoryEvictionTests {
     @Test("What was used longest ago leaves first")
     func leastRecentlyUsed() async throws {
-        let store = MemoryStore(capacity: 400_000)
+        let store = MemoryStore(capacity: 400_000, policy: .lru)
         let body = [UInt8](repeating: 1, count: 60_000)
         for number in 0..<5 { try await store.put("k\(number)", body) }
         _ = try await store.get("k0")

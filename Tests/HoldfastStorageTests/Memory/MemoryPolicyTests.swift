@@ -37,7 +37,7 @@ struct MemoryPolicyTests {
 
     @Test("Of several variants the one whose body is opened counts as used")
     func variants() async throws {
-        let store = MemoryStore(capacity: 10_000, maximumEntrySize: 5_000)
+        let store = MemoryStore(capacity: 10_000, policy: .lru, maximumEntrySize: 5_000)
         let body = [UInt8](repeating: 1, count: 1_500)
         let first = try await store.put("a", variant: "1", body)
         try await store.put("a", variant: "2", body)
@@ -91,11 +91,42 @@ struct MemoryPolicyTests {
 
     @Test("Hits that nobody drained are told to the policy before it decides")
     func drained() async throws {
-        let store = MemoryStore(capacity: 100_000)
+        let store = MemoryStore(capacity: 100_000, policy: .lru)
         let body = [UInt8](repeating: 1, count: 4_000)
         for number in 0..<20 { try await store.put("k\(number)", body) }
         for number in 0..<10 { _ = store.peek(StoreKey("k\(number)"), now: .at(0)) }
         for number in 20..<30 { try await store.put("k\(number)", body) }
         for number in 0..<10 { #expect(try await store.get("k\(number)").count == 1, "k\(number)") }
+    }
+
+    @Test("A store hits what the simulator says its policy hits", arguments: EvictionStrategy.all)
+    func simulated(strategy: EvictionStrategy) async throws {
+        var generator = SeededGenerator(seed: 11)
+        // One entry is being written at a time, and its bytes are the policy's no more.
+        let (size, capacity) = (1_000, 100_000)
+        let store = MemoryStore(
+            limits: MemoryLimits(capacity: capacity + size, entrySize: nil, variants: 16),
+            using: &generator
+        ) { strategy.makePolicy(capacity: $0, seed: 3) }
+        var simulator = HitRateSimulator()
+        simulator.add(strategy, capacity: capacity, seed: 3)
+        let body = [UInt8](repeating: 1, count: size - MemoryStore.overhead - 4 - 1)
+        let requests = 12_000
+        var hits = 0
+        for _ in 0..<requests {
+            // The square of a uniform number: some keys are asked for far more often than others.
+            let draw = Double.random(in: 0..<1, using: &generator)
+            let key = UInt32(draw * draw * 900)
+            simulator.replay(key: key, size: UInt32(size))
+            let name = String(1_000 + key)
+            if store.peek(StoreKey(name), now: .at(0))?.isEmpty == false {
+                hits += 1
+            } else {
+                try await store.put(name, body, EntryDescription("m"))
+            }
+        }
+        let expected = try #require(simulator.results.first?.hits)
+        #expect(abs(hits - expected) * 100 <= 2 * requests, "\(hits) hits of \(requests), not \(expected)")
+        #expect(expected * 10 > requests)
     }
 }

@@ -65,7 +65,7 @@ struct MemoryStoreTests {
 
     @Test("Trimming evicts what is used least and leaves pins")
     func trim() async throws {
-        let store = MemoryStore(capacity: 1_000_000)
+        let store = MemoryStore(capacity: 1_000_000, policy: .lru)
         for number in 0..<10 { try await store.put("k\(number)", [UInt8](repeating: 0, count: 10_000)) }
         let pinned = try #require(try await store.get("k0").first)
         #expect(try await store.setPinned(true, pinned))
