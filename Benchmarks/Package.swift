@@ -15,6 +15,7 @@ let package = Package(
     products: [
         .executable(name: "disk", targets: ["DiskBenchmark"]),
         .executable(name: "hitrate", targets: ["HitRateBenchmark"]),
+        .executable(name: "memory", targets: ["MemoryBenchmark"]),
     ],
     dependencies: [
         .package(name: "holdfast", path: ".."),
@@ -22,6 +23,7 @@ let package = Package(
     ],
     targets: [
         .target(name: "CAllocator"),
+        .target(name: "CAllocationCount"),
         .target(name: "Harness", dependencies: ["CAllocator"]),
         .executableTarget(
             name: "DiskBenchmark",
@@ -35,6 +37,13 @@ let package = Package(
         .executableTarget(
             name: "HitRateBenchmark",
             dependencies: ["Harness", .product(name: "HoldfastStorage", package: "holdfast")]
+        ),
+        .executableTarget(
+            name: "MemoryBenchmark",
+            dependencies: [
+                "CAllocationCount", "Harness",
+                .product(name: "HoldfastStorage", package: "holdfast"),
+            ]
         ),
         .testTarget(name: "HarnessTests", dependencies: ["Harness"]),
         .testTarget(

@@ -35,11 +35,14 @@ struct CacheLookup: Sendable {
     /// How many flights of the cache had ended by then, and what came of earlier look-ups of the same call.
     let landings: UInt64
     let trail: LookTrail
+    /// Counts what becomes of the call.
+    let tally: CallTally
 
-    init?(_ request: URLRequest, _ context: CallContext, _ cache: HTTPCache, _ trail: LookTrail = LookTrail()) {
+    init?(_ request: URLRequest, _ context: CallContext, _ cache: HTTPCache, _ trail: LookTrail) {
         guard let head = RequestHead(request, fields: context.presentedFields(of: request)) else { return nil }
         self.head = head
         self.trail = trail
+        tally = CallTally(cache.meter, head.target, begun: trail.begun, context.clock)
         landings = cache.flights.landings
         principal = cache.principal(of: head.fields, to: head.target, context)
         isConditionalOrPartial = head.isConditionalOrPartial

@@ -59,7 +59,7 @@ extension CachingHook {
         let terms = FlightTerms(lookup, nominated: need.nominated, tags: context.options.tags)
         let limit = cache.options.maximumBackgroundRevalidations
         guard let flight = cache.flights.background(for: lookup.key, terms, limit: limit) else { return }
-        cache.count { $0.backgroundRevalidations += 1 }
+        lookup.tally.count { $0.backgroundRevalidations += 1 }
         var context = context
         context.verdict = nil
         context.options.storing = nil
@@ -95,7 +95,7 @@ extension CachingHook {
             await land(flight, response, outcome, need, context)?.pump()
         } catch {
             cache.flights.close(flight, for: need.lookup.key)
-            if flight.isBackground { pause(need.lookup.key, context) }
+            if flight.isBackground { pause(need.lookup, context) }
             let code = (error as? ServiceError)?.code
             let failure = Flight.Failure(
                 error: error,
@@ -125,7 +125,7 @@ extension CachingHook {
         } else if need.lookup.mayShare {
             cache.unshared.note(key, until: context.clock.now.advanced(by: CachingHook.unsharedTime))
         }
-        if !outcome.isShareable, flight.isBackground { pause(key, context) }
+        if !outcome.isShareable, flight.isBackground { pause(need.lookup, context) }
         var body: SharedBody?
         if isShared, outcome.held == nil, let source = response.body.source {
             body = SharedBody(
@@ -157,9 +157,9 @@ extension CachingHook {
         return nil
     }
 
-    private func pause(_ key: CacheKey, _ context: CallContext) {
-        cache.count { $0.backgroundFailures += 1 }
-        cache.paused.note(key, until: context.clock.now.advanced(by: CachingHook.refreshPause))
+    private func pause(_ lookup: CacheLookup, _ context: CallContext) {
+        lookup.tally.count { $0.backgroundFailures += 1 }
+        cache.paused.note(lookup.key, until: context.clock.now.advanced(by: CachingHook.refreshPause))
     }
 
     /// How long a key whose response could not be shared makes its calls go out alone.

@@ -32,7 +32,7 @@ extension CachingHook {
                 response: response
             )
         }
-        let delivered = delivered(lookup, context) { $0.networkBytes += $1 }
+        let delivered = delivered(lookup, context)
         let network = ExactBody(counted(response.body, delivered).anySource, count: join.partLength)
         let (source, outcome) = await store(join, network, response, lookup, exchange, context)
         response.head = join.stored.responseHead(now: now)
@@ -67,12 +67,12 @@ extension CachingHook {
         guard case .fields(let presented) = response.presentation,
             let sent = RequestHead(exchange.request, fields: presented),
             let part = ReceivedPart(response.head, to: sent, receivedAt: now, contentDecoded: response.contentDecoded)
-        else { return leave(&response, .partialContent, context, delivered: delivered) }
+        else { return leave(&response, .partialContent, lookup, context, delivered: delivered) }
         let entry: StoragePlan.Entry
         do throws(Unstored) {
             entry = try StoragePlan.judge(response, part: part, lookup, exchange, context, cache)
         } catch {
-            return leave(&response, error.reason, context, delivered: delivered)
+            return leave(&response, error.reason, lookup, context, delivered: delivered)
         }
         for candidate in await candidates(for: lookup, context)
         where candidate.isOwn
@@ -88,7 +88,7 @@ extension CachingHook {
                     _ = await replaceDescription(of: held.entry, as: join.stored, context)
                 }
                 response.body = counted(response.body, delivered)
-                return HopOutcome(storable: entry.stored)
+                return HopOutcome(storable: entry.stored, entry: entry)
             }
             let length = response.body.length
             let network = ExactBody(counted(response.body, delivered).anySource, count: join.partLength)
@@ -102,7 +102,7 @@ extension CachingHook {
         }
         // A part that contradicts itself must not be taken for a piece of what bears the same tag.
         guard part.validator != nil || StrongValidator(entry.stored) == nil else {
-            return leave(&response, .partialContent, context, delivered: delivered)
+            return leave(&response, .partialContent, lookup, context, delivered: delivered)
         }
         return await storeAlone(part, entry, &response, lookup, context, delivered: delivered)
     }
@@ -176,13 +176,13 @@ extension CachingHook {
                     }
                     return .commitAs(cut.description(tags: tags, options))
                 },
-                finish: commit(in: context),
+                finish: commit(lookup, context),
                 fail: { [self] error in storeFailed(error, context) }
             )
-            return (storing, HopOutcome(storable: stored, storing: storing))
+            return (storing, HopOutcome(storable: stored, entry: entry, storing: storing))
         } catch {
             context.emit(.responseNotStored) { $0.detail = error.reason.description }
-            cache.count(error.reason)
+            lookup.tally.count(notStored: error.reason)
             return (joined, HopOutcome(notStored: error.reason))
         }
     }
@@ -208,9 +208,9 @@ extension CachingHook {
         do throws(Unstored) {
             writer = try await self.writer(of: entry, response.body.bytesInMemory, lookup, context)
         } catch {
-            return leave(&response, error.reason, context, delivered: delivered)
+            return leave(&response, error.reason, lookup, context, delivered: delivered)
         }
-        let finish = commit(in: context)
+        let finish = commit(lookup, context)
         guard let source = response.body.source else {
             let count = response.body.length ?? 0
             delivered(count)
@@ -219,7 +219,7 @@ extension CachingHook {
             case .commitAs(let description): await finish(writer, description)
             case .abandon: writer.abandon()
             }
-            return HopOutcome(storable: entry.stored)
+            return HopOutcome(storable: entry.stored, entry: entry)
         }
         let storing = StoringBody(
             CountedBody(source, delivered: delivered),
@@ -230,7 +230,7 @@ extension CachingHook {
             fail: { [self] error in storeFailed(error, context) }
         )
         response.body = ResponseBody(storing, length: response.body.length)
-        return HopOutcome(storable: entry.stored, storing: storing)
+        return HopOutcome(storable: entry.stored, entry: entry, storing: storing)
     }
 
     /// The body, whose bytes are told to `delivered` as they are handed out.

@@ -98,7 +98,8 @@ extension CachingHook {
 
     func storeFailed(_ error: StoreError, _ context: CallContext) {
         if error.code == .superseded || error.code == .closed || error.code == .tooLarge { return }
-        cache.count { $0.storeFailures += 1 }
+        // The store's own, whatever was being asked for: of no origin.
+        CallTally(cache.meter, nil, begun: context.clock.now, context.clock).count { $0.storeFailures += 1 }
         context.emit(.storeFailed) { event in
             event.error = error
             event.detail = error.code.description

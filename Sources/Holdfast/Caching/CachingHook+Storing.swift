@@ -13,21 +13,30 @@ internal import HoldfastStorage
 extension CachingHook {
     /// A stored response as the answer to a request.
     ///
-    /// - Parameter request: what to send for the rest of a body that cannot be read to its end.
+    /// - Parameters:
+    ///   - request: what to send for the rest of a body that cannot be read to its end.
+    ///   - way: as what its bytes count when they are handed out; nil: not at all.
     func answer(
         _ held: HeldResponse,
         to lookup: CacheLookup,
         _ request: URLRequest?,
         source: ResponseSource,
         _ context: CallContext,
-        delivered: @escaping @Sendable (Int) -> Void
+        counted way: DeliveryWay?
     ) -> Response {
-        let origin = StoredOrigin(hook: self, held: held, lookup: lookup, request: request, context: context)
+        let origin = StoredOrigin(
+            hook: self,
+            held: held,
+            lookup: lookup,
+            request: request,
+            context: context,
+            way: way
+        )
         var response = held.response(
             to: lookup,
             source: source,
             now: context.clock.timestamp,
-            delivered: delivered,
+            delivered: { origin.delivered($0) },
             failed: { await origin.failed($0) },
             rest: { await origin.rest($0) }
         )
@@ -78,7 +87,7 @@ extension CachingHook {
             context.exchange?.request,
             source: .revalidated,
             context,
-            delivered: delivered(lookup, context) { $0.revalidatedBytes += $1 }
+            counted: counts(lookup, context) ? .revalidated : nil
         )
         answer.url = response.url
         answer.requestTime = response.requestTime
@@ -89,14 +98,15 @@ extension CachingHook {
         return HopOutcome(held: held)
     }
 
-    /// Counts bytes as delivered to the call that an exchange was begun for: where it was looked up, and is there still.
-    func delivered(
-        _ lookup: CacheLookup,
-        _ context: CallContext,
-        _ add: @escaping @Sendable (inout CacheStatistics, Int) -> Void
-    ) -> @Sendable (Int) -> Void {
-        guard lookup.bypassReason == nil, context.flight?.isFirstPresent ?? true else { return { _ in } }
-        return { [cache] bytes in cache.count { add(&$0, bytes) } }
+    /// Counts bytes as delivered from the network to the call that an exchange was begun for, where it is there still.
+    func delivered(_ lookup: CacheLookup, _ context: CallContext) -> @Sendable (Int) -> Void {
+        guard counts(lookup, context) else { return { _ in } }
+        return { [tally = lookup.tally] in tally.count($0, .network) }
+    }
+
+    /// Whether bytes count for the call that an exchange was begun for: it was looked up, and is there still.
+    private func counts(_ lookup: CacheLookup, _ context: CallContext) -> Bool {
+        lookup.bypassReason == nil && context.flight?.isFirstPresent ?? true
     }
 
     private static func unasked(_ notModified: Response) -> ServiceError {
@@ -113,17 +123,17 @@ extension CachingHook {
         guard let exchange = context.exchange, response.source != .synthesized else {
             return HopOutcome(notStored: .synthesized)
         }
-        let delivered = delivered(lookup, context) { $0.networkBytes += $1 }
+        let delivered = delivered(lookup, context)
         if response.status == .partialContent {
             return await storePart(&response, lookup, exchange, context, delivered: delivered)
         }
-        var storable: StoredResponse?
+        var planned: StoragePlan.Entry?
         do throws(Unstored) {
             let entry = try StoragePlan.judge(response, lookup, exchange, context, cache)
-            storable = entry.stored
+            planned = entry
             return try await store(entry, &response, lookup, context, delivered: delivered)
         } catch {
-            return leave(&response, error.reason, storable: storable, context, delivered: delivered)
+            return leave(&response, error.reason, planned: planned, lookup, context, delivered: delivered)
         }
     }
 
@@ -137,11 +147,11 @@ extension CachingHook {
     ) async throws(Unstored) -> HopOutcome {
         let writer = try await writer(of: entry, response.body.bytesInMemory, lookup, context)
         await noteSearchVariance(of: response, entry, lookup, context)
-        let finish = commit(in: context)
+        let finish = commit(lookup, context)
         guard let source = response.body.source else {
             delivered(response.body.length ?? 0)
             await finish(writer, nil)
-            return HopOutcome(storable: entry.stored)
+            return HopOutcome(storable: entry.stored, entry: entry)
         }
         let (stored, expected, options) = (entry.stored, entry.bodyLength, cache.options)
         let tags = entry.description.tags
@@ -164,21 +174,22 @@ extension CachingHook {
             }
         )
         response.body = ResponseBody(storing, length: response.body.length)
-        return HopOutcome(storable: entry.stored, storing: storing)
+        return HopOutcome(storable: entry.stored, entry: entry, storing: storing)
     }
 
     /// Lets the body pass by the store.
     func leave(
         _ response: inout Response,
         _ reason: CacheReason,
-        storable: StoredResponse? = nil,
+        planned: StoragePlan.Entry? = nil,
+        _ lookup: CacheLookup,
         _ context: CallContext,
         delivered: @escaping @Sendable (Int) -> Void
     ) -> HopOutcome {
         context.emit(.responseNotStored) { $0.detail = reason.description }
-        cache.count(reason)
+        lookup.tally.count(notStored: reason)
         response.body = counted(response.body, delivered)
-        return HopOutcome(storable: storable, notStored: reason)
+        return HopOutcome(storable: planned?.stored, entry: planned, notStored: reason)
     }
 
     /// A writer for an entry, with the bytes that are there already.
@@ -212,12 +223,14 @@ extension CachingHook {
     }
 
     /// Commits an entry: at once, or once the caller's acceptance has taken the response.
-    func commit(in context: CallContext) -> @Sendable (any EntryWriter, EntryDescription?) async -> Void {
+    func commit(_ lookup: CacheLookup, _ context: CallContext)
+        -> @Sendable (any EntryWriter, EntryDescription?) async -> Void
+    {
         { [self] writer, description in
-            guard let verdict = context.verdict else { return await commit(writer, description, context) }
+            guard let verdict = context.verdict else { return await commit(writer, description, lookup, context) }
             await verdict.whenDecided { [self] accepted in
                 if accepted {
-                    await commit(writer, description, context)
+                    await commit(writer, description, lookup, context)
                 } else {
                     writer.abandon()
                 }
@@ -225,10 +238,15 @@ extension CachingHook {
         }
     }
 
-    private func commit(_ writer: any EntryWriter, _ description: EntryDescription?, _ context: CallContext) async {
+    private func commit(
+        _ writer: any EntryWriter,
+        _ description: EntryDescription?,
+        _ lookup: CacheLookup,
+        _ context: CallContext
+    ) async {
         do throws(StoreError) {
             try await writer.commit(description, now: StoreInstant(context.clock.timestamp))
-            cache.count { $0.stored += 1 }
+            lookup.tally.count { $0.stored += 1 }
             context.emit(.responseStored)
             context.options.storing?.note(nil)
         } catch {
@@ -240,36 +258,5 @@ extension CachingHook {
                 storeFailed(error, context)
             }
         }
-    }
-}
-
-/// Where an answer from the store comes from, for what may become of it later: held once, whoever asks.
-private final class StoredOrigin: Sendable {
-    private let hook: CachingHook
-    private let entry: StoredEntry
-    private let stored: StoredResponse
-    private let lookup: CacheLookup
-    private let request: URLRequest?
-    private let context: CallContext
-
-    init(hook: CachingHook, held: HeldResponse, lookup: CacheLookup, request: URLRequest?, context: CallContext) {
-        self.hook = hook
-        entry = held.entry
-        stored = held.stored
-        self.lookup = lookup
-        self.request = request
-        self.context = context
-    }
-
-    func failed(_ error: StoreError) async {
-        hook.storeFailed(error, context)
-        await remove()
-    }
-
-    func remove() async { await hook.remove(entry, context) }
-
-    func rest(_ missing: Range<Int64>) async -> (any ByteSource)? {
-        guard let request else { return nil }
-        return await hook.rest(of: stored, missing, request, lookup, context)
     }
 }

@@ -31,15 +31,19 @@ public struct CachingHook: ServiceHook {
     public var scope: HookScope { .message }
 
     public func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
-        cache.count { $0.requests += 1 }
-        guard var response = try await look(request, LookTrail(), &context) else { return nil }
+        guard var response = try await look(request, LookTrail(begun: context.clock.now), &context) else { return nil }
         StatusReport(cache.options)?.sign(&response, context[CacheLookup.self]?.key)
         return response
     }
 
     /// Looks for what is stored, and answers from it or through an exchange.
     func look(_ request: URLRequest, _ trail: LookTrail, _ context: inout CallContext) async throws -> Response? {
-        guard let lookup = CacheLookup(request, context, cache, trail) else { return bypass(.target, context) }
+        guard let lookup = CacheLookup(request, context, cache, trail) else {
+            let tally = CallTally(cache.meter, nil, begun: trail.begun, context.clock)
+            if trail.isFirst { tally.arrive() }
+            return bypass(.target, tally, context)
+        }
+        if trail.isFirst { lookup.tally.arrive() }
         var request = request
         // Positions count in bytes as they are stored, so no content coding may stand between (RFC 9110 §14.2). Which variant
         // is meant goes by what the caller accepts, so that the parts of a response and its whole are one.
@@ -97,16 +101,12 @@ public struct CachingHook: ServiceHook {
     ) async throws -> Response? {
         switch judgement.decision {
         case .reuse(_, _, let isStale):
-            cache.count { counts in
-                if isStale { counts.staleHits += 1 } else { counts.hits += 1 }
-            }
-            return answerHit(selected, to: lookup, request, judgement.reason, isStale: isStale, context)
+            return answerHit(selected, to: lookup, request, judgement.reason, isStale ? .stale : .fresh, context)
         case .reuseWhileRevalidating(let indices, _):
             let offered = await offer(indices, selected, candidates, context)
             let need = Need(request, lookup, judgement, candidates, selected, offered: offered)
             refresh(need, context)
-            cache.count { $0.revalidatingHits += 1 }
-            return answerHit(selected, to: lookup, request, judgement.reason, isStale: true, context)
+            return answerHit(selected, to: lookup, request, judgement.reason, .revalidating, context)
         case .revalidate(let indices):
             let offered = await offer(indices, selected, candidates, context)
             return try await fly(Need(request, lookup, judgement, candidates, selected, offered: offered), &context)
@@ -142,11 +142,11 @@ public struct CachingHook: ServiceHook {
         _ context: inout CallContext
     ) async throws -> Response? {
         guard case .unsatisfiable(let reason) = judgement.decision else {
-            if let reason = lookup.bypassReason { return bypass(reason, context) }
+            if let reason = lookup.bypassReason { return bypass(reason, lookup.tally, context) }
             return try await fly(Need(request, lookup, judgement, candidates, nil, offered: []), &context)
         }
         let decision = CacheDecision(.unsatisfiable, reason)
-        cache.count(decision) { $0.misses += 1 }
+        lookup.tally.count(decision) { $0.misses += 1 }
         explain(decision, context)
         if lookup.directive.onlyIfCached, !context.options.cache.onlyIfCached {
             throw ServiceError(
@@ -215,27 +215,27 @@ public struct CachingHook: ServiceHook {
         _ = context.background.spawn { [self] in await invalidate(by: failure, wasSent: true, lookup, context) }
     }
 
-    private func bypass(_ reason: CacheReason, _ context: CallContext) -> Response? {
+    private func bypass(_ reason: CacheReason, _ tally: CallTally, _ context: CallContext) -> Response? {
         let decision = CacheDecision(.bypass, reason)
-        cache.count(decision) { $0.bypasses += 1 }
+        tally.count(decision) { $0.bypasses += 1 }
         explain(decision, context)
         return nil
     }
 
-    private func answerHit(
+    /// A stored response as the answer to a call that waits for nothing more.
+    func answerHit(
         _ held: HeldResponse,
         to lookup: CacheLookup,
         _ request: URLRequest,
         _ reason: CacheReason,
-        isStale: Bool,
+        _ kind: HitKind,
         _ context: CallContext
     ) -> Response {
-        var response = answer(held, to: lookup, request, source: isStale ? .stale : .fresh, context) { [cache] bytes in
-            cache.count { $0.hitBytes += bytes }
-        }
+        var response = answer(held, to: lookup, request, source: kind.isStale ? .stale : .fresh, context, counted: .hit)
         let decision = decision(.hit, reason, held, context)
         response.cacheDecision = decision
-        if isStale { cache.count(decision) { _ in } }
+        lookup.tally.count(kind, reason, delay: held.stored.delay)
+        record(held)
         explain(decision, context)
         return response
     }

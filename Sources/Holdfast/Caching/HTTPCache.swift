@@ -29,7 +29,8 @@ public final class HTTPCache: Sendable {
     private let contentKeys: Atomic<Bool>
     /// Whether entries may be there that answer for several queries.
     private let searchVariance: Atomic<Bool>
-    private let counts = Mutex(CacheStatistics())
+    let meter = CacheMeter()
+    let recording = Recording()
 
     /// A cache over `store`; private mode by default.
     public init(store: any CacheStore, options: CacheOptions = CacheOptions()) {
@@ -38,11 +39,6 @@ public final class HTTPCache: Sendable {
         contentKeys = Atomic(store.statistics.entryCount > 0)
         searchVariance = Atomic(store.statistics.entryCount > 0)
         decoded = DecodedResponses(targetedFields: options.targets)
-    }
-
-    /// What was counted so far.
-    public var statistics: CacheStatistics {
-        counts.withLock { $0 }
     }
 
     /// Closes the store, cleanly marked; later calls find nothing and store nothing. Idempotent.
@@ -72,23 +68,6 @@ public final class HTTPCache: Sendable {
     /// An entry is about to be stored that answers for several queries.
     func noteSearchVariance() {
         searchVariance.store(true, ordering: .releasing)
-    }
-
-    func count(_ change: (inout CacheStatistics) -> Void) {
-        counts.withLock { change(&$0) }
-    }
-
-    /// Counts a decision by its reason, together with what else it changes.
-    func count(_ decision: CacheDecision, _ change: (inout CacheStatistics) -> Void) {
-        counts.withLock { counts in
-            counts.reasons[decision.reason, default: 0] += 1
-            change(&counts)
-        }
-    }
-
-    /// Counts a response that is not stored.
-    func count(_ reason: CacheReason) {
-        counts.withLock { $0.notStored[reason, default: 0] += 1 }
     }
 }
 

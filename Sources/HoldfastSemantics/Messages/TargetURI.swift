@@ -72,6 +72,17 @@ public struct TargetURI: Sendable, Hashable, CustomStringConvertible {
     /// Scheme, host and port, such as `https://example.com:8443`; the default port is left out (RFC 9110 §4.3.1).
     public var origin: String { text(0, layout.authorityEnd) }
 
+    /// A hash of ``origin`` that spares making the text; another one in each process, and nobody can choose origins for it to meet.
+    package var originHash: Int {
+        var hasher = Hasher()
+        let end = layout.authorityEnd
+        let isHashed: Void? = canonical.utf8.withContiguousStorageIfAvailable { bytes in
+            hasher.combine(bytes: UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes)[..<end]))
+        }
+        if isHashed == nil { Array(canonical.utf8.prefix(end)).withUnsafeBytes { hasher.combine(bytes: $0) } }
+        return hasher.finalize()
+    }
+
     /// Whether both URIs share scheme, host and port (RFC 9110 §4.3.1).
     public func isSameOrigin(as other: TargetURI) -> Bool {
         guard layout.authorityEnd == other.layout.authorityEnd else { return false }

@@ -5,27 +5,35 @@
 ///
 /// A slot whose instant changes is entered again and its older item passed over when it comes up; the heap is rebuilt
 /// when such leftovers outnumber the rest.
-struct UselessQueue {
-    private struct Item {
+struct UselessQueue: Sendable {
+    private struct Item: Sendable {
         let instant: StoreInstant
         let slot: Int
     }
 
     private var heap: [Item] = []
-    private var instants: [Int: StoreInstant] = [:]
+    /// By slot; ``StoreInstant/distantFuture`` where a slot is not in the queue.
+    private var instants: [StoreInstant] = []
+    private var count = 0
 
     /// Enters `slot`, or changes its instant; `.distantFuture` takes it out.
     mutating func set(_ slot: Int, _ instant: StoreInstant) {
         if instant == .distantFuture { return remove(slot) }
-        if instants.updateValue(instant, forKey: slot) == instant { return }
+        while instants.count <= slot { instants.append(.distantFuture) }
+        let old = instants[slot]
+        if old == instant { return }
+        if old == .distantFuture { count += 1 }
+        instants[slot] = instant
         heap.append(Item(instant: instant, slot: slot))
         siftUp(heap.count - 1)
-        if heap.count > 64 + 2 * instants.count { rebuild() }
+        if heap.count > 64 + 2 * count { rebuild() }
     }
 
     /// Takes `slot` out.
     mutating func remove(_ slot: Int) {
-        instants[slot] = nil
+        guard slot < instants.count, instants[slot] != .distantFuture else { return }
+        instants[slot] = .distantFuture
+        count -= 1
     }
 
     /// The slot whose instant lies furthest before `now`, if one does.
@@ -44,7 +52,15 @@ struct UselessQueue {
     }
 
     private mutating func rebuild() {
-        heap = instants.map { Item(instant: $0.value, slot: $0.key) }
+        var kept: [Item] = []
+        kept.reserveCapacity(2 * count)
+        // Each slot is taken once: one that left and came back for the same instant stands in the heap twice.
+        for item in heap where instants[item.slot] == item.instant {
+            kept.append(item)
+            instants[item.slot] = .distantFuture
+        }
+        for item in kept { instants[item.slot] = item.instant }
+        heap = kept
         for index in heap.indices.reversed() where index < heap.count / 2 { siftDown(index) }
     }
 

@@ -25,11 +25,17 @@ struct PurgeJudge: Sendable {
         self.selection = selection
     }
 
-    /// What must be decided first; empty for every form but a predicate.
-    func unknown<Body>(in index: EntryIndex<Body>, _ writers: WritersInFlight, now: StoreInstant) -> Unknown {
+    /// Whether entries have to be shown to ``unknown(in:_:now:)``.
+    var asks: Bool {
+        guard case .matching = selection.form else { return false }
+        return rounds < Self.maximumRounds
+    }
+
+    /// What of the entries there are must be decided first; empty for every form but a predicate.
+    func unknown(in entries: [StoredEntry], _ writers: WritersInFlight, now: StoreInstant) -> Unknown {
         var unknown = Unknown()
-        guard case .matching = selection.form, rounds < Self.maximumRounds else { return unknown }
-        unknown.committed = index.allRecords.map(\.entry).filter { committed[$0.version] == nil }
+        guard asks else { return unknown }
+        unknown.committed = entries.filter { committed[$0.version] == nil }
         for (id, writer) in writers.all where written[id] == nil {
             unknown.written[id] = StoredEntry(
                 key: writer.key,

@@ -10,108 +10,97 @@ internal import Synchronization
 /// stays within ``StoreStatistics/capacity`` at every instant. Bytes that a reader still holds after their entry left count
 /// no more.
 ///
-/// Entries past their `uselessAfter` leave first, then those used longest ago. All operations take a short lock and cost
-/// O(log n) at most; a purge looks at every entry. `statistics.bytesRead` counts a committed body when it is opened,
-/// a followed one as it is read.
+/// **What leaves.** Where room is needed, entries past their `uselessAfter` leave first, then what the ``EvictionStrategy``
+/// chooses. A strategy may find a new entry not worth keeping: then the entry is there after its commit like any other, and
+/// is the first to leave when bytes are needed that it takes. What was most lately being written at once, an eighth of the
+/// capacity at most, is kept clear for writers; the strategy has the rest. Of several variants the one whose body is opened
+/// counts as used.
+///
+/// **Cost.** A look-up takes one short lock of one of 32 shards and allocates nothing; it notes the use for the strategy, which
+/// is told later: look-ups since the last change count in no order beyond that of their shard, and some may be forgotten
+/// where many threads read. Changes take turns, and cost what the strategy costs; a purge looks at every entry.
+/// `statistics.bytesRead` counts a committed body when it is opened, a followed one as it is read.
+///
+/// **Where memory runs short** call ``trim(to:)``. On Apple systems:
+///
+/// ```swift
+/// let source = DispatchSource.makeMemoryPressureSource(eventMask: [.warning, .critical])
+/// source.setEventHandler { [store] in
+///     store.trim(to: source.data.contains(.critical) ? 0 : store.statistics.capacity / 4)
+/// }
+/// source.activate()
+/// ```
 public final class MemoryStore: CacheStore {
+    /// Bytes counted for an entry beside its own, for the tables it stands in.
+    static let overhead = 256
+
     public let secret: [UInt8]
-    private let state: Mutex<MemoryState>
+    let limits: MemoryLimits
+    let hashSeed: UInt64
+    let shards = MemoryShards()
+    /// Taken before any shard's lock, and by every change.
+    private let book: Mutex<MemoryBook>
+    private let bytesFollowed = Atomic(0)
 
     /// An empty store.
     ///
     /// - Parameters:
     ///   - capacity: bytes held at most; a negative number means 0, and then every write is refused.
+    ///   - policy: which entries are kept.
     ///   - maximumEntrySize: bytes of one entry, counted as above; by default a quarter of the capacity, never more than it.
     ///   - maximumVariants: variants of one primary key; one more replaces the oldest that is not pinned. At least 1.
-    public init(capacity: Int, maximumEntrySize: Int? = nil, maximumVariants: Int = 16) {
+    public convenience init(
+        capacity: Int,
+        policy: EvictionStrategy = .memory,
+        maximumEntrySize: Int? = nil,
+        maximumVariants: Int = 16
+    ) {
         var generator = SystemRandomNumberGenerator()
-        secret = (0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
-        state = Mutex(
-            MemoryState(capacity: capacity, maximumEntrySize: maximumEntrySize, maximumVariants: maximumVariants)
-        )
+        let seed: UInt64 = generator.next()
+        self.init(
+            limits: MemoryLimits(capacity: capacity, entrySize: maximumEntrySize, variants: maximumVariants),
+            using: &generator
+        ) { policy.makePolicy(capacity: $0, seed: seed) }
     }
+
+    /// An empty store whose hashes follow from `generator`, over a policy of the caller's.
+    init(
+        limits: MemoryLimits,
+        using generator: inout some RandomNumberGenerator,
+        makePolicy: @escaping @Sendable (_ capacity: Int) -> any EvictionPolicy
+    ) {
+        self.limits = limits
+        secret = (0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+        hashSeed = generator.next()
+        book = Mutex(MemoryBook(ledger: MemoryLedger(capacity: limits.capacity, makePolicy: makePolicy)))
+    }
+
+    // MARK: Reading
 
     /// What is there, never nil: memory always knows. A closed store answers that nothing is.
     public func peek(_ key: StoreKey, now: StoreInstant) -> [StoredEntry]? {
-        state.withLock { $0.lookUp(key, now: now) }
+        lookUp(key, now: now).entries
     }
 
     public func entries(for key: StoreKey, now: StoreInstant) async throws(StoreError) -> [StoredEntry] {
-        try state.withLock { state throws(StoreError) in
-            try state.checkOpen()
-            return state.lookUp(key, now: now)
-        }
+        let found = lookUp(key, now: now)
+        if found.isClosed { throw Self.closed }
+        return found.entries
     }
 
     public func body(of entry: StoredEntry) async throws(StoreError) -> any StoredBody {
-        let bytes = try state.withLock { state throws(StoreError) in
-            try state.checkOpen()
-            guard let record = state.index.record(of: entry) else {
-                throw StoreError(.superseded, "This version of the entry is gone; look the key up again.")
-            }
-            state.countRead(record.body.count)
-            return record.body
+        let hash = hash(of: entry.key)
+        let shard = MemoryShards.number(of: hash)
+        let (bytes, isDue, isClosed) = shards.reading(shard) { state in
+            let found = state.body(of: entry, hash)
+            return (found?.bytes, found?.isDue ?? false, state.isClosed)
+        }
+        if isDue { passOn(shard) }
+        if isClosed { throw Self.closed }
+        guard let bytes else {
+            throw StoreError(.superseded, "This version of the entry is gone; look the key up again.")
         }
         return MemoryBody(bytes)
-    }
-
-    public func write(
-        _ key: StoreKey,
-        variant: StoreKey,
-        description: EntryDescription,
-        expectedLength: Int?,
-        now: StoreInstant
-    ) async throws(StoreError) -> any EntryWriter {
-        let id = try state.withLock { state throws(StoreError) in
-            try state.begin(key, variant, description.kept, expectedLength: expectedLength, now: now)
-        }
-        return MemoryWriter(store: self, id: id)
-    }
-
-    @discardableResult
-    public func replaceDescription(
-        of entry: StoredEntry,
-        with description: EntryDescription,
-        now: StoreInstant
-    ) async throws(StoreError) -> StoredEntry? {
-        try state.withLock { state throws(StoreError) in
-            try state.replaceDescription(of: entry, with: description.kept, now: now)
-        }
-    }
-
-    public func remove(_ entry: StoredEntry) async throws(StoreError) {
-        try state.withLock { state throws(StoreError) in
-            try state.checkOpen()
-            state.remove(entry.key) { $0.version == entry.version }
-        }
-    }
-
-    public func invalidate(_ key: StoreKey) async throws(StoreError) {
-        try state.withLock { state throws(StoreError) in
-            try state.checkOpen()
-            state.writers.supersede(key)
-            state.remove(key) { _ in true }
-        }
-    }
-
-    @discardableResult
-    public func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int? {
-        var judge = PurgeJudge(selection)
-        while true {
-            let judged = judge
-            let (removed, unknown) = try state.withLock { state throws(StoreError) in
-                try state.checkOpen()
-                let unknown = judged.unknown(in: state.index, state.writers, now: now)
-                if !unknown.isEmpty { return (0, unknown) }
-                state.writers.supersede(ids: judged.superseded(in: state.writers))
-                var removed = 0
-                for key in state.index.keys { removed += state.remove(key) { judged.takes($0) } }
-                return (removed, unknown)
-            }
-            if unknown.isEmpty { return removed }
-            // The caller's predicate runs here, outside the lock.
-            judge.decide(unknown)
-        }
     }
 
     public func list(
@@ -119,70 +108,112 @@ public final class MemoryStore: CacheStore {
         limit: Int,
         now: StoreInstant
     ) async throws(StoreError) -> StorePage {
-        try state.withLock { state throws(StoreError) in
-            try state.checkOpen()
-            return state.index.page(after: cursor, limit: limit) { MemoryState.cost($0.entry) }
+        var page = MemoryPage(after: cursor, limit: limit)
+        for number in page.firstShard..<max(page.firstShard, MemoryShards.count) {
+            let taken = page
+            page = try shards.withLock(number) { state throws(StoreError) in
+                if state.isClosed { throw Self.closed }
+                return taken.adding(state.table.groups, ofShard: number)
+            }
+            if page.isFull { break }
         }
-    }
-
-    @discardableResult
-    public func setPinned(_ pinned: Bool, _ entry: StoredEntry) async throws(StoreError) -> Bool {
-        try state.withLock { state throws(StoreError) in try state.setPinned(pinned, entry) }
+        return page.page
     }
 
     public var statistics: StoreStatistics {
-        state.withLock { $0.statistics }
-    }
-
-    /// Drops every entry; nothing is kept for later.
-    public func close() async {
-        state.withLock { $0.close() }
+        var statistics = book.withLock { book in
+            var statistics = book.counts
+            statistics.entriesEvicted = book.ledger.evicted
+            statistics.entryCount = book.ledger.count
+            statistics.bytesUsed = book.ledger.used
+            return statistics
+        }
+        statistics.capacity = limits.capacity
+        for shard in 0..<MemoryShards.count {
+            let (lookups, found, bytes) = shards.withLock(shard) { ($0.lookups, $0.lookupsFound, $0.bytesRead) }
+            statistics.lookups &+= lookups
+            statistics.lookupsFound &+= found
+            statistics.bytesRead &+= bytes
+        }
+        statistics.bytesRead &+= bytesFollowed.load(ordering: .relaxed)
+        return statistics
     }
 
     /// Evicts until at most `bytes` are held, as far as entries that are neither pinned nor being written allow.
     ///
     /// For a warning that memory runs short; the capacity stays as it is.
     public func trim(to bytes: Int) {
-        state.withLock { $0.trim(to: max(0, bytes)) }
+        try? change { book throws(StoreError) in book.ledger.trim(to: max(0, bytes), &book.leaving) }
     }
 
-    /// What is held, as a verification that found no fault, and its bytes in all.
-    func held() throws(StoreError) -> (VerificationReport, bytes: Int) {
-        try state.withLock { state throws(StoreError) in
-            try state.checkOpen()
-            var report = VerificationReport()
-            for key in state.index.keys {
-                for record in state.index.records(of: key) {
-                    report.entriesChecked += 1
-                    report.bodyBytesChecked += record.body.count
-                }
+    /// Drops every entry; nothing is kept for later.
+    public func close() async {
+        book.withLock { book in
+            book.isClosed = true
+            book.ledger.removeAll()
+            for shard in 0..<MemoryShards.count { shards.withLock(shard) { $0.close() } }
+        }
+    }
+
+    func countFollowed(_ count: Int) {
+        bytesFollowed.add(count, ordering: .relaxed)
+    }
+
+    // MARK: Locks
+
+    /// Runs `body` with the lock of the shard held in which everything about a primary key lies.
+    func withShard<Result: Sendable>(of hash: UInt64, _ body: (inout ShardState) -> Result) -> Result {
+        shards.withLock(MemoryShards.number(of: hash), body)
+    }
+
+    /// Runs a change with the book's lock held and the policy told of all uses so far; what leaves is taken out of the shards
+    /// before the lock is released, also where `body` throws.
+    func change<Result: Sendable>(
+        now: StoreInstant? = nil,
+        _ body: (inout MemoryBook) throws(StoreError) -> Result
+    ) throws(StoreError) -> Result {
+        // Freed after the lock.
+        var gone: [MemoryRecord] = []
+        defer { withExtendedLifetime(gone) {} }
+        return try book.withLock { book throws(StoreError) in
+            if book.isClosed { throw Self.closed }
+            for shard in 0..<MemoryShards.count { book.passOn(shard, of: shards) }
+            if let now { book.ledger.latestNow = now }
+            defer {
+                takeOut(&book)
+                swap(&gone, &book.gone)
             }
-            return (report, state.used)
+            return try body(&book)
         }
     }
 
-    // MARK: What the writers call
-
-    func reserve(_ count: Int, for id: UInt64) throws(StoreError) {
-        try state.withLock { state throws(StoreError) in try state.reserve(count, for: id) }
+    /// Takes out of the shards what has left the ledger.
+    func takeOut(_ book: inout MemoryBook) {
+        for leaving in book.leaving {
+            let record = withShard(of: leaving.hash) { $0.remove(leaving.ticket, leaving.hash) }
+            if let record { book.gone.append(record) }
+        }
+        book.leaving.removeAll(keepingCapacity: true)
     }
 
-    func commit(
-        _ id: UInt64,
-        _ description: EntryDescription?,
-        body: ByteChunk,
-        now: StoreInstant
-    ) throws(StoreError) -> StoredEntry {
-        try state.withLock { state throws(StoreError) in
-            try state.commit(id, description?.kept, body: body, now: now)
+    private func lookUp(_ key: StoreKey, now: StoreInstant) -> ShardState.Found {
+        let hash = hash(of: key)
+        let shard = MemoryShards.number(of: hash)
+        let found = shards.reading(shard) { $0.lookUp(key, hash, now: now) }
+        if found.isDue { passOn(shard) }
+        return found
+    }
+
+    /// Tells the policy of a shard's uses, unless somebody else has the book.
+    private func passOn(_ shard: Int) {
+        var gone: [MemoryRecord] = []
+        defer { withExtendedLifetime(gone) {} }
+        _ = book.withLockIfAvailable { book in
+            book.passOn(shard, of: shards)
+            takeOut(&book)
+            swap(&gone, &book.gone)
         }
     }
 
-    func abandon(_ id: UInt64) {
-        _ = state.withLock { $0.writers.end(id) }
-    }
-
-    func countRead(_ count: Int) {
-        state.withLock { $0.countRead(count) }
-    }
+    static let closed = StoreError(.closed, "The store is closed; open a new one.")
 }

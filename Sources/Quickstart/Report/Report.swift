@@ -45,7 +45,8 @@ struct Report: Sendable, Encodable {
         var sentences = [
             "The cache answered \(cold.hits) of \(cold.calls) calls by itself, \(cold.revalidated) after a 304, and "
                 + "\(cold.collapsed) by an exchange that was under way: "
-                + "\(comparison(cold, with: bare)), and \(Quantity.bytes(cold.bytesSaved)) did not cross the network."
+                + "\(comparison(cold, with: bare)), and \(Quantity.bytes(cold.bytesSaved)) did not cross the network. "
+                + "Its hits spared \(Quantity.time(cold.timeSavedms)) of waiting for the origin."
         ]
         if let warm = runs.last, warm.name != cold.name {
             sentences.append("Started anew from its disk: \(comparison(warm, with: bare)).")

@@ -27,8 +27,12 @@ struct RunResult: Sendable, Equatable, Encodable {
     let hitRatio: Double
     /// The share of the delivered body bytes that hits delivered, 0 to 1.
     let byteHitRatio: Double
+    /// Calls answered from the store after a 304, of all calls that were looked up, 0 to 1.
+    let revalidationRatio: Double
     /// Body bytes that came from the store or from another call's exchange instead of the network.
     let bytesSaved: Int
+    /// The waiting that hits spared their callers, in milliseconds, all of them together.
+    let timeSavedms: Double
     /// Body bytes that the origin sent.
     let bytesFromNetwork: Int
     /// Store failures that were treated as misses.
@@ -55,7 +59,9 @@ struct RunResult: Sendable, Equatable, Encodable {
         misses = counts.misses
         hitRatio = RunResult.rounded(counts.hitRatio, to: 10_000)
         byteHitRatio = RunResult.rounded(counts.byteHitRatio, to: 10_000)
-        bytesSaved = counts.bytesFromStore + counts.collapsedBytes
+        revalidationRatio = RunResult.rounded(counts.revalidationRatio, to: 10_000)
+        bytesSaved = counts.bytesSaved
+        timeSavedms = RunResult.milliseconds(counts.timeSaved)
         bytesFromNetwork = traffic.bodyBytes
         storeFailures = counts.storeFailures
         p50ms = RunResult.milliseconds(RunResult.percentile(50, of: latencies))

@@ -51,7 +51,7 @@ struct ReportTests {
             ] {
                 #expect(run[key] is Int, "\(key)")
             }
-            for key in ["hitRatio", "byteHitRatio", "p50ms", "p99ms", "seconds"] {
+            for key in ["hitRatio", "byteHitRatio", "revalidationRatio", "timeSavedms", "p50ms", "p99ms", "seconds"] {
                 #expect(run[key] is Double || run[key] is Int, "\(key)")
             }
         }

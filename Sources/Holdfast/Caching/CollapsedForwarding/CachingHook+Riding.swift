@@ -46,10 +46,10 @@ extension CachingHook {
         switch landing {
         case .patienceOver(let held):
             if cache.flights.keepUp(flight, limit: cache.options.maximumBackgroundRevalidations) {
-                cache.count { $0.backgroundRevalidations += 1 }
+                need.lookup.tally.count { $0.backgroundRevalidations += 1 }
             }
             leave(seat, need)
-            return .answer(serveStale(held, need, .patience, context))
+            return .answer(answerHit(held, to: need.lookup, need.request, .patience, .error, context))
         case .ended(.failed(let failure)):
             if seat.isFirst {
                 (context.exchange, context.attempt) = (failure.exchange, failure.attempt)
@@ -181,18 +181,19 @@ extension CachingHook {
         let decision: CacheDecision
         if let held = answer.outcome.held {
             decision = self.decision(.revalidated, need.reason, held, context)
-            cache.count(decision) { $0.revalidated += 1 }
+            need.lookup.tally.count(decision) { $0.revalidated += 1 }
         } else {
             decision = CacheDecision(.miss, need.reason, storage: answer.outcome.storage)
-            cache.count(decision) { $0.misses += 1 }
+            need.lookup.tally.count(decision) { $0.misses += 1 }
         }
         response.cacheDecision = decision
+        record(answer.outcome, &response)
         explain(decision, context)
         return response
     }
 
     private func collapsed(_ answer: Flight.Answer, _ need: Need, _ context: CallContext) -> Response {
-        let delivered: @Sendable (Int) -> Void = { [cache] bytes in cache.count { $0.collapsedBytes += bytes } }
+        let delivered: @Sendable (Int) -> Void = { [tally = need.lookup.tally] in tally.count($0, .collapsed) }
         var response: Response
         let decision: CacheDecision
         if let held = answer.outcome.held {
@@ -202,7 +203,7 @@ extension CachingHook {
                 need.request,
                 source: .collapsed,
                 context,
-                delivered: delivered
+                counted: .collapsed
             )
             decision = self.decision(.collapsed, need.reason, held, context)
         } else {
@@ -216,7 +217,8 @@ extension CachingHook {
             }
             decision = CacheDecision(.collapsed, need.reason, storage: answer.outcome.storage)
         }
-        cache.count(decision) { $0.collapsed += 1 }
+        need.lookup.tally.count(decision) { $0.collapsed += 1 }
+        record(answer.outcome, &response)
         response.url = need.request.url
         response.cacheDecision = decision
         explain(decision, context)
@@ -232,29 +234,12 @@ extension CachingHook {
     }
 
     private func standIn(_ need: Need, _ reason: CacheReason, _ context: CallContext) async -> Response? {
-        await held(need, reason, context).map { serveStale($0, need, reason, context) }
-    }
-
-    private func serveStale(
-        _ held: HeldResponse,
-        _ need: Need,
-        _ reason: CacheReason,
-        _ context: CallContext
-    ) -> Response {
-        cache.count { $0.errorHits += 1 }
-        var response = answer(held, to: need.lookup, need.request, source: .stale, context) { [cache] bytes in
-            cache.count { $0.hitBytes += bytes }
-        }
-        let decision = decision(.hit, reason, held, context)
-        cache.count(decision) { _ in }
-        response.cacheDecision = decision
-        explain(decision, context)
-        return response
+        await held(need, reason, context).map { answerHit($0, to: need.lookup, need.request, reason, .error, context) }
     }
 
     private func countMiss(_ need: Need, _ context: CallContext) {
         let decision = CacheDecision(.miss, need.reason)
-        cache.count(decision) { $0.misses += 1 }
+        need.lookup.tally.count(decision) { $0.misses += 1 }
         explain(decision, context)
     }
 

@@ -38,11 +38,20 @@ struct LookTrail: Sendable {
     /// What landed since a look-up may be stored now; so many looks are worth it.
     private static let mostLooks = 3
 
+    /// When the call reached the cache.
+    let begun: MonotonicInstant
     private(set) var looks = 1
     /// Names that a response nominated by Vary, whose values were other ones than this call's.
     private(set) var nominated: Set<String> = []
     /// Whether the call can use nothing that was sent before it came.
     private(set) var refusesLanded = false
+
+    init(begun: MonotonicInstant) {
+        self.begun = begun
+    }
+
+    /// Whether this is the first look of its call.
+    var isFirst: Bool { looks == 1 }
 
     /// Whether another look is allowed.
     var goesOn: Bool { looks < LookTrail.mostLooks }

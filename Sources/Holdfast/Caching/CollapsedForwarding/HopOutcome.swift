@@ -9,6 +9,8 @@ struct HopOutcome: Sendable {
     var held: HeldResponse?
     /// The response as it is stored, or as it would be if the store could take it; nil where the rules forbid to store it.
     var storable: StoredResponse?
+    /// The entry it is stored as, or would be.
+    var entry: StoragePlan.Entry?
     /// Why the response was not stored; nil where it was, or is being stored.
     var notStored: CacheReason?
     /// The entry that is being written while the body passes.

@@ -116,7 +116,7 @@ extension CachingHook {
             response.body.discard()
             return nil
         }
-        let delivered: @Sendable (Int) -> Void = { [cache] bytes in cache.count { $0.networkBytes += bytes } }
+        let delivered: @Sendable (Int) -> Void = { [tally = lookup.tally] in tally.count($0, .network) }
         let counted = CountedBody(response.body.anySource, delivered: delivered)
         return ExactBody(counted, count: Int(clamping: missing.upperBound - missing.lowerBound))
     }

@@ -6,27 +6,8 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("Eviction order", .timeLimit(.minutes(5)))
-struct EvictionOrderTests {
-    @Test("The recency list does what an array does", arguments: [1, 2, 3] as [UInt64])
-    func recency(seed: UInt64) {
-        var generator = SeededGenerator(seed: seed)
-        var list = RecencyList()
-        var model: [Int] = []
-        for _ in 0..<3_000 {
-            let slot = Int.random(in: 0..<20, using: &generator)
-            model.removeAll { $0 == slot }
-            if Int.random(in: 0..<3, using: &generator) > 0 {
-                list.touch(slot)
-                model.append(slot)
-            } else {
-                list.remove(slot)
-            }
-            #expect(list.last == model.first)
-            #expect(list.contains(slot) == model.contains(slot))
-        }
-    }
-
+@Suite("What is of no use, in order", .timeLimit(.minutes(5)))
+struct UselessQueueTests {
     @Test("The queue gives what a search over all slots gives", arguments: [1, 2, 3] as [UInt64])
     func useless(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)

@@ -3,7 +3,7 @@
 
 public import HoldfastSemantics
 
-/// What a cache did, counted since it was made; docs/measuring-hit-rates.md defines every figure.
+/// What a cache did: since it was made, in a window of time, or for one origin; docs/measuring-hit-rates.md defines every figure.
 ///
 /// Each request that reached the cache is exactly one of: hit, stale hit (accepted, while revalidating, or on error), revalidated,
 /// collapsed, miss, bypass; or still in flight.
@@ -45,18 +45,32 @@ public struct CacheStatistics: Sendable, Hashable {
     public internal(set) var collapsedBytes = 0
     /// Body bytes delivered from the network to calls that were looked up.
     public internal(set) var networkBytes = 0
+    /// What hits, stale ones included, spared their callers of waiting: for each the time that the origin had taken to answer
+    /// with what is stored, less the time the hit took.
+    ///
+    /// The origin's time is that from sending the request to the response head, of the exchange that fetched the stored response
+    /// or last confirmed it; no less than nothing counts, and no more than a minute, since a clock that was set may lie between.
+    public internal(set) var timeSaved: Duration = .zero
 
     /// All zero.
     public init() {}
 
-    /// Body bytes that did not have to come over the network.
+    /// Body bytes that came from the store.
     public var bytesFromStore: Int { hitBytes + revalidatedBytes }
+
+    /// Body bytes that callers were given and that did not come over the network for them: from the store, or from the exchanges of
+    /// other calls.
+    public var bytesSaved: Int { bytesFromStore + collapsedBytes }
 
     /// Hits, the stale ones of all kinds included.
     public var allHits: Int { hits + staleHits + revalidatingHits + errorHits }
 
     /// Hits, stale ones included, of all requests that were looked up; 0 when there were none.
     public var hitRatio: Double { ratio(allHits, of: requests - bypasses) }
+
+    /// Requests answered with a stored body after the origin said 304, of all requests that were looked up; 0 when there were
+    /// none.
+    public var revalidationRatio: Double { ratio(revalidated, of: requests - bypasses) }
 
     /// The share of delivered body bytes that hits delivered; 0 when there were none.
     public var byteHitRatio: Double {

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// Holds what is asked for most often for its bytes: frequency / size^beta decides.
+///
+/// A new entry comes into a window, first in first out. What falls out of it stays if it beats the least of some entries drawn
+/// from the main part, which leave for it. A hit writes one word and moves nothing. An entry's frequency, which halves with
+/// time, is in its record; a sketch remembers the keys that are not held. docs/decisions/0015-density-tinylfu.md has the reasons
+/// and the figures. About 23 bytes an entry.
+struct DensityTinyLFUPolicy: EvictionPolicy {
+    /// Entries looked at for one victim.
+    static let samples = 32
+    /// Requests for each entry after which a frequency counts half.
+    private static let halfLife = 10
+    /// Words of the sketch for 16 entries.
+    private static let wordsForSixteen = 11
+
+    private(set) var capacity: Int
+    var used = 0
+    var count = 0
+    let beta: Int
+    var entries = CompactArray<DensityEntry>()
+    var longSizes: [Slot: Int] = [:]
+    var main = CompactArray<Slot>()
+    var mainCount = 0
+    var window = WindowQueue()
+    var windowCount = 0
+    var windowUsed = 0
+    var windowCapacity = 0
+    var sketch = FrequencySketch(words: 64)
+    var trials: WindowTrials
+    var random: PolicyRandom
+    /// Half-lives since the start, times 2^32.
+    var time: UInt64 = 0
+    var timeStep: UInt64 = 0
+    var halvings: UInt64 = 0
+    var credit = 0
+
+    /// A policy for so many bytes (a negative number means 0), for byte hits (`beta` 0) or rather for object hits (1).
+    init(capacity: Int, beta: Double, seed: UInt64) {
+        self.capacity = Self.bounded(capacity)
+        self.beta = Int(max(0, min(1, beta)) * 1024)
+        random = PolicyRandom(seed: seed)
+        trials = WindowTrials(beta: self.beta, seed: seed)
+        windowCapacity = bytes(trials.share)
+        setTimeStep()
+    }
+
+    var metadataBytes: Int {
+        entries.bytes + main.bytes + window.bytes + sketch.bytes + trials.bytes + longSizes.capacity * 16
+    }
+
+    func holds(_ slot: Slot) -> Bool { slot < entries.count && entries[Int(slot)].place != .absent }
+
+    mutating func use(_ slot: Slot) {
+        guard holds(slot) else { return }
+        let now = tick()
+        let weight = entries[Int(slot)].weight(at: now)
+        let incremented = DensityWeight.incremented(weight)
+        entries[Int(slot)].setWeight(incremented, at: now)
+        if entries[Int(slot)].place == .window { entries[Int(slot)].place = .usedInWindow }
+        tryOut(entries[Int(slot)].hash, size: size(slot), weight: incremented)
+    }
+
+    mutating func insert(_ slot: Slot, key: UInt64, size: Int, victims: inout [Slot]) {
+        guard !holds(slot) else { return resize(slot, to: size, victims: &victims) }
+        let now = tick()
+        let hash = UInt32(truncatingIfNeeded: key)
+        let weight = DensityWeight.weight(ofCount: sketch.add(hash))
+        tryOut(hash, size: max(0, size), weight: weight)
+        credit = min(4_096, credit + 8)
+        guard size <= capacity else { return victims.append(slot) }
+        while entries.count <= slot { entries.append(DensityEntry()) }
+        entries[Int(slot)].hash = hash
+        entries[Int(slot)].setWeight(weight, at: now)
+        setSize(slot, max(0, size))
+        used += max(0, size)
+        count += 1
+        if size > windowCapacity { admit(slot, isUsed: false, &victims) } else { enterWindow(slot) }
+        windowCapacity = bytes(trials.share)
+        trimWindow(&victims)
+        fitSketch()
+    }
+
+    mutating func remove(_ slot: Slot) {
+        guard holds(slot) else { return }
+        leave(slot)
+    }
+
+    mutating func resize(_ slot: Slot, to size: Int, victims: inout [Slot]) {
+        guard holds(slot) else { return }
+        guard size <= capacity else {
+            leave(slot)
+            return victims.append(slot)
+        }
+        let grown = max(0, size) - self.size(slot)
+        used += grown
+        if entries[Int(slot)].place != .main { windowUsed += grown }
+        setSize(slot, max(0, size))
+        evict(&victims)
+    }
+
+    mutating func setCapacity(_ capacity: Int, victims: inout [Slot]) {
+        self.capacity = Self.bounded(capacity)
+        windowCapacity = bytes(trials.share)
+        evict(&victims)
+    }
+
+    /// Until what is held fits. The window is not trimmed for its own sake, so that small changes cost nothing.
+    mutating func evict(_ victims: inout [Slot]) {
+        while used > capacity {
+            if windowUsed > windowCapacity || mainCount == 0, let oldest = popWindow() {
+                admit(oldest.slot, isUsed: oldest.isUsed, &victims)
+            } else {
+                var end = main.count
+                guard drawLeast(&end) != nil else { return }
+                evictMain(from: end, &victims)
+            }
+        }
+    }
+}
+
+extension DensityTinyLFUPolicy {
+    /// What leaves room for a sum of two.
+    private static func bounded(_ capacity: Int) -> Int { max(0, min(Int.max / 4, capacity)) }
+
+    func size(_ slot: Slot) -> Int {
+        let size = entries[Int(slot)].size
+        return size < .max ? Int(size) : longSizes[slot] ?? Int(UInt32.max)
+    }
+
+    mutating func setSize(_ slot: Slot, _ size: Int) {
+        if entries[Int(slot)].size == .max { longSizes[slot] = nil }
+        entries[Int(slot)].size = UInt32(clamping: size)
+        if entries[Int(slot)].size == .max { longSizes[slot] = size }
+    }
+
+    /// Takes a held entry out of the window or the main part; its item there stays behind.
+    mutating func leave(_ slot: Slot) {
+        if entries[Int(slot)].place == .main {
+            mainCount -= 1
+        } else {
+            windowUsed -= size(slot)
+            windowCount -= 1
+            entries[Int(slot)].staleItems += 1
+        }
+        forget(slot)
+        compact()
+    }
+
+    /// What is left of an entry that is nowhere: the sketch remembers how often it was used.
+    mutating func forget(_ slot: Slot) {
+        used -= size(slot)
+        count -= 1
+        setSize(slot, 0)
+        entries[Int(slot)].place = .absent
+        let frequency = DensityWeight.count(of: entries[Int(slot)].weight(at: now))
+        if frequency > 1 { sketch.raise(entries[Int(slot)].hash, to: frequency) }
+    }
+
+    var now: UInt32 { UInt32(truncatingIfNeeded: time >> 23) }
+
+    mutating func tick() -> UInt32 {
+        time &+= timeStep
+        return now
+    }
+
+    mutating func tryOut(_ hash: UInt32, size: Int, weight: Int32) {
+        guard trials.samples(hash) else { return }
+        trials.note(hash, size: size, weight: weight, now: now, capacity: capacity, expected: expected)
+    }
+
+    /// The entries that the capacity will hold, going by those held.
+    var expected: Int {
+        guard count >= 32, used > 0, used < capacity else { return count }
+        return Int(min(Double(count) * Double(capacity) / Double(used), 1e9))
+    }
+
+    mutating func setTimeStep() {
+        timeStep = max(1, (1 << 32) / UInt64(sketch.count * 16 / Self.wordsForSixteen * Self.halfLife))
+    }
+
+    /// The sketch forgets at twice the pace of the entries, and follows the number of entries that the capacity will hold.
+    mutating func fitSketch() {
+        let isHalved = halvings != time >> 31
+        if isHalved {
+            sketch.halve()
+            halvings = time >> 31
+        }
+        let words = max(64, min(2 * count, expected) * Self.wordsForSixteen / 16)
+        guard words > sketch.count / 4 * 5 || isHalved && words < sketch.count / 5 * 4 else { return }
+        sketch = FrequencySketch(words: words)
+        setTimeStep()
+    }
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// One committed variant as memory holds it.
+struct MemoryRecord: Sendable {
+    var entry: StoredEntry
+    var body: ByteChunk
+    /// What ``MemoryLedger`` knows it by.
+    var ticket: SlotTicket
+}
+
+/// Groups of variants by primary key: open addressing over 8-byte buckets, groups at places of their own.
+///
+/// A group keeps its place from its first record to its last. The caller hashes: the top bits of a hash have chosen the
+/// table, its low bits choose the bucket and 32 bits in between are compared before any key is.
+struct GroupTable: Sendable {
+    /// All variants of one key.
+    struct Group: Sendable {
+        let key: StoreKey
+        let hash: UInt64
+        /// What a look-up shows, newest first; empty at a free place.
+        let entries: [StoredEntry]
+        /// The body of the only variant, so that it is found without the records; empty where there are several.
+        let onlyBody: ByteChunk
+        /// The ticket of the only variant; ``SlotTicket/none`` where there are several.
+        let onlyTicket: SlotTicket
+        let records: [MemoryRecord]
+
+        static let free = Group(key: StoreKey([]), hash: 0, records: [])
+
+        init(key: StoreKey, hash: UInt64, records: [MemoryRecord]) {
+            (self.key, self.hash, self.records) = (key, hash, records)
+            entries = records.map(\.entry)
+            onlyBody = records.count == 1 ? records[0].body : ByteChunk()
+            onlyTicket = records.count == 1 ? records[0].ticket : .none
+        }
+    }
+
+    private static let empty: UInt64 = 0
+
+    /// The upper half: 32 bits of the hash; the lower one: the place and 1.
+    private var buckets: [UInt64] = []
+    private var mask = -1
+    private var free: [Int] = []
+    private var keys = 0
+    /// The groups by place.
+    private(set) var groups: [Group] = []
+
+    /// Where the group of a key stands.
+    func place(of key: StoreKey, _ hash: UInt64) -> Int? {
+        guard mask >= 0 else { return nil }
+        let fragment = Self.fragment(hash)
+        var index = Int(truncatingIfNeeded: hash) & mask
+        while true {
+            let bucket = buckets[index]
+            if bucket == Self.empty { return nil }
+            if bucket & ~0xFFFF_FFFF == fragment {
+                let place = Int(truncatingIfNeeded: bucket & 0xFFFF_FFFF) - 1
+                if groups[place].hash == hash, Self.areEqual(groups[place].key, key) { return place }
+            }
+            index = (index + 1) & mask
+        }
+    }
+
+    /// The records of a key, newest first.
+    func records(of key: StoreKey, _ hash: UInt64) -> [MemoryRecord] {
+        place(of: key, hash).map { groups[$0].records } ?? []
+    }
+
+    /// The places of all groups with this hash: one, but for a coincidence.
+    func places(hash: UInt64) -> [Int] {
+        guard mask >= 0 else { return [] }
+        var places: [Int] = []
+        var index = Int(truncatingIfNeeded: hash) & mask
+        while buckets[index] != Self.empty {
+            let place = Int(truncatingIfNeeded: buckets[index] & 0xFFFF_FFFF) - 1
+            if groups[place].hash == hash { places.append(place) }
+            index = (index + 1) & mask
+        }
+        return places
+    }
+
+    /// Puts records in the place of all that the key has; none: the key is taken out.
+    mutating func replace(_ key: StoreKey, _ hash: UInt64, with records: [MemoryRecord]) {
+        if let place = place(of: key, hash) {
+            if records.isEmpty { return remove(place, hash) }
+            groups[place] = Group(key: groups[place].key, hash: hash, records: records)
+        } else if !records.isEmpty {
+            let group = Group(key: key, hash: hash, records: records)
+            let place = free.popLast() ?? groups.count
+            if place == groups.count { groups.append(group) } else { groups[place] = group }
+            keys += 1
+            // Half of the buckets stay empty at least, so that a search is short.
+            if 2 * keys > buckets.count { grow() } else { enter(place, hash) }
+        }
+    }
+
+    /// Takes everything out.
+    mutating func removeAll() {
+        self = GroupTable()
+    }
+
+    private mutating func remove(_ place: Int, _ hash: UInt64) {
+        groups[place] = .free
+        free.append(place)
+        keys -= 1
+        var hole = Int(truncatingIfNeeded: hash) & mask
+        while Int(truncatingIfNeeded: buckets[hole] & 0xFFFF_FFFF) - 1 != place { hole = (hole + 1) & mask }
+        // What stands behind moves up unless it would come to stand before its own bucket.
+        var index = hole
+        while true {
+            index = (index + 1) & mask
+            let bucket = buckets[index]
+            if bucket == Self.empty { break }
+            let home = Int(truncatingIfNeeded: groups[Int(truncatingIfNeeded: bucket & 0xFFFF_FFFF) - 1].hash) & mask
+            if (index - home) & mask >= (index - hole) & mask {
+                buckets[hole] = bucket
+                hole = index
+            }
+        }
+        buckets[hole] = Self.empty
+    }
+
+    private mutating func grow() {
+        let count = max(16, 2 * buckets.count)
+        buckets = [UInt64](repeating: Self.empty, count: count)
+        mask = count - 1
+        for place in groups.indices where !groups[place].entries.isEmpty { enter(place, groups[place].hash) }
+    }
+
+    private mutating func enter(_ place: Int, _ hash: UInt64) {
+        var index = Int(truncatingIfNeeded: hash) & mask
+        while buckets[index] != Self.empty { index = (index + 1) & mask }
+        buckets[index] = Self.fragment(hash) | UInt64(truncatingIfNeeded: place + 1)
+    }
+
+    private static func fragment(_ hash: UInt64) -> UInt64 { hash << 8 & ~0xFFFF_FFFF }
+
+    private static func areEqual(_ left: StoreKey, _ right: StoreKey) -> Bool {
+        left.bytes.withUnsafeBytes { left in
+            right.bytes.withUnsafeBytes { right in
+                guard left.count == right.count else { return false }
+                if left.baseAddress == right.baseAddress { return true }
+                var offset = 0
+                while left.count - offset >= 8 {
+                    if left.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+                        != right.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+                    {
+                        return false
+                    }
+                    offset += 8
+                }
+                while offset < left.count {
+                    if left[offset] != right[offset] { return false }
+                    offset += 1
+                }
+                return true
+            }
+        }
+    }
+}

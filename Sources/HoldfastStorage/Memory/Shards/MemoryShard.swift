@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Synchronization
+
+/// What one shard of a ``MemoryStore`` guards: a part of the entries, and what was counted and noted on reading them.
+struct ShardState: Sendable {
+    /// What a look-up found.
+    struct Found: Sendable {
+        let entries: [StoredEntry]
+        /// Whether the noted hits should be passed on to the policy.
+        let isDue: Bool
+        let isClosed: Bool
+    }
+
+    var table = GroupTable()
+    private(set) var buffer = ReadBuffer()
+    private(set) var lookups = 0
+    private(set) var lookupsFound = 0
+    private(set) var bytesRead = 0
+    private var latestNow: StoreInstant?
+    private(set) var isClosed = false
+
+    /// The variants of a key; a hit of the only one counts as its use.
+    mutating func lookUp(_ key: StoreKey, _ hash: UInt64, now: StoreInstant) -> Found {
+        latestNow = now
+        lookups &+= 1
+        guard let place = table.place(of: key, hash) else {
+            return Found(entries: [], isDue: false, isClosed: isClosed)
+        }
+        lookupsFound &+= 1
+        let ticket = table.groups[place].onlyTicket
+        let isDue = ticket != .none && buffer.note(ticket)
+        return Found(entries: table.groups[place].entries, isDue: isDue, isClosed: false)
+    }
+
+    /// The body of one version, if it is still there, and whether hits are due; of several variants it counts as the use of this one.
+    mutating func body(of entry: StoredEntry, _ hash: UInt64) -> (bytes: ByteChunk, isDue: Bool)? {
+        guard let place = table.place(of: entry.key, hash) else { return nil }
+        if table.groups[place].onlyTicket != .none {
+            let only = table.groups[place].entries[0]
+            guard only.version == entry.version, only.variant == entry.variant else { return nil }
+            bytesRead &+= entry.bodyLength
+            return (table.groups[place].onlyBody, false)
+        }
+        let records = table.groups[place].records
+        guard let found = records.first(where: { $0.entry.isVersion(of: entry) }) else { return nil }
+        bytesRead &+= entry.bodyLength
+        return (found.body, buffer.note(found.ticket))
+    }
+
+    /// Takes out the record with this ticket, for which the ledger has no place any more.
+    mutating func remove(_ ticket: SlotTicket, _ hash: UInt64) -> MemoryRecord? {
+        for place in table.places(hash: hash) {
+            var records = table.groups[place].records
+            guard let index = records.firstIndex(where: { $0.ticket == ticket }) else { continue }
+            let gone = records.remove(at: index)
+            table.replace(table.groups[place].key, hash, with: records)
+            return gone
+        }
+        return nil
+    }
+
+    /// Hands out what was noted.
+    ///
+    /// - Returns: the instant of the latest look-up since the last call.
+    mutating func drain(_ body: (SlotTicket) -> Void) -> StoreInstant? {
+        defer { latestNow = nil }
+        buffer.drain(body)
+        return latestNow
+    }
+
+    /// Drops everything for good.
+    mutating func close() {
+        table.removeAll()
+        isClosed = true
+    }
+}
+
+/// One shard and its lock, which is held for short and never over `await` or a caller's code.
+struct MemoryShard: ~Copyable, Sendable {
+    private static let attempts = 64
+
+    private let state = Mutex(ShardState())
+    /// Whether there may be something to drain; a hint that saves the lock.
+    private let hasNotes = Atomic(false)
+
+    /// Runs `body` under the lock.
+    ///
+    /// The lock is held for some tens of nanoseconds, so that it is tried a while before the thread sleeps: woken threads that
+    /// hand the lock to each other would make a popular entry slower by an order.
+    func withLock<Result: Sendable, Failure: Error>(
+        _ body: (inout ShardState) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        for _ in 0..<Self.attempts {
+            let result = try state.withLockIfAvailable { state throws(Failure) in try body(&state) }
+            if let result { return result }
+        }
+        return try state.withLock { state throws(Failure) in try body(&state) }
+    }
+
+    /// As ``withLock(_:)``, for what may note hits.
+    func reading<Result: Sendable>(_ body: (inout ShardState) -> Result) -> Result {
+        let result = withLock(body)
+        if !hasNotes.load(ordering: .relaxed) { hasNotes.store(true, ordering: .relaxed) }
+        return result
+    }
+
+    /// What was noted, in its order, and the instant of the latest look-up.
+    func takeNotes(_ tickets: inout [SlotTicket]) -> StoreInstant? {
+        guard hasNotes.load(ordering: .relaxed) else { return nil }
+        hasNotes.store(false, ordering: .relaxed)
+        return withLock { state in state.drain { tickets.append($0) } }
+    }
+}
+
+extension StoredEntry {
+    /// Whether this is the same version of the same variant; the primary keys are known to be the same.
+    func isVersion(of other: StoredEntry) -> Bool {
+        version == other.version && variant == other.variant
+    }
+}

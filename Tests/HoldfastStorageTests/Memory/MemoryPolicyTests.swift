@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import HoldfastTesting
+import Testing
+
+@testable import HoldfastStorage
+
+@Suite("A memory store and its policy", .timeLimit(.minutes(5)))
+struct MemoryPolicyTests {
+    private static func picky(_ capacity: Int, entrySize: Int? = nil) -> MemoryStore {
+        var generator = SeededGenerator(seed: 1)
+        return MemoryStore(
+            limits: MemoryLimits(capacity: capacity, entrySize: entrySize, variants: 16),
+            using: &generator
+        ) { PickyPolicy(capacity: $0) }
+    }
+
+    @Test("An entry that the policy declines is there after its commit, and leaves before what the policy keeps")
+    func declined() async throws {
+        let store = Self.picky(10_000)
+        let body = [UInt8](repeating: 1, count: 1_700)
+        for _ in 0..<2 { try await store.put("kept", body) }
+        _ = try await store.get("kept")
+        let declined = try await store.put("declined", body)
+        #expect(try await store.wholeBody(of: declined) == body)
+        for number in 0..<8 {
+            let last = try await store.put("other \(number)", body)
+            // A list is no use of what it shows.
+            let there = try await store.list(after: nil, limit: .max, now: .at(0)).listed.map(\.entry)
+            #expect(there.contains(last), "what was written last is gone")
+        }
+        #expect(try await store.get("declined").isEmpty)
+        #expect(try await store.get("kept").count == 1)
+        #expect(store.statistics.bytesUsed <= 10_000)
+    }
+
+    @Test("Of several variants the one whose body is opened counts as used")
+    func variants() async throws {
+        let store = MemoryStore(capacity: 10_000, maximumEntrySize: 5_000)
+        let body = [UInt8](repeating: 1, count: 1_500)
+        let first = try await store.put("a", variant: "1", body)
+        try await store.put("a", variant: "2", body)
+        try await store.put("b", body)
+        _ = try await store.get("a")
+        _ = try await store.body(of: first)
+        for number in 0..<2 { try await store.put("k\(number)", body) }
+        #expect(try await store.get("a").map(\.variant) == [StoreKey("1")])
+    }
+
+    @Test("A follower reads on when the policy does not keep what it follows")
+    func follower() async throws {
+        let store = Self.picky(10_000, entrySize: 9_000)
+        let writer = try await store.write(
+            StoreKey("a"),
+            variant: StoreKey(""),
+            description: EntryDescription("m"),
+            expectedLength: nil,
+            now: .at(0)
+        )
+        let follower = writer.follow()
+        let body = [UInt8](repeating: 7, count: 5_000)
+        try await writer.append(ByteChunk(body))
+        let entry = try await writer.commit(nil, now: .at(0))
+        try await store.put("b", body)
+        #expect(try await store.get("a").isEmpty)
+        #expect(await errorCode { _ = try await store.body(of: entry) } == .superseded)
+        #expect(try await follower.whole() == body)
+    }
+
+    @Test("The same steps over the same seed leave the same entries")
+    func deterministic() async throws {
+        var seen: [[StoreKey]] = []
+        for _ in 0..<2 {
+            var generator = SeededGenerator(seed: 5)
+            let store = MemoryStore(
+                limits: MemoryLimits(capacity: 50_000, entrySize: nil, variants: 16),
+                using: &generator
+            ) { EvictionStrategy.lru.makePolicy(capacity: $0, seed: 3) }
+            for step in 0..<2_000 {
+                let key = "\(Int.random(in: 0..<200, using: &generator))"
+                if try await store.get(key).isEmpty {
+                    try await store.put(key, [UInt8](repeating: 0, count: step % 900))
+                }
+            }
+            seen.append(try await store.list(after: nil, limit: .max, now: .at(0)).listed.map(\.entry.key))
+        }
+        #expect(seen[0] == seen[1])
+        #expect(seen[0].count > 20)
+    }
+
+    @Test("Hits that nobody drained are told to the policy before it decides")
+    func drained() async throws {
+        let store = MemoryStore(capacity: 100_000)
+        let body = [UInt8](repeating: 1, count: 4_000)
+        for number in 0..<20 { try await store.put("k\(number)", body) }
+        for number in 0..<10 { _ = store.peek(StoreKey("k\(number)"), now: .at(0)) }
+        for number in 20..<30 { try await store.put("k\(number)", body) }
+        for number in 0..<10 { #expect(try await store.get("k\(number)").count == 1, "k\(number)") }
+    }
+}
