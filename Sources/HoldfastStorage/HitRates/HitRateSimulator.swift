@@ -12,7 +12,7 @@
 ///
 /// **The rules.** A request is a hit when the policy holds its key. Else it is a miss, and the answer is offered to the policy.
 /// When the size is not that of the key's request before, another version was asked for: a copy that is held leaves, and the
-/// request is a miss. Where requests have lives, a copy that is held and past the life of the request that fetched it or
+/// request is a miss (unless ``init(warmUp:sizesTellVersions:)`` says otherwise). Where requests have lives, a copy that is held and past the life of the request that fetched it or
 /// revalidated it last counts as a revalidation, never as a hit: the origin is asked, says that nothing changed, and the copy
 /// lives as long as this request's answer does. Without lives and with one size a key these are the rules by which caches are
 /// compared in the literature.
@@ -22,14 +22,19 @@
 public struct HitRateSimulator: Sendable {
     private var runs: [HitRateRun] = []
     private let warmUp: Int
+    private let sizesTellVersions: Bool
     private var numbers = KeyNumbers()
     private var lastSizes: [UInt32?] = []
 
     /// A simulator of nothing yet.
     ///
-    /// - Parameter warmUp: so many requests at the start fill the caches and are not counted; none by default.
-    public init(warmUp: Int = 0) {
+    /// - Parameters:
+    ///   - warmUp: so many requests at the start fill the caches and are not counted; none by default.
+    ///   - sizesTellVersions: whether another size of a key means another version, as by default. False where sizes differ for
+    ///     other reasons, such as bodies that were not read to their end: a held key is then a hit, whatever its size.
+    public init(warmUp: Int = 0, sizesTellVersions: Bool = true) {
         self.warmUp = warmUp
+        self.sizesTellVersions = sizesTellVersions
     }
 
     /// Adds a policy at a size in bytes, before the first request.
@@ -62,6 +67,7 @@ public struct HitRateSimulator: Sendable {
         every count: Int = 1 << 16,
         progress: (Int) throws -> Void
     ) rethrows {
+        // Where no size has changed so far, none need be looked at.
         let isPlain = trace.changes == 0 && lastSizes.isEmpty
         var start = 0
         while start < trace.requests.count {
@@ -132,6 +138,7 @@ public struct HitRateSimulator: Sendable {
     /// By offset, whether a request's size is another than the same key had before; empty when none is.
     private mutating func changes(in requests: ArraySlice<RequestTrace.Request>) -> [Bool] {
         var changed: [Bool] = []
+        guard sizesTellVersions else { return changed }
         for (offset, request) in requests.enumerated() {
             let key = Int(request.key)
             if key >= lastSizes.count { lastSizes += Array(repeating: nil, count: key + 1 - lastSizes.count) }

@@ -50,6 +50,16 @@ struct HitRateSimulatorTests {
         #expect(result.writtenBytes == 40 + 50 + 10 + 40)
     }
 
+    @Test("where sizes tell no versions, a held key is a hit, whatever its size")
+    func sizesWithoutVersions() {
+        var simulator = HitRateSimulator(sizesTellVersions: false)
+        simulator.add(.lru, capacity: 100)
+        simulator.replay(trace([(1, 40), (1, 30), (2, 50), (1, 60)]))
+        simulator.replay(key: 1, size: 70)
+        let result = simulator.results[0]
+        #expect(result.hits == 3 && result.hitBytes == 160 && result.writtenBytes == 90 && result.evictions == 0)
+    }
+
     @Test("a copy past its life is revalidated, and lives as long as the request's answer that renewed it")
     func lives() {
         var trace = RequestTrace()

@@ -20,6 +20,8 @@ struct Plan: Sendable {
     let rate: Double
     /// The share of the requests, from the start, that are not counted.
     let warmUp: Double
+    /// Whether another size of a key is another version.
+    let sizesTellVersions: Bool
     /// Requests from the start of each trace; nil: all.
     let limit: Int?
     /// Seconds after which no further replay begins.
@@ -28,7 +30,7 @@ struct Plan: Sendable {
     let width: Int
 
     /// Options beyond those of every benchmark.
-    static let wordOptions: Set<String> = ["trace", "policy", "size", "plot", "measure", "rate", "warm-up"]
+    static let wordOptions: Set<String> = ["trace", "policy", "size", "plot", "measure", "rate", "warm-up", "versions"]
     static let numberOptions: Set<String> = ["seed", "requests", "jobs"]
 
     /// Reads the options.
@@ -59,6 +61,11 @@ struct Plan: Sendable {
         }
         self.measure = measure
         rate = try Self.share("rate", options, default: 1, (0.000_001)...1)
+        let versions = options.words["versions"]?.last ?? "by-size"
+        guard ["by-size", "by-key"].contains(versions) else {
+            throw CommandOptions.Misuse("--versions is by-size or by-key, not '\(versions)'.")
+        }
+        sizesTellVersions = versions == "by-size"
         limit = options.numbers["requests"] ?? (options.isQuick ? 200_000 : nil)
         seconds = options.isQuick ? 32 : .infinity
         width = max(1, options.numbers["jobs"] ?? ProcessInfo.processInfo.activeProcessorCount)

@@ -21,6 +21,7 @@ enum Usage {
           --seed N           for policies that draw at random, and for the made trace (1)
           --rate R           the share of keys that the traces have, when they are samples: sizes in bytes stand for the whole
           --warm-up R        the share of requests, from the start, that are not counted (0)
+          --versions V       by-size (usual): another size of a key is another version, a miss; by-key: it is the same
           --requests N       only so many requests from the start of each trace
           --jobs N           replays at a time (one a processor)
           --quick            the first 200,000 requests of each trace; ends within 45 seconds

@@ -29,7 +29,10 @@ struct Cell: Sendable {
         let start = Self.processorSeconds()
         switch subject.form {
         case .policy(let strategy):
-            var simulator = HitRateSimulator(warmUp: Int(Double(trace.requests.count) * plan.warmUp))
+            var simulator = HitRateSimulator(
+                warmUp: Int(Double(trace.requests.count) * plan.warmUp),
+                sizesTellVersions: plan.sizesTellVersions
+            )
             simulator.add(strategy, capacity: capacity, seed: plan.seed)
             var before = 0
             simulator.replay(trace) { done in

@@ -18,6 +18,15 @@ struct CommandOptionsTests {
         #expect(options.numbers == ["rounds": 3])
     }
 
+    @Test("a benchmark's own words may be given several times and keep their order")
+    func ownWords() throws {
+        let words = ["--trace", "b", "--trace=a", "--quick", "--plot", "x=y"]
+        let options = try CommandOptions(parsing: words, wordOptions: ["trace", "plot"])
+        #expect(options.words == ["trace": ["b", "a"], "plot": ["x=y"]])
+        #expect(throws: CommandOptions.Misuse.self) { try CommandOptions(parsing: ["--trace"], wordOptions: ["trace"]) }
+        #expect(throws: CommandOptions.Misuse.self) { try CommandOptions(parsing: ["--trace", "a"], wordOptions: []) }
+    }
+
     @Test(
         "words that make no sense are refused",
         arguments: [

@@ -65,6 +65,32 @@ struct ReportTests {
         #expect(decoded == [value])
     }
 
+    @Test("a figure has as many places in JSON as it asks for")
+    func places() {
+        #expect(JSONText.number(0.45123456, places: 6) == "0.451235")
+        #expect(JSONText.number(-0.5, places: 6) == "-0.5")
+        #expect(JSONText.number(2.6, places: 0) == "3")
+        #expect(JSONText.number(0.1234567891, places: 99) == "0.123456789")
+        var report = Report()
+        report.add(Figure("t@1%", "lru", 0.45123456, "object-hit-ratio", places: 6))
+        #expect(
+            report.json
+                == #"{"results": [{"case": "t@1%", "subject": "lru", "value": 0.451235, "unit": "object-hit-ratio"}]}"#
+        )
+    }
+
+    @Test("shares, whole numbers and bytes for people")
+    func words() {
+        #expect([0, 0.123456, 1, -0.5].map(TextTable.percent) == ["0.00", "12.35", "100.00", "-50.00"])
+        #expect(
+            [0, 999, 1_000, -1_234_567, .min].map(TextTable.count).prefix(4) == ["0", "999", "1,000", "-1,234,567"]
+        )
+        let bytes = [0, 999, 1_000, 9_994, 99_940, 999_499, 999_500, 279_954_259, 1_000_000_000_000].map(
+            TextTable.bytes
+        )
+        #expect(bytes == ["0 B", "999 B", "1.00 kB", "9.99 kB", "99.9 kB", "999 kB", "1.00 MB", "280 MB", "1.00 TB"])
+    }
+
     @Test("a ratio is a subject's figure by another's in the same case")
     func ratios() {
         let report = report()

@@ -42,13 +42,20 @@ struct PlanTests {
         "words that make no sense are refused",
         arguments: [
             ["--policy", "lfu"], ["--size", "many"], ["--size", "0"], ["--size", "1%,"], ["--measure", "both"],
-            ["--rate", "0"], ["--rate", "2"], ["--warm-up", "1"], ["--requests", "0"], ["--case", "x"],
+            ["--rate", "0"], ["--rate", "2"], ["--warm-up", "1"], ["--requests", "0"], ["--versions", "x"],
+            ["--warm-up", "0.5", "--policy", "belady"], ["--case", "x"],
             ["--directory", "/x"],
             ["--trace", "a", "--trace", "b", "--plot", "x.svg", "--size", "1%,1MB"],
         ]
     )
     func misuse(_ words: [String]) {
         #expect(throws: CommandOptions.Misuse.self) { try plan(words) }
+    }
+
+    @Test("a bound counts from the first request on, so there is none beside a warm-up")
+    func warmUp() throws {
+        let plan = try plan(["--warm-up", "0.5"])
+        #expect(!plan.subjects.isEmpty && !plan.subjects.contains { $0.isBound })
     }
 
     @Test("an unknown policy's message lists those there are")

@@ -76,6 +76,16 @@ struct TraceLinesTests {
             let error = try #require(throws: TraceError.self) { try read(text, pieces: pieces) }
             #expect(error.code == .malformed)
         }
+        var lines = TraceLines(path: "t.txt")
+        var trace = RequestTrace()
+        var gathered = 0
+        #expect(throws: TraceError.self) {
+            while gathered < text.utf8.count {
+                try lines.append(Array(text.utf8.prefix(1_000)), isLast: false, to: &trace, limit: .max)
+                gathered += 1_000
+            }
+        }
+        #expect(gathered <= 1 << 16)
         #expect(try read(String(repeating: "a", count: 60_000) + " 5\n", pieces: 1_000).requests.count == 1)
     }
 }

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Harness
+import HoldfastStorage
+import Testing
+
+@testable import HitRateBenchmark
+
+@Suite("Replays of a trace")
+struct ReplaysTests {
+    private func plan(_ words: [String]) throws -> Plan {
+        try Plan(CommandOptions(parsing: words, numberOptions: Plan.numberOptions, wordOptions: Plan.wordOptions))
+    }
+
+    @Test("the order of the cells is the plan's, however many run at a time", arguments: ["1", "2", "7"])
+    func order(_ jobs: String) async throws {
+        let plan = try plan(["--policy", "all", "--size", "1%,10%", "--jobs", jobs])
+        let trace = SyntheticTrace.make(seed: 1, requests: 3_000)
+        let replays = await Replays.run("t", trace, plan, Stopwatch())
+        let cells = replays.cells.compactMap { $0 }
+        #expect(cells.count == Subject.all.count * 2)
+        #expect(cells.map(\.subject) == Subject.all + Subject.all)
+        #expect(cells.map(\.size.description) == Subject.all.map { _ in "1%" } + Subject.all.map { _ in "10%" })
+        for cell in cells {
+            let share = cell.size.description == "1%" ? 0.01 : 0.1
+            #expect(cell.result.capacity == Int(Double(trace.uniqueBytes) * share))
+            #expect(cell.result.requests == 3_000 && cell.result.policy == cell.subject.name)
+            #expect(cell.requestsPerSecond > 0)
+        }
+    }
+
+    @Test("no policy hits more objects of one size than Belady's bound")
+    func bound() async throws {
+        var trace = RequestTrace()
+        for request in SyntheticTrace.make(seed: 3, requests: 5_000).requests {
+            trace.append(key: UInt64(request.key), size: 1)
+        }
+        let plan = try plan(["--size", "1%,5%"])
+        let replays = await Replays.run("t", trace, plan, Stopwatch())
+        for size in plan.sizes {
+            let bound = try #require(Subject(named: "belady").flatMap { replays.cell($0, size) })
+            for subject in plan.subjects {
+                let cell = try #require(replays.cell(subject, size))
+                #expect(cell.result.hits <= bound.result.hits, "\(subject.name) at \(size)")
+            }
+        }
+    }
+
+    @Test("where the time is over nothing begins, and the figures say so")
+    func cut() async throws {
+        let plan = try plan(["--policy", "lru", "--size", "1%", "--quick"])
+        let trace = SyntheticTrace.make(seed: 1, requests: 100)
+        let cells: [Cell?] = [nil]
+        let replays = Replays(
+            name: "t",
+            requests: trace.requests.count,
+            keys: trace.keyCount,
+            totalBytes: trace.totalBytes,
+            uniqueBytes: trace.uniqueBytes,
+            bestObject: 0,
+            bestByte: 0,
+            cells: cells
+        )
+        let figures = HitRateFigures(plan: plan, replays: [replays, replays])
+        #expect(figures.isCut && figures.report.results.isEmpty)
+        #expect(figures.plot.curves.map(\.points.count) == [0])
+    }
+}
