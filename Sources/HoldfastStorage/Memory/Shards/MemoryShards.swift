@@ -10,7 +10,8 @@ final class MemoryShards: Sendable {
     private static let lines = 128
     private static let stride = (MemoryLayout<MemoryShard>.stride + lines - 1) / lines * lines
 
-    // Allocated and filled in `init`, freed in `deinit`, and only read in between; what it points to is Sendable.
+    // Proof: set in `init`, and never again; what it points to is filled there, Sendable, and freed in `deinit`, when nobody can reach
+    // it any more. MemoryStoreStressTests uses it from many threads.
     private nonisolated(unsafe) let base: UnsafeMutableRawPointer
 
     /// Empty shards.
