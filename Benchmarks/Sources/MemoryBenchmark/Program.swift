@@ -16,7 +16,7 @@ enum Program {
     @concurrent
     private static func run(_ words: [String]) async -> Int32 {
         do {
-            let options = try CommandOptions(parsing: words, numberOptions: ["rounds", "entries"])
+            let options = try CommandOptions(parsing: words, numberOptions: ["rounds", "entries", "hits"])
             if options.wantsHelp {
                 print(Usage.text, terminator: "")
                 return 0
@@ -42,7 +42,7 @@ enum Program {
             population: population,
             subjects: subjects,
             cases: HitCase.all.filter { options.includes(case: $0.name) || options.cases == [HitCase.allocations] },
-            hits: options.isQuick ? 200_000 : 1_000_000
+            hits: max(1, options.numbers["hits"] ?? (options.isQuick ? 200_000 : 1_000_000))
         )
         try await turns.run(rounds: max(1, options.numbers["rounds"] ?? (options.isQuick ? 7 : 9)))
         let report = turns.report(options)

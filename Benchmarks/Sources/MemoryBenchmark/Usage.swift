@@ -20,6 +20,8 @@ enum Usage {
           --subject NAMES    \(subjects.joined(separator: ", "))
           --rounds N         turns of each subject in a case (9; quick: 7)
           --entries N        entries that the uniform cases choose from (100000)
+          --hits N           hits of a thread in a turn (1000000; quick: 200000); on a busy machine take few, with many rounds,
+                             and look at the best
           --help             this text
 
         Exit status: 0, 1 when a hit was missed, read wrong or something failed, 64 for bad arguments.

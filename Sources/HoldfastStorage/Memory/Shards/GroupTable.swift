@@ -24,15 +24,23 @@ struct GroupTable: Sendable {
         let onlyBody: ByteChunk
         /// The ticket of the only variant; ``SlotTicket/none`` where there are several.
         let onlyTicket: SlotTicket
-        let records: [MemoryRecord]
+        /// The records where there are several; none where the one follows from the rest.
+        private let several: [MemoryRecord]
 
         static let free = Group(key: StoreKey([]), hash: 0, records: [])
 
         init(key: StoreKey, hash: UInt64, records: [MemoryRecord]) {
-            (self.key, self.hash, self.records) = (key, hash, records)
+            (self.key, self.hash) = (key, hash)
             entries = records.map(\.entry)
             onlyBody = records.count == 1 ? records[0].body : ByteChunk()
             onlyTicket = records.count == 1 ? records[0].ticket : .none
+            several = records.count > 1 ? records : []
+        }
+
+        /// The records, newest first.
+        var records: [MemoryRecord] {
+            guard onlyTicket != .none else { return several }
+            return [MemoryRecord(entry: entries[0], body: onlyBody, ticket: onlyTicket)]
         }
     }
 
