@@ -89,6 +89,16 @@ struct DensityTinyLFUPolicyTests {
         for slot in 20..<3_000 as Range<UInt32> { checked.request(slot, 1) }
     }
 
+    @Test(
+        "What is asked for once does not take the place of what is asked for often, even where that fills the main part"
+    )
+    func admission() {
+        var checked = Checked(policy: DensityTinyLFUPolicy(capacity: 200, beta: 0.5, seed: 1))
+        for _ in 0..<10 { for slot in 0..<175 as Range<UInt32> { checked.request(slot, 1) } }
+        for slot in 1_000..<3_000 as Range<UInt32> { checked.request(slot, 1) }
+        #expect((0..<175).filter { checked.policy.holds($0) }.count >= 168)
+    }
+
     @Test("A scan passes and leaves what is asked for often")
     func scan() {
         var checked = Checked(policy: DensityTinyLFUPolicy(capacity: 200, beta: 0.5, seed: 1))
