@@ -16,8 +16,8 @@ struct Plan: Sendable {
     let measure: HitRateMeasure
     /// Where the plot goes; nil: there is none.
     let plot: String?
-    /// The share of all keys that the traces have, when they are samples.
-    let rate: Double
+    /// The share of all keys that the traces have, when they are samples; nil: as the file beside each says.
+    let rate: Double?
     /// The share of the requests, from the start, that are not counted.
     let warmUp: Double
     /// Whether another size of a key is another version.
@@ -60,7 +60,8 @@ struct Plan: Sendable {
             throw CommandOptions.Misuse("--measure is object or byte, not '\(measure)'.")
         }
         self.measure = measure
-        rate = try Self.share("rate", options, default: 1, (0.000_001)...1)
+        rate =
+            options.words["rate"] == nil ? nil : try Self.share("rate", options, default: 1, (0.000_001)...1)
         let versions = options.words["versions"]?.last ?? "by-size"
         guard ["by-size", "by-key"].contains(versions) else {
             throw CommandOptions.Misuse("--versions is by-size or by-key, not '\(versions)'.")

@@ -51,7 +51,7 @@ enum Program {
         var all: [Replays] = []
         for source in sources {
             let trace = try source.trace(seed: plan.seed, limit: plan.limit)
-            all.append(await Replays.run(source.name, trace, plan, watch))
+            all.append(await Replays.run(source.name, trace, rate: source.rate, plan, watch))
         }
         let figures = HitRateFigures(plan: plan, replays: all)
         let text = options.wantsJSON ? figures.report.json + "\n" : figures.text

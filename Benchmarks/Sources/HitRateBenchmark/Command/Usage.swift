@@ -20,6 +20,7 @@ enum Usage {
           --measure M        object (usual) or byte: what the plot shows
           --seed N           for policies that draw at random, and for the made trace (1)
           --rate R           the share of keys that the traces have, when they are samples: sizes in bytes stand for the whole
+                             (what FILE.rate says, which HitRateRecorder writes beside a sample; else 1)
           --warm-up R        the share of requests, from the start, that are not counted (0)
           --versions V       by-size (usual): another size of a key is another version, a miss; by-key: it is the same
           --requests N       only so many requests from the start of each trace

@@ -32,6 +32,6 @@ extension HitRateFigures {
     /// Where a size lies on the axis: that of the whole where the trace is a sample.
     private func place(of size: CacheSize, _ isInPercent: Bool) -> Double {
         if isInPercent { return Double(size.description.dropLast()) ?? 0 }
-        return Double(size.bytes(uniqueBytes: replays[0].uniqueBytes, rate: plan.rate)) / plan.rate
+        return Double(size.bytes(uniqueBytes: replays[0].uniqueBytes, rate: replays[0].rate)) / replays[0].rate
     }
 }

@@ -14,18 +14,21 @@ struct Cell: Sendable {
 
     /// Replays a whole trace; blocks.
     ///
-    /// - Parameter bound: made of the same trace; nil where no subject needs it, and then one that does is not run.
+    /// - Parameters:
+    ///   - bound: made of the same trace; nil where no subject needs it, and then one that does is not run.
+    ///   - rate: the share of all keys that the trace has.
     init?(
         _ subject: Subject,
         _ size: CacheSize,
         _ trace: RequestTrace,
         _ bound: BeladyBound?,
+        rate: Double,
         _ plan: Plan,
         progress: (Int) -> Void
     ) {
         self.subject = subject
         self.size = size
-        let capacity = size.bytes(uniqueBytes: trace.uniqueBytes, rate: plan.rate)
+        let capacity = size.bytes(uniqueBytes: trace.uniqueBytes, rate: rate)
         let start = Self.processorSeconds()
         switch subject.form {
         case .policy(let strategy):

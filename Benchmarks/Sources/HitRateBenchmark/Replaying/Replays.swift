@@ -12,13 +12,22 @@ struct Replays: Sendable {
     let keys: Int
     let totalBytes: Int
     let uniqueBytes: Int
+    /// The share of all keys that the trace has.
+    let rate: Double
     let bestObject: Double
     let bestByte: Double
     /// By size, then by subject, in the plan's order; nil where the time was over before.
     let cells: [Cell?]
 
     /// Replays a trace through all subjects at all sizes, several at a time.
-    static func run(_ name: String, _ trace: RequestTrace, _ plan: Plan, _ watch: Stopwatch) async -> Replays {
+    static func run(
+        _ name: String,
+        _ trace: RequestTrace,
+        rate: Double = 1,
+        _ plan: Plan,
+        _ watch: Stopwatch
+    ) async -> Replays {
+        let rate = plan.rate ?? rate
         let jobs = plan.sizes.flatMap { size in plan.subjects.map { (size, $0) } }
         let bound = plan.subjects.contains(where: \.isBound) ? BeladyBound(trace) : nil
         let line = ProgressLine(name, total: jobs.count * trace.requests.count)
@@ -32,7 +41,7 @@ struct Replays: Sendable {
                 next += 1
                 group.addTask {
                     if watch.seconds > plan.seconds { return (index, nil) }
-                    return (index, Cell(subject, size, trace, bound, plan) { line.advance($0) })
+                    return (index, Cell(subject, size, trace, bound, rate: rate, plan) { line.advance($0) })
                 }
             }
             for _ in 0..<plan.width { begin() }
@@ -47,6 +56,7 @@ struct Replays: Sendable {
             keys: trace.keyCount,
             totalBytes: trace.totalBytes,
             uniqueBytes: trace.uniqueBytes,
+            rate: rate,
             bestObject: trace.unboundedObjectHitRatio,
             bestByte: trace.unboundedByteHitRatio,
             cells: cells

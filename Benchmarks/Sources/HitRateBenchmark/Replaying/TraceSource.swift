@@ -21,6 +21,14 @@ struct TraceSource: Sendable, Hashable {
         return URL(fileURLWithPath: path).deletingPathExtension().lastPathComponent
     }
 
+    /// The share of all keys that the trace has: what `FILE.rate` says, which a recorder of a sample leaves beside it; else 1.
+    var rate: Double {
+        guard let path, let text = try? String(contentsOfFile: path + ".rate", encoding: .utf8),
+            let rate = Double(text.trimmingCharacters(in: .whitespacesAndNewlines)), rate > 0, rate < 1
+        else { return 1 }
+        return rate
+    }
+
     /// The requests, at most `limit` of them.
     func trace(seed: UInt64, limit: Int?) throws(TraceError) -> RequestTrace {
         guard let path else { return SyntheticTrace.make(seed: seed, requests: min(limit ?? .max, 200_000)) }

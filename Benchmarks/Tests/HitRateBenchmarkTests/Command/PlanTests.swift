@@ -19,7 +19,7 @@ struct PlanTests {
         #expect(plan.traces.isEmpty && TraceSource.all(plan).map(\.name) == ["zipf"])
         #expect(plan.subjects == Subject.all)
         #expect(plan.sizes.map(\.description) == ["0.1%", "1%", "10%"])
-        #expect(plan.seed == 1 && plan.limit == nil && plan.rate == 1 && plan.warmUp == 0)
+        #expect(plan.seed == 1 && plan.limit == nil && plan.rate == nil && plan.warmUp == 0)
     }
 
     @Test("traces may be given several times, sizes and policies with commas, each counts once")

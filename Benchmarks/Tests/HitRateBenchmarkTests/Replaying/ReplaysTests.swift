@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+import Foundation
 import Harness
 import HoldfastStorage
 import Testing
@@ -53,7 +54,7 @@ struct ReplaysTests {
     func cut() throws {
         let plan = try plan(["--policy", "lru", "--size", "1%", "--quick"])
         let trace = SyntheticTrace.make(seed: 1, requests: 100)
-        let cell = try #require(Cell(plan.subjects[0], plan.sizes[0], trace, nil, plan) { _ in })
+        let cell = try #require(Cell(plan.subjects[0], plan.sizes[0], trace, nil, rate: 1, plan) { _ in })
         func replays(_ name: String, _ cells: [Cell?]) -> Replays {
             Replays(
                 name: name,
@@ -61,6 +62,7 @@ struct ReplaysTests {
                 keys: trace.keyCount,
                 totalBytes: trace.totalBytes,
                 uniqueBytes: trace.uniqueBytes,
+                rate: 1,
                 bestObject: 0,
                 bestByte: 0,
                 cells: cells
@@ -73,5 +75,26 @@ struct ReplaysTests {
         let cut = HitRateFigures(plan: plan, replays: [replays("a", [cell]), replays("b", [nil])])
         #expect(cut.isCut && cut.report.results.map(\.name) == ["a@1%", "a@1%"])
         #expect(cut.plot.curves.map(\.points.count) == [0])
+    }
+
+    @Test("A sample's rate is read from the file beside the trace, and --rate goes before it")
+    func rate() async throws {
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let path = directory.appendingPathComponent("a.trace").path
+        #expect(TraceSource(path: path).rate == 1)
+        try Data("0.25\n".utf8).write(to: URL(fileURLWithPath: path + ".rate"))
+        #expect(TraceSource(path: path).rate == 0.25)
+        try Data("-1\n".utf8).write(to: URL(fileURLWithPath: path + ".rate"))
+        #expect(TraceSource(path: path).rate == 1)
+
+        let trace = SyntheticTrace.make(seed: 1, requests: 100)
+        let bytes = try plan(["--policy", "lru", "--size", "1MB"])
+        let told = try plan(["--policy", "lru", "--size", "1MB", "--rate", "0.5"])
+        let beside = await Replays.run("t", trace, rate: 0.25, bytes, Stopwatch())
+        #expect(beside.cells.map { $0?.result.capacity } == [250_000])
+        let asked = await Replays.run("t", trace, rate: 0.25, told, Stopwatch())
+        #expect(asked.cells.map { $0?.result.capacity } == [500_000])
     }
 }
