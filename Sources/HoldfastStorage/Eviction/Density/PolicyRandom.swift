@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 /// Numbers drawn at random inside a policy: the same ones for the same seed (xorshift64, Marsaglia 2003).
-struct PolicyRandom: Sendable {
+struct PolicyRandom: Sendable, Equatable {
     private var state: UInt64
 
     /// Draws that depend on nothing but `seed`.

@@ -176,26 +176,26 @@ struct DensityTinyLFUPolicyTests {
 
     @Test("Large candidates that lose to the last of many victims cost no more than their share")
     func flood() {
-        // 20,000 of size 1, and then candidates of half the cache that nearly all of them lose to: drawing them all each
-        // time would take 20,000 * 10,000 * 32 steps.
-        var policy = DensityTinyLFUPolicy(capacity: 20_000, beta: 0, seed: 1)
+        // Three in five of 5,000 entries are used often; candidates of half the cache beat the other 2,000 and then lose.
+        var policy = DensityTinyLFUPolicy(capacity: 5_000, beta: 0, seed: 1)
         var victims: [UInt32] = []
-        for slot in 0..<20_000 as Range<UInt32> {
+        for slot in 0..<5_000 as Range<UInt32> {
             policy.insert(slot, key: HitRateSimulator.mixed(UInt64(slot)), size: 1, victims: &victims)
         }
-        for slot in stride(from: 0 as UInt32, to: 20_000, by: 20) {
-            for _ in 0..<20 where policy.holds(slot) { policy.use(slot) }
+        for slot in 0..<5_000 as Range<UInt32> where slot % 5 < 3 { for _ in 0..<40 { policy.use(slot) } }
+        var draws = policy.random
+        for key in 0..<500 as Range<UInt64> {
+            let hash = HitRateSimulator.mixed(5_000 + key % 20)
+            policy.insert(5_000 + UInt32(key % 20), key: hash, size: 2_500, victims: &victims)
         }
-        for round in 0..<10_000 {
-            let slot = 20_000 + UInt32(round % 50)
-            if policy.holds(slot) {
-                policy.use(slot)
-            } else {
-                policy.insert(slot, key: HitRateSimulator.mixed(UInt64(slot)), size: 10_000, victims: &victims)
-            }
+        #expect(policy.used <= policy.capacity && policy.count >= 4_000)
+        // 8 victims and 8 of credit for each, 4,096 of credit from before.
+        let count = (0..<(500 * 18 + 4_096) * 32).first { _ in
+            if draws == policy.random { return true }
+            _ = draws.next(below: 1)
+            return false
         }
-        #expect(policy.credit >= 0 && policy.credit <= 4_096)
-        #expect(policy.used <= policy.capacity)
+        #expect(count != nil)
     }
 
     @Test(
