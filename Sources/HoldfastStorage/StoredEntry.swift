@@ -50,6 +50,7 @@ public struct StoredEntry: Sendable, Hashable {
         let isPinned: Bool
         let needsValidation: Bool
         let source: RecordSource?
+        let held: HeldBody?
 
         init(
             key: StoreKey,
@@ -60,7 +61,8 @@ public struct StoredEntry: Sendable, Hashable {
             storedAt: StoreInstant,
             isPinned: Bool,
             needsValidation: Bool,
-            source: RecordSource?
+            source: RecordSource?,
+            held: HeldBody?
         ) {
             self.key = key
             self.variant = variant
@@ -71,6 +73,7 @@ public struct StoredEntry: Sendable, Hashable {
             self.isPinned = isPinned
             self.needsValidation = needsValidation
             self.source = source
+            self.held = held
         }
     }
 
@@ -95,6 +98,8 @@ public struct StoredEntry: Sendable, Hashable {
     public var needsValidation: Bool { content.needsValidation }
     /// What a store on the disk read the entry from; not part of what the entry is.
     var source: RecordSource? { content.source }
+    /// What a store in memory holds of the body; not part of what the entry is.
+    var held: HeldBody? { content.held }
 
     /// A snapshot with these parts; only stores make entries.
     public init(
@@ -116,7 +121,8 @@ public struct StoredEntry: Sendable, Hashable {
             storedAt: storedAt,
             isPinned: isPinned,
             needsValidation: needsValidation,
-            source: nil
+            source: nil,
+            held: nil
         )
     }
 
@@ -129,7 +135,8 @@ public struct StoredEntry: Sendable, Hashable {
         storedAt: StoreInstant,
         isPinned: Bool,
         needsValidation: Bool,
-        source: RecordSource?
+        source: RecordSource? = nil,
+        held: HeldBody? = nil
     ) {
         content = Content(
             key: key,
@@ -140,7 +147,8 @@ public struct StoredEntry: Sendable, Hashable {
             storedAt: storedAt,
             isPinned: isPinned,
             needsValidation: needsValidation,
-            source: source
+            source: source,
+            held: held
         )
     }
 

@@ -22,7 +22,8 @@ extension StoredEntry {
     func changed(
         description: EntryDescription? = nil,
         version: Version? = nil,
-        isPinned: Bool? = nil
+        isPinned: Bool? = nil,
+        held: HeldBody? = nil
     ) -> StoredEntry {
         StoredEntry(
             key: key,
@@ -33,7 +34,8 @@ extension StoredEntry {
             storedAt: storedAt,
             isPinned: isPinned ?? self.isPinned,
             // Only an origin's answer lifts it, and that comes as a new description.
-            needsValidation: description == nil && needsValidation
+            needsValidation: description == nil && needsValidation,
+            held: held
         )
     }
 }

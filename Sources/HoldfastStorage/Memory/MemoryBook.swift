@@ -19,6 +19,13 @@ struct MemoryBook: Sendable {
         self.ledger = ledger
     }
 
+    /// Hands out the records taken out since the last call; from here on no snapshot opens their bodies.
+    mutating func takeGone() -> [MemoryRecord] {
+        for record in gone { record.held.setGone() }
+        defer { gone.removeAll() }
+        return gone
+    }
+
     /// A version higher than all before.
     mutating func nextVersion() -> StoredEntry.Version {
         lastVersion &+= 1

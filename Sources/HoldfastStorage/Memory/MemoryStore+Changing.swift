@@ -48,8 +48,9 @@ extension MemoryStore {
                 isPinned: isPinned,
                 &book.leaving
             )
-            publish(MemoryRecord(entry: changed, body: old.body, ticket: old.ticket), hash, &book)
-            return changed
+            let record = MemoryRecord(changed, HeldBody(old.held.bytes, ticket: old.ticket, in: shards))
+            publish(record, hash, &book)
+            return record.entry
         }
     }
 
@@ -71,7 +72,7 @@ extension MemoryStore {
             withShard(of: hash) { state in
                 var records = state.table.records(of: entry.key, hash)
                 guard let place = records.firstIndex(where: { $0.ticket == old.ticket }) else { return }
-                records[place].entry = changed
+                records[place] = MemoryRecord(changed, old.held)
                 state.table.replace(entry.key, hash, with: records)
             }
             return true
@@ -155,10 +156,11 @@ extension MemoryStore {
                 storedAt: now,
                 isPinned: isPinned
             )
-            publish(MemoryRecord(entry: entry, body: body, ticket: ticket), hash, &book)
+            let record = MemoryRecord(entry, HeldBody(body, ticket: ticket, in: shards))
+            publish(record, hash, &book)
             book.counts.entriesWritten &+= 1
             book.counts.bytesWritten &+= body.count
-            return entry
+            return record.entry
         }
     }
 
@@ -220,7 +222,7 @@ extension MemoryStore {
     /// The record of one version, if it is still there.
     private func record(of entry: StoredEntry, _ hash: UInt64) -> MemoryRecord? {
         withShard(of: hash) { state in
-            state.table.records(of: entry.key, hash).first { $0.entry.isVersion(of: entry) }
+            state.record(of: entry, hash)
         }
     }
 

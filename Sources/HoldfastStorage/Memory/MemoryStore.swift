@@ -40,7 +40,7 @@ public final class MemoryStore: CacheStore {
     let shards = MemoryShards()
     /// Taken before any shard's lock, and by every change.
     private let book: Mutex<MemoryBook>
-    private let bytesFollowed = Atomic(0)
+    private let bytesRead = StripedCount()
 
     /// An empty store.
     ///
@@ -89,18 +89,23 @@ public final class MemoryStore: CacheStore {
     }
 
     public func body(of entry: StoredEntry) async throws(StoreError) -> any StoredBody {
-        let hash = hash(of: entry.key)
-        let shard = MemoryShards.number(of: hash)
-        let (bytes, isDue, isClosed) = shards.reading(shard) { state in
-            let found = state.body(of: entry, hash)
-            return (found?.bytes, found?.isDue ?? false, state.isClosed)
-        }
-        if isDue { passOn(shard) }
-        if isClosed { throw Self.closed }
-        guard let bytes else {
+        guard let held = held(of: entry), !held.isGone else {
+            if withShard(of: hash(of: entry.key), { $0.isClosed }) { throw Self.closed }
             throw StoreError(.superseded, "This version of the entry is gone; look the key up again.")
         }
-        return MemoryBody(bytes)
+        if held.hasSiblings {
+            let shard = MemoryShards.number(of: hash(of: entry.key))
+            if shards.reading(shard, { $0.note(held.ticket) }) { passOn(shard) }
+        }
+        bytesRead.add(held.bytes.count)
+        return MemoryBody(held.bytes)
+    }
+
+    /// What a snapshot carries of its body; a snapshot that this store did not make is looked up.
+    private func held(of entry: StoredEntry) -> HeldBody? {
+        if let held = entry.held, held.isIn(shards) { return held }
+        let hash = hash(of: entry.key)
+        return withShard(of: hash) { $0.record(of: entry, hash)?.held }
     }
 
     public func list(
@@ -130,12 +135,11 @@ public final class MemoryStore: CacheStore {
         }
         statistics.capacity = limits.capacity
         for shard in 0..<MemoryShards.count {
-            let (lookups, found, bytes) = shards.withLock(shard) { ($0.lookups, $0.lookupsFound, $0.bytesRead) }
+            let (lookups, found) = shards.withLock(shard) { ($0.lookups, $0.lookupsFound) }
             statistics.lookups &+= lookups
             statistics.lookupsFound &+= found
-            statistics.bytesRead &+= bytes
         }
-        statistics.bytesRead &+= bytesFollowed.load(ordering: .relaxed)
+        statistics.bytesRead = bytesRead.value
         return statistics
     }
 
@@ -156,7 +160,7 @@ public final class MemoryStore: CacheStore {
     }
 
     func countFollowed(_ count: Int) {
-        bytesFollowed.add(count, ordering: .relaxed)
+        bytesRead.add(count)
     }
 
     // MARK: Locks
@@ -181,7 +185,7 @@ public final class MemoryStore: CacheStore {
             if let now { book.ledger.latestNow = now }
             defer {
                 takeOut(&book)
-                swap(&gone, &book.gone)
+                gone = book.takeGone()
             }
             return try body(&book)
         }
@@ -211,7 +215,7 @@ public final class MemoryStore: CacheStore {
         _ = book.withLockIfAvailable { book in
             book.passOn(shard, of: shards)
             takeOut(&book)
-            swap(&gone, &book.gone)
+            gone = book.takeGone()
         }
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+private import HoldfastStorage
 private import Synchronization
 
 /// The counters of a cache, in stripes, so that threads that count at the same time seldom meet.
@@ -9,20 +10,13 @@ final class CacheMeter: Sendable {
         let state = Mutex(MeterState())
     }
 
-    private static let stripeCount = 4
     /// How many origins are told apart by a reader.
     static let originLimit = 64
 
-    private let stripes = (0..<stripeCount).map { _ in Stripe() }
+    private let stripes = (0..<ThreadStripe.count).map { _ in Stripe() }
 
     /// Which stripe a call counts in: all it does goes there, so that a hit is counted where its request was.
-    ///
-    /// Chosen by where the running thread's stack is, which costs less than to ask who the thread is.
-    static func stripe() -> Int {
-        var here: UInt8 = 0
-        let place = withUnsafeMutablePointer(to: &here) { UInt(bitPattern: $0) }
-        return Int(truncatingIfNeeded: (place >> 16 &* 0x9E37_79B9) >> 8 & UInt(stripeCount - 1))
-    }
+    static func stripe() -> Int { ThreadStripe.current }
 
     func arrive(from origin: CountedOrigin?, in minute: Int64, stripe: Int) {
         stripes[stripe].state.withLock { $0.arrive(from: origin, in: minute) }

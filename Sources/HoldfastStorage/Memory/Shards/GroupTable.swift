@@ -3,10 +3,23 @@
 
 /// One committed variant as memory holds it.
 struct MemoryRecord: Sendable {
-    var entry: StoredEntry
-    var body: ByteChunk
+    /// What a look-up shows; carries ``held``.
+    let entry: StoredEntry
+    let held: HeldBody
+
     /// What ``MemoryLedger`` knows it by.
-    var ticket: SlotTicket
+    var ticket: SlotTicket { held.ticket }
+
+    init(_ entry: StoredEntry, _ held: HeldBody) {
+        self.entry = entry.changed(held: held)
+        self.held = held
+    }
+
+    /// The record of an entry as a look-up shows it.
+    init?(_ shown: StoredEntry) {
+        guard let held = shown.held else { return nil }
+        (entry, self.held) = (shown, held)
+    }
 }
 
 /// Groups of variants by primary key: open addressing over 8-byte buckets, groups at places of their own.
@@ -20,28 +33,20 @@ struct GroupTable: Sendable {
         let hash: UInt64
         /// What a look-up shows, newest first; empty at a free place.
         let entries: [StoredEntry]
-        /// The body of the only variant, so that it is found without the records; empty where there are several.
-        let onlyBody: ByteChunk
         /// The ticket of the only variant; ``SlotTicket/none`` where there are several.
         let onlyTicket: SlotTicket
-        /// The records where there are several; none where the one follows from the rest.
-        private let several: [MemoryRecord]
 
         static let free = Group(key: StoreKey([]), hash: 0, records: [])
 
         init(key: StoreKey, hash: UInt64, records: [MemoryRecord]) {
             (self.key, self.hash) = (key, hash)
             entries = records.map(\.entry)
-            onlyBody = records.count == 1 ? records[0].body : ByteChunk()
             onlyTicket = records.count == 1 ? records[0].ticket : .none
-            several = records.count > 1 ? records : []
+            for record in records { record.held.setSiblings(records.count > 1) }
         }
 
         /// The records, newest first.
-        var records: [MemoryRecord] {
-            guard onlyTicket != .none else { return several }
-            return [MemoryRecord(entry: entries[0], body: onlyBody, ticket: onlyTicket)]
-        }
+        var records: [MemoryRecord] { entries.compactMap { MemoryRecord($0) } }
     }
 
     private static let empty: UInt64 = 0

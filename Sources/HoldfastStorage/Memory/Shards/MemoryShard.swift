@@ -17,7 +17,6 @@ struct ShardState: Sendable {
     private(set) var buffer = ReadBuffer()
     private(set) var lookups = 0
     private(set) var lookupsFound = 0
-    private(set) var bytesRead = 0
     private var latestNow: StoreInstant?
     private(set) var isClosed = false
 
@@ -34,20 +33,14 @@ struct ShardState: Sendable {
         return Found(entries: table.groups[place].entries, isDue: isDue, isClosed: false)
     }
 
-    /// The body of one version, if it is still there, and whether hits are due; of several variants it counts as the use of this one.
-    mutating func body(of entry: StoredEntry, _ hash: UInt64) -> (bytes: ByteChunk, isDue: Bool)? {
+    /// One version, if it is still there.
+    func record(of entry: StoredEntry, _ hash: UInt64) -> MemoryRecord? {
         guard let place = table.place(of: entry.key, hash) else { return nil }
-        if table.groups[place].onlyTicket != .none {
-            let only = table.groups[place].entries[0]
-            guard only.version == entry.version, only.variant == entry.variant else { return nil }
-            bytesRead &+= entry.bodyLength
-            return (table.groups[place].onlyBody, false)
-        }
-        let records = table.groups[place].records
-        guard let found = records.first(where: { $0.entry.isVersion(of: entry) }) else { return nil }
-        bytesRead &+= entry.bodyLength
-        return (found.body, buffer.note(found.ticket))
+        return table.groups[place].entries.first { $0.isVersion(of: entry) }.flatMap { MemoryRecord($0) }
     }
+
+    /// Notes a use of which no look-up tells.
+    mutating func note(_ ticket: SlotTicket) -> Bool { buffer.note(ticket) }
 
     /// Takes out the record with this ticket, for which the ledger has no place any more.
     mutating func remove(_ ticket: SlotTicket, _ hash: UInt64) -> MemoryRecord? {
@@ -72,6 +65,7 @@ struct ShardState: Sendable {
 
     /// Drops everything for good.
     mutating func close() {
+        for entry in table.groups.lazy.flatMap(\.entries) { entry.held?.setGone() }
         table.removeAll()
         isClosed = true
     }

@@ -8,6 +8,8 @@ import Testing
 
 @Suite("The table of a memory store's shard", .timeLimit(.minutes(5)))
 struct GroupTableTests {
+    private static let owner = MemoryShards()
+
     private static func record(_ key: StoreKey, _ number: UInt64) -> MemoryRecord {
         let entry = StoredEntry(
             key: key,
@@ -17,10 +19,10 @@ struct GroupTableTests {
             bodyLength: 1,
             storedAt: .at(0)
         )
+        let ticket = SlotTicket(slot: UInt32(number), life: 1)
         return MemoryRecord(
-            entry: entry,
-            body: ByteChunk([UInt8(truncatingIfNeeded: number)]),
-            ticket: SlotTicket(slot: UInt32(number), life: 1)
+            entry,
+            HeldBody(ByteChunk([UInt8(truncatingIfNeeded: number)]), ticket: ticket, in: owner)
         )
     }
 
@@ -59,7 +61,7 @@ struct GroupTableTests {
                 let group = table.groups[place]
                 #expect(group.entries == found.map(\.entry))
                 #expect(group.onlyTicket == (found.count == 1 ? found[0].ticket : .none))
-                #expect(group.onlyBody == (found.count == 1 ? found[0].body : ByteChunk()))
+                #expect(found.allSatisfy { $0.held.hasSiblings == (found.count > 1) })
             }
         }
         #expect(table.groups.count { !$0.entries.isEmpty } == model.count)
