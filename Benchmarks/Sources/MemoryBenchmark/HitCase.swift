@@ -37,6 +37,13 @@ struct Population: Sendable {
         }
     }
 
+    private init(keys: [StoreKey]) {
+        self.keys = keys
+    }
+
+    /// The first entry alone, its key in memory of its own.
+    var firstAlone: Population { Population(keys: keys.prefix(1).map { StoreKey($0.bytes.map { $0 }) }) }
+
     /// The body of an entry: its number, again and again.
     static func body(_ number: Int) -> [UInt8] {
         (0..<bodyLength).map { UInt8(truncatingIfNeeded: number >> (8 * ($0 % 4))) }

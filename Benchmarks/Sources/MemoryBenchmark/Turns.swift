@@ -46,10 +46,14 @@ struct Turns {
         let orders = (0..<contest.hitCase.threads).map { thread in
             population.order(hits, isUniform: contest.hitCase.isUniform, seed: UInt64(round * 16 + thread))
         }
+        // Each call makes its key itself; one object for all threads would make them wait for each other.
+        let populations = orders.map { _ in contest.hitCase.isUniform ? population : population.firstAlone }
         let before = Program.allocations
         let watch = Stopwatch()
         let right = try await withThrowingTaskGroup(of: Int.self) { group in
-            for order in orders { group.addTask { try await contest.subject.ask(population, order) } }
+            for (population, order) in zip(populations, orders) {
+                group.addTask { try await contest.subject.ask(population, order) }
+            }
             return try await group.reduce(0, +)
         }
         let seconds = watch.seconds

@@ -33,8 +33,8 @@ struct MemoryBook: Sendable {
     }
 
     /// Tells the policy of the uses that a shard noted.
-    mutating func passOn(_ shard: Int, of shards: MemoryShards) {
-        if let now = shards.takeNotes(shard, &tickets) { ledger.latestNow = max(ledger.latestNow, now) }
+    mutating func passOn(_ noted: MemoryShards.NotePlace, of shards: MemoryShards) {
+        if let now = shards.takeNotes(noted, &tickets) { ledger.latestNow = max(ledger.latestNow, now) }
         for ticket in tickets { ledger.use(ticket, &leaving) }
         tickets.removeAll(keepingCapacity: true)
     }

@@ -69,7 +69,7 @@ extension MemoryStore {
             )
             let changed = old.entry.changed(isPinned: pinned)
             takeOut(&book)
-            withShard(of: hash) { state in
+            changeShard(of: hash) { state in
                 var records = state.table.records(of: entry.key, hash)
                 guard let place = records.firstIndex(where: { $0.ticket == old.ticket }) else { return }
                 records[place] = MemoryRecord(changed, old.held)
@@ -85,7 +85,7 @@ extension MemoryStore {
             guard let old = record(of: entry, hash) else { return }
             book.ledger.remove(old.ticket)
             book.counts.entriesRemoved &+= 1
-            if let gone = withShard(of: hash, { $0.remove(old.ticket, hash) }) { book.gone.append(gone) }
+            if let gone = changeShard(of: hash, { $0.remove(old.ticket, hash) }) { book.gone.append(gone) }
         }
     }
 
@@ -93,7 +93,7 @@ extension MemoryStore {
         let hash = hash(of: key)
         try change { book throws(StoreError) in
             book.ledger.writers.supersede(key)
-            let records = withShard(of: hash) { state in
+            let records = changeShard(of: hash) { state in
                 let records = state.table.records(of: key, hash)
                 state.table.replace(key, hash, with: [])
                 return records
@@ -209,7 +209,7 @@ extension MemoryStore {
     private func publish(_ record: MemoryRecord, _ hash: UInt64, _ book: inout MemoryBook) {
         takeOut(&book)
         let key = record.entry.key
-        let older = withShard(of: hash) { state in
+        let older = changeShard(of: hash) { state in
             var records = state.table.records(of: key, hash)
             let place = records.firstIndex { $0.entry.variant == record.entry.variant }
             let older = place.map { records.remove(at: $0) }

@@ -80,7 +80,8 @@ extension MemoryStore {
     /// Removes what is cut with the locks of all shards concerned held, so that nobody sees a part of it gone.
     private func removeTogether(_ cuts: ArraySlice<(Int, [Cut])>) {
         guard let (shard, first) = cuts.first else { return }
-        shards.withLock(shard) { state in
+        // Each counts as changed before any is, so that no copy shows what a look-up before it found gone.
+        shards.changing(shard) { state in
             removeTogether(cuts.dropFirst())
             for cut in first { state.table.replace(cut.key, cut.hash, with: cut.left) }
         }

@@ -95,7 +95,7 @@ public final class MemoryStore: CacheStore {
         }
         if held.hasSiblings {
             let shard = MemoryShards.number(of: hash(of: entry.key))
-            if shards.reading(shard, { $0.note(held.ticket) }) { passOn(shard) }
+            if shards.reading(shard, { $0.note(held.ticket) }) { passOn(.shard(shard)) }
         }
         bytesRead.add(held.bytes.count)
         return MemoryBody(held.bytes)
@@ -139,6 +139,9 @@ public final class MemoryStore: CacheStore {
             statistics.lookups &+= lookups
             statistics.lookupsFound &+= found
         }
+        let ofCopies = shards.lookupsOfCopies
+        statistics.lookups &+= ofCopies
+        statistics.lookupsFound &+= ofCopies
         statistics.bytesRead = bytesRead.value
         return statistics
     }
@@ -155,7 +158,8 @@ public final class MemoryStore: CacheStore {
         book.withLock { book in
             book.isClosed = true
             book.ledger.removeAll()
-            for shard in 0..<MemoryShards.count { shards.withLock(shard) { $0.close() } }
+            for shard in 0..<MemoryShards.count { shards.changing(shard) { $0.close() } }
+            shards.dropCopies()
         }
     }
 
@@ -170,6 +174,11 @@ public final class MemoryStore: CacheStore {
         shards.withLock(MemoryShards.number(of: hash), body)
     }
 
+    /// As ``withShard(of:_:)``, for what changes the table.
+    func changeShard<Result: Sendable>(of hash: UInt64, _ body: (inout ShardState) -> Result) -> Result {
+        shards.changing(MemoryShards.number(of: hash), body)
+    }
+
     /// Runs a change with the book's lock held and the policy told of all uses so far; what leaves is taken out of the shards
     /// before the lock is released, also where `body` throws.
     func change<Result: Sendable>(
@@ -181,11 +190,12 @@ public final class MemoryStore: CacheStore {
         defer { withExtendedLifetime(gone) {} }
         return try book.withLock { book throws(StoreError) in
             if book.isClosed { throw Self.closed }
-            for shard in 0..<MemoryShards.count { book.passOn(shard, of: shards) }
+            for noted in MemoryShards.NotePlace.all { book.passOn(noted, of: shards) }
             if let now { book.ledger.latestNow = now }
             defer {
                 takeOut(&book)
                 gone = book.takeGone()
+                if !gone.isEmpty { shards.dropCopies() }
             }
             return try body(&book)
         }
@@ -194,7 +204,7 @@ public final class MemoryStore: CacheStore {
     /// Takes out of the shards what has left the ledger.
     func takeOut(_ book: inout MemoryBook) {
         for leaving in book.leaving {
-            let record = withShard(of: leaving.hash) { $0.remove(leaving.ticket, leaving.hash) }
+            let record = changeShard(of: leaving.hash) { $0.remove(leaving.ticket, leaving.hash) }
             if let record { book.gone.append(record) }
         }
         book.leaving.removeAll(keepingCapacity: true)
@@ -202,20 +212,20 @@ public final class MemoryStore: CacheStore {
 
     private func lookUp(_ key: StoreKey, now: StoreInstant) -> ShardState.Found {
         let hash = hash(of: key)
-        let shard = MemoryShards.number(of: hash)
-        let found = shards.reading(shard) { $0.lookUp(key, hash, now: now) }
-        if found.isDue { passOn(shard) }
+        let (found, due) = shards.lookUp(key, hash, now: now)
+        if let due { passOn(due) }
         return found
     }
 
     /// Tells the policy of a shard's uses, unless somebody else has the book.
-    private func passOn(_ shard: Int) {
+    private func passOn(_ noted: MemoryShards.NotePlace) {
         var gone: [MemoryRecord] = []
         defer { withExtendedLifetime(gone) {} }
         _ = book.withLockIfAvailable { book in
-            book.passOn(shard, of: shards)
+            book.passOn(noted, of: shards)
             takeOut(&book)
             gone = book.takeGone()
+            if !gone.isEmpty { shards.dropCopies() }
         }
     }
 

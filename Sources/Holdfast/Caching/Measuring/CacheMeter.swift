@@ -10,13 +10,14 @@ final class CacheMeter: Sendable {
         let state = Mutex(MeterState())
     }
 
+    private static let stripeCount = 4
     /// How many origins are told apart by a reader.
     static let originLimit = 64
 
-    private let stripes = (0..<ThreadStripe.count).map { _ in Stripe() }
+    private let stripes = (0..<stripeCount).map { _ in Stripe() }
 
     /// Which stripe a call counts in: all it does goes there, so that a hit is counted where its request was.
-    static func stripe() -> Int { ThreadStripe.current }
+    static func stripe() -> Int { ThreadStripe.current(of: stripeCount) }
 
     func arrive(from origin: CountedOrigin?, in minute: Int64, stripe: Int) {
         stripes[stripe].state.withLock { $0.arrive(from: origin, in: minute) }

@@ -11,6 +11,8 @@ final class HeldBody: Sendable {
     /// What ``MemoryLedger`` knows the version by.
     let ticket: SlotTicket
     private let owner: ObjectIdentifier
+    /// What it is a copy of, whose fate it shares.
+    private let original: HeldBody?
     private let gone = Atomic(false)
     private let siblings = Atomic(false)
 
@@ -18,13 +20,19 @@ final class HeldBody: Sendable {
     init(_ bytes: ByteChunk, ticket: SlotTicket, in owner: AnyObject) {
         (self.bytes, self.ticket) = (bytes, ticket)
         self.owner = ObjectIdentifier(owner)
+        original = nil
+    }
+
+    /// Another object for the same body, so that threads count references to objects of their own.
+    init(copying other: HeldBody) {
+        (bytes, ticket, owner, original) = (other.bytes, other.ticket, other.owner, other)
     }
 
     /// Whether the version left its store; set before the call returns that took it out.
-    var isGone: Bool { gone.load(ordering: .acquiring) }
+    var isGone: Bool { (original ?? self).gone.load(ordering: .acquiring) }
 
     /// Whether the version stands beside others of its key, so that a look-up does not tell which of them is used.
-    var hasSiblings: Bool { siblings.load(ordering: .relaxed) }
+    var hasSiblings: Bool { (original ?? self).siblings.load(ordering: .relaxed) }
 
     func isIn(_ owner: AnyObject) -> Bool { self.owner == ObjectIdentifier(owner) }
 

@@ -149,7 +149,7 @@ struct GroupTable: Sendable {
 
     private static func fragment(_ hash: UInt64) -> UInt64 { hash << 8 & ~0xFFFF_FFFF }
 
-    private static func areEqual(_ left: StoreKey, _ right: StoreKey) -> Bool {
+    static func areEqual(_ left: StoreKey, _ right: StoreKey) -> Bool {
         left.bytes.withUnsafeBytes { left in
             right.bytes.withUnsafeBytes { right in
                 guard left.count == right.count else { return false }

@@ -89,6 +89,13 @@ struct MemoryShard: ~Copyable, Sendable {
     func withLock<Result: Sendable, Failure: Error>(
         _ body: (inout ShardState) throws(Failure) -> Result
     ) throws(Failure) -> Result {
+        try withLockTelling(body).result
+    }
+
+    /// As ``withLock(_:)``; tells whether the lock was found taken.
+    private func withLockTelling<Result: Sendable, Failure: Error>(
+        _ body: (inout ShardState) throws(Failure) -> Result
+    ) throws(Failure) -> (result: Result, wasTaken: Bool) {
         for attempt in 0..<Self.attempts {
             if !isHeld.load(ordering: .relaxed) {
                 let result = try state.withLockIfAvailable { state throws(Failure) in
@@ -96,15 +103,16 @@ struct MemoryShard: ~Copyable, Sendable {
                     defer { isHeld.store(false, ordering: .relaxed) }
                     return try body(&state)
                 }
-                if let result { return result }
+                if let result { return (result, attempt > 0) }
             }
             Self.standBack(256 << min(attempt, 3))
         }
-        return try state.withLock { state throws(Failure) in
+        let result = try state.withLock { state throws(Failure) in
             isHeld.store(true, ordering: .relaxed)
             defer { isHeld.store(false, ordering: .relaxed) }
             return try body(&state)
         }
+        return (result, true)
     }
 
     /// Does nothing for so many steps of about a cycle, touching no memory that others use.
@@ -114,8 +122,10 @@ struct MemoryShard: ~Copyable, Sendable {
     }
 
     /// As ``withLock(_:)``, for what may note hits.
-    func reading<Result: Sendable>(_ body: (inout ShardState) -> Result) -> Result {
-        let result = withLock(body)
+    func reading<Result: Sendable>(
+        _ body: (inout ShardState) -> Result
+    ) -> (result: Result, wasTaken: Bool) {
+        let result = withLockTelling(body)
         if !hasNotes.load(ordering: .relaxed) { hasNotes.store(true, ordering: .relaxed) }
         return result
     }

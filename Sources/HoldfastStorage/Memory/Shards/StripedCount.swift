@@ -5,13 +5,10 @@ internal import Synchronization
 
 /// Which of a few stripes the running thread counts in, so that threads that count at the same time seldom meet.
 package enum ThreadStripe {
-    /// How many there are.
-    package static let count = 4
-
-    /// The stripe of this thread, 0 ..< ``count``.
+    /// The stripe of this thread, 0 ..< `count`, which is a power of two.
     ///
     /// Chosen by where the running thread's stack is, which costs less than to ask who the thread is.
-    package static var current: Int {
+    package static func current(of count: Int) -> Int {
         var here: UInt8 = 0
         let place = withUnsafeMutablePointer(to: &here) { UInt(bitPattern: $0) }
         return Int(truncatingIfNeeded: (place >> 16 &* 0x9E37_79B9) >> 8 & UInt(count - 1))
@@ -40,7 +37,7 @@ final class StripedCount: Sendable {
     }
 
     func add(_ count: Int) {
-        switch ThreadStripe.current {
+        switch ThreadStripe.current(of: 4) {
         case 0: first.sum.add(count, ordering: .relaxed)
         case 1: second.sum.add(count, ordering: .relaxed)
         case 2: third.sum.add(count, ordering: .relaxed)

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Synchronization
+
+/// What one stripe of threads guards: snapshots of its own of the entries that several threads want at once.
+///
+/// Each hit of a popular entry would count references to the same objects up and down and take the same lock, and processors would
+/// wait for each other's cache lines. So each stripe looks at copies; a copy is as good as its shard's table as long as the shard
+/// has not changed since it was made.
+struct HotCopiesState: Sendable {
+    private struct Copy: Sendable {
+        let hash: UInt64
+        let key: StoreKey
+        /// The shard's changes when it was made.
+        let change: Int
+        let entries: [StoredEntry]
+        let ticket: SlotTicket
+    }
+
+    /// How many copies are held at most.
+    static let size = 16
+
+    private var copies = [Copy?](repeating: nil, count: Self.size)
+    /// Hashes of what was met with its lock taken, each at its place.
+    private var met = [UInt64](repeating: 0, count: Self.size)
+    private var buffer = ReadBuffer()
+    private var latestNow: StoreInstant?
+    private(set) var lookups = 0
+
+    /// What a look-up finds here, nil where nothing that is as good as the shard's.
+    mutating func lookUp(_ key: StoreKey, _ hash: UInt64, change: Int, now: StoreInstant) -> ShardState.Found? {
+        let place = Self.place(hash)
+        guard copies[place]?.hash == hash, copies[place]?.change == change, let copy = copies[place],
+            GroupTable.areEqual(copy.key, key)
+        else { return nil }
+        latestNow = now
+        lookups &+= 1
+        let isDue = copy.ticket != .none && buffer.note(copy.ticket)
+        return ShardState.Found(entries: copy.entries, isDue: isDue, isClosed: false)
+    }
+
+    /// Whether a key that was met with its lock taken is worth a copy: at the second time.
+    mutating func isWorth(_ hash: UInt64) -> Bool {
+        let place = Self.place(hash)
+        defer { met[place] = hash }
+        return met[place] == hash
+    }
+
+    /// Takes in a copy of what a look-up found.
+    mutating func add(_ key: StoreKey, _ hash: UInt64, change: Int, _ entries: [StoredEntry]) {
+        let records = entries.compactMap { MemoryRecord($0) }
+        guard !records.isEmpty, records.count == entries.count else { return }
+        copies[Self.place(hash)] = Copy(
+            hash: hash,
+            key: StoreKey(key.bytes.map { $0 }),
+            change: change,
+            entries: records.map { MemoryRecord($0.entry, HeldBody(copying: $0.held)).entry },
+            ticket: records.count == 1 ? records[0].ticket : .none
+        )
+    }
+
+    /// Drops the copies that are out of date, so that they hold no memory.
+    ///
+    /// - Returns: whether there are some left.
+    mutating func drop(_ isCurrent: (_ hash: UInt64, _ change: Int) -> Bool) -> Bool {
+        var isAnyLeft = false
+        for place in copies.indices {
+            guard let copy = copies[place] else { continue }
+            if isCurrent(copy.hash, copy.change) { isAnyLeft = true } else { copies[place] = nil }
+        }
+        return isAnyLeft
+    }
+
+    /// See ``ShardState/drain(_:)``.
+    mutating func drain(_ body: (SlotTicket) -> Void) -> StoreInstant? {
+        defer { latestNow = nil }
+        buffer.drain(body)
+        return latestNow
+    }
+
+    private static func place(_ hash: UInt64) -> Int { Int(truncatingIfNeeded: hash >> 16) & (size - 1) }
+}
+
+/// The copies of one stripe and their lock.
+struct HotCopies: ~Copyable, Sendable {
+    private let state = Mutex(HotCopiesState())
+    /// Whether there may be copies; a hint that saves the lock.
+    private let isUsed = Atomic(false)
+
+    /// Whether a look-up may find something here.
+    var mayHold: Bool { isUsed.load(ordering: .relaxed) }
+
+    /// Runs `body` with the lock held.
+    func withLock<Result: Sendable>(_ body: (inout HotCopiesState) -> Result) -> Result {
+        state.withLock { body(&$0) }
+    }
+
+    /// As ``HotCopiesState/add(_:_:change:_:)``, at the second time that the key was met with its lock taken.
+    func add(_ key: StoreKey, _ hash: UInt64, change: Int, _ entries: [StoredEntry]) {
+        state.withLock { state in
+            guard state.isWorth(hash) else { return }
+            state.add(key, hash, change: change, entries)
+            isUsed.store(true, ordering: .relaxed)
+        }
+    }
+
+    /// As ``HotCopiesState/drop(_:)``.
+    func drop(_ isCurrent: (_ hash: UInt64, _ change: Int) -> Bool) {
+        guard mayHold else { return }
+        state.withLock { state in isUsed.store(state.drop(isCurrent), ordering: .relaxed) }
+    }
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import HoldfastTesting
+import Synchronization
+import Testing
+
+@testable import HoldfastStorage
+
+@Suite("Copies of what several threads want at once", .timeLimit(.minutes(5)))
+struct HotCopiesTests {
+    private final class End: Sendable {
+        let isReached = Atomic(false)
+    }
+
+    private let key = StoreKey("k")
+    private let owner = MemoryShards()
+
+    private func entry(_ number: UInt64, key: String = "k") -> StoredEntry {
+        let entry = StoredEntry(
+            key: StoreKey(key),
+            variant: StoreKey("\(number)"),
+            version: .init(number: number),
+            description: EntryDescription("m"),
+            bodyLength: 1,
+            storedAt: .at(0)
+        )
+        let ticket = SlotTicket(slot: UInt32(number), life: 1)
+        return MemoryRecord(entry, HeldBody(ByteChunk([1]), ticket: ticket, in: owner)).entry
+    }
+
+    @Test("A copy answers for its key and for as long as its shard has not changed")
+    func found() {
+        var copies = HotCopiesState()
+        copies.add(key, 7, change: 3, [entry(1)])
+        let right = copies.lookUp(key, 7, change: 3, now: .at(0))
+        #expect(right?.entries == [entry(1)])
+        let changed = copies.lookUp(key, 7, change: 4, now: .at(0))
+        let otherHash = copies.lookUp(key, 8, change: 3, now: .at(0))
+        let otherKey = copies.lookUp(StoreKey("l"), 7, change: 3, now: .at(0))
+        #expect(changed == nil && otherHash == nil && otherKey == nil)
+        #expect(copies.lookups == 1)
+    }
+
+    @Test("A hit of the only variant is noted, of several none is before a body is opened")
+    func notes() {
+        var copies = HotCopiesState()
+        copies.add(key, 7, change: 0, [entry(5)])
+        copies.add(StoreKey("l"), 1 << 16, change: 0, [entry(1), entry(2)])
+        _ = copies.lookUp(key, 7, change: 0, now: .at(4))
+        _ = copies.lookUp(StoreKey("l"), 1 << 16, change: 0, now: .at(9))
+        var tickets: [SlotTicket] = []
+        let now = copies.drain { tickets.append($0) }
+        #expect(now == .at(9))
+        #expect(tickets == [SlotTicket(slot: 5, life: 1)])
+    }
+
+    @Test("A copy shares the fate of what it is a copy of")
+    func fate() throws {
+        var copies = HotCopiesState()
+        let shown = entry(1)
+        copies.add(key, 7, change: 0, [shown])
+        let found = copies.lookUp(key, 7, change: 0, now: .at(0))
+        let copy = try #require(found?.entries.first?.held)
+        let held = try #require(shown.held)
+        #expect(copy !== held && !copy.isGone && !copy.hasSiblings)
+        held.setSiblings(true)
+        held.setGone()
+        #expect(copy.isGone && copy.hasSiblings)
+    }
+
+    @Test("Only a key that was met twice with its lock taken is copied; what is out of date is dropped")
+    func bound() {
+        var copies = HotCopiesState()
+        let worth = [7, 7, 8, 7].map { copies.isWorth($0) }
+        #expect(worth == [false, true, false, false])
+        copies.add(key, 7, change: 0, [entry(1)])
+        copies.add(StoreKey("l"), 1 << 16, change: 1, [entry(2)])
+        let isAnyLeft = copies.drop { _, change in change == 1 }
+        let dropped = copies.lookUp(key, 7, change: 0, now: .at(0))
+        let kept = copies.lookUp(StoreKey("l"), 1 << 16, change: 1, now: .at(0))
+        #expect(isAnyLeft && dropped == nil && kept != nil)
+        let isAnyLeftOfNone = copies.drop { _, _ in false }
+        #expect(!isAnyLeftOfNone)
+    }
+
+    @Test("What a change left is never seen again, however many ask meanwhile, and holds no memory", arguments: 1...4)
+    func changes(round: Int) async throws {
+        let store = MemoryStore(capacity: 1 << 20)
+        let end = End()
+        weak var first: HeldBody?
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<3 {
+                group.addTask { [key] in
+                    while !end.isReached.load(ordering: .relaxed) {
+                        await Task.yield()
+                        for _ in 0..<50 {
+                            for entry in store.peek(key, now: .at(0)) ?? [] {
+                                let body = try? await store.body(of: entry)
+                                if let bytes = body?.bytesInMemory { #expect(bytes.count == entry.bodyLength) }
+                            }
+                        }
+                    }
+                }
+            }
+            for number in 1...300 {
+                let stored = try await store.put("k", [UInt8](repeating: 1, count: number))
+                if number == 1 { first = stored.held }
+                #expect(store.peek(key, now: .at(0))?.map(\.version) == [stored.version])
+                _ = try await store.body(of: stored)
+                try await store.invalidate(key)
+                #expect(store.peek(key, now: .at(0)) == [])
+                #expect(await errorCode { _ = try await store.body(of: stored) } == .superseded)
+            }
+            end.isReached.store(true, ordering: .relaxed)
+            try await group.waitForAll()
+        }
+        #expect(first == nil)
+        let statistics = store.statistics
+        #expect(statistics.entryCount == 0 && statistics.lookups >= statistics.lookupsFound)
+    }
+}
