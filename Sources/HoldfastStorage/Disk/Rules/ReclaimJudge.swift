@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// Decides which segment goes, what of it is carried forward, and what is admitted.
+/// Decides which segment goes, what of it is carried forward, and where new entries begin.
 ///
-/// The small log gives its oldest segment; of the main log that one goes which holds most of what is dead or worth little.
+/// The small log gives its oldest segment; of the main log that one goes which holds most of what is
+/// dead or worth little, for its age.
 /// Of an entry the worth decides, against lines drawn through a sample of all entries. docs/decisions/0016 has the figures.
 struct ReclaimJudge: Sendable {
     /// A segment that may go.
@@ -49,7 +50,9 @@ struct ReclaimJudge: Sendable {
         if turn % Self.oldestEvery == Self.oldestEvery - 1 { return 0 }
         var best = (index: 0, yield: -1.0)
         for (index, segment) in segments.enumerated() {
-            let yield = sample.yield(of: segment.slot, weight: segment.weight)
+            // What came last has had the least time to prove itself.
+            let age = Double(segments.count - index)
+            let yield = sample.yield(of: segment.slot, weight: segment.weight) * age
             if yield > best.yield { best = (index, yield) }
         }
         return best.index
@@ -85,13 +88,8 @@ struct ReclaimJudge: Sendable {
         return carries
     }
 
-    /// Which log a new entry enters; nil when it is not to be written at all.
-    ///
-    /// - Parameters:
-    ///   - worth: that of its key, as of now.
-    ///   - isLarge: whether it is longer than the whole small log may be.
-    func log(ofNew worth: Int32, isLarge: Bool) -> LogKind? {
-        if isLarge { return worth > sample.admission ? .main : nil }
-        return worth > sample.promotion ? .main : .small
+    /// Which log a new entry enters, given what its key is worth and the line of that name at the last reclaim.
+    static func log(ofNew worth: Int32, promotion: Int32) -> LogKind {
+        worth > promotion ? .main : .small
     }
 }

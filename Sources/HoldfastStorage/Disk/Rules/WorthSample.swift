@@ -22,8 +22,13 @@ struct WorthSample: Sendable {
     let eviction: Int32
     /// A key worth more, when it comes back, is written to the main log at once.
     let promotion: Int32
-    private let sums: [UInt16: Sum]
+    /// By the slot of the segment.
+    private var sums: [Sum]
+    /// Entries that a draw stands for.
     private let scale: Double
+    /// The mean bytes of a draw, and the part of them that is worth little.
+    private let mean: Double
+    private let part: Double
 
     private struct Sum: Sendable {
         var bytes = 0.0
@@ -45,25 +50,36 @@ struct WorthSample: Sendable {
         let eviction = Self.line(sorted, below: total * Self.evictionShare)
         self.eviction = eviction
         promotion = sorted.isEmpty ? .max : sorted[sorted.count / 2].worth
-        var sums: [UInt16: Sum] = [:]
-        for draw in sorted {
+        var sums = [Sum](repeating: Sum(), count: draws.reduce(0) { max($0, Int($1.segment) + 1) })
+        for draw in draws {
             let bytes = Double(draw.bytes)
-            sums[draw.segment, default: Sum()].bytes += bytes
-            if draw.worth <= eviction {
-                sums[draw.segment, default: Sum()].loss += bytes * Self.ease(eviction - draw.worth)
-            }
+            sums[Int(draw.segment)].bytes += bytes
+            if draw.worth <= eviction { sums[Int(draw.segment)].loss += bytes * Self.ease(eviction - draw.worth) }
         }
         self.sums = sums
+        mean = total / Double(max(1, draws.count))
+        part = sums.reduce(0.0) { $0 + $1.loss } / max(1, total)
         scale = Double(max(entries, draws.count)) / Double(max(1, draws.count))
     }
 
     /// The part of a segment, 0 to 1, that reclaiming would give: what is dead in it, and what is worth little, the more
     /// the less it is worth.
+    ///
+    /// Few draws fall into one segment. So the part of little worth leans towards that of all segments, and bytes count as dead
+    /// only as far as chance would not have them missing.
     func yield(of segment: UInt16, weight: Int) -> Double {
         guard weight > 0 else { return 1 }
-        let sum = sums[segment] ?? Sum()
-        let dead = max(0, Double(weight) - sum.bytes * scale)
-        return min(1, (dead + sum.loss * scale) / Double(weight))
+        let sum = segment < sums.count ? sums[Int(segment)] : Sum()
+        let part = (sum.loss + mean * part) / max(1, sum.bytes + mean)
+        let expected = Double(weight) / max(1, mean * scale)
+        let live = sum.bytes * scale / Double(weight) + 1.5 / (expected + 1).squareRoot()
+        let dead = max(0, 1 - live)
+        return min(1, dead + (1 - dead) * part)
+    }
+
+    /// Notes that a segment is gone: its slot will be another's.
+    mutating func forget(_ segment: UInt16) {
+        if segment < sums.count { sums[Int(segment)] = Sum() }
     }
 
     /// How lightly an entry is given up that lies so far below the line: from 0.2 to 1.

@@ -38,6 +38,8 @@ struct SegmentedPolicy: EvictionPolicy {
     private var requests = 0
     private var hits = 0
     private var turn = 0
+    /// Entries that left since the sample was drawn.
+    private var changes = Int.max / 2
     private var ghosts = SegmentGhosts()
 
     /// A policy for so many bytes; a negative number means 0.
@@ -54,7 +56,8 @@ struct SegmentedPolicy: EvictionPolicy {
 
     var metadataBytes: Int {
         let lists = segments.reduce(0) { $0 + ($1?.entries.capacity ?? 0) * 4 }
-        return entries.bytes + lists + sketch.bytes + ghosts.bytes + segments.capacity * MemoryLayout<ModelSegment?>.stride
+        return entries.bytes + lists + sketch.bytes + ghosts.bytes + segments.capacity
+            * MemoryLayout<ModelSegment?>.stride
     }
 
     func holds(_ slot: Slot) -> Bool {
@@ -72,7 +75,7 @@ struct SegmentedPolicy: EvictionPolicy {
         noteRequest(isHit: false, hash)
         let size = max(0, size)
         guard let stored = UInt32(exactly: size), size <= capacity else { return victims.append(slot) }
-        guard let kind = log(ofNew: hash, size: size) else { return victims.append(slot) }
+        let kind = log(ofNew: hash, size: size)
         guard makeRoom(size, in: kind, &victims) else { return victims.append(slot) }
         while entries.count <= slot { entries.append(SegmentedEntry()) }
         entries[Int(slot)] = SegmentedEntry()
@@ -136,10 +139,10 @@ struct SegmentedPolicy: EvictionPolicy {
         if rules == .worth { sketch.add(hash) }
     }
 
-    private mutating func log(ofNew hash: UInt32, size: Int) -> LogKind? {
+    private mutating func log(ofNew hash: UInt32, size: Int) -> LogKind {
         guard rules == .worth else { return ghosts.takes(hash, entries: count) ? .main : .small }
         let worth = EntryWorth.of(frequency: sketch.estimate(hash), wasUsed: false, bytes: cost(UInt32(clamping: size)))
-        return judge.log(ofNew: worth, isLarge: Double(size) > Double(capacity) * share.value)
+        return ReclaimJudge.log(ofNew: worth, promotion: sample.promotion)
     }
 
     private var judge: ReclaimJudge {
@@ -177,17 +180,22 @@ struct SegmentedPolicy: EvictionPolicy {
     private mutating func reclaim(incoming: Int, _ victims: inout [Slot]) -> Bool {
         if rules == .worth {
             share.update(requests: requests, hits: hits, entries: count)
-            sample = drawSample()
+            if changes >= count / 64 {
+                sample = drawSample()
+                changes = 0
+            }
         }
         if sealed[0].isEmpty, sealed[1].isEmpty {
-            guard let kind = [LogKind.small, .main].first(where: { open[Int($0.rawValue)] != nil }) else { return false }
+            guard let kind = [LogKind.small, .main].first(where: { open[Int($0.rawValue)] != nil }) else {
+                return false
+            }
             seal(kind)
         }
         let incoming = rules == .worth ? incoming : 0
         let small = weight(.small)
         let chosen = judge.log(
             small: small + incoming,
-            total: max(small + weight(.main), incoming > 0 ? capacity : 0),
+            total: rules == .worth ? capacity : small + weight(.main),
             canTakeSmall: !sealed[0].isEmpty,
             canTakeMain: !sealed[1].isEmpty
         )
@@ -212,10 +220,12 @@ struct SegmentedPolicy: EvictionPolicy {
             if rules == .fifo, kind == .small { ghosts.note(entries[Int(item)].hash, entries: count) }
             remove(item)
             victims.append(item)
+            changes += 1
         }
         occupied -= segments[Int(slot)]?.weight ?? 0
         segments[Int(slot)] = nil
         free.append(slot)
+        sample.forget(slot)
         for (item, isCarried) in zip(live, carries) where isCarried {
             let bytes = cost(entries[Int(item)].size)
             if !isBlob(bytes) { bytesMoved += bytes }
@@ -264,7 +274,8 @@ struct SegmentedPolicy: EvictionPolicy {
         let index = Int(kind.rawValue)
         let bytes = cost(entries[Int(slot)].size)
         if let last = open[index], let segment = segments[Int(last)] {
-            let isFull = isBlob(bytes) ? segment.blobBytes >= shape.segmentSize : segment.tail + bytes > shape.segmentSize
+            let isFull =
+                isBlob(bytes) ? segment.blobBytes >= shape.segmentSize : segment.tail + bytes > shape.segmentSize
             if isFull || segment.blobBytes >= shape.segmentSize { seal(kind) }
         }
         let place = open[index] ?? begin(kind)
