@@ -91,6 +91,12 @@ struct LogState: Sendable {
         return tail + ((length + 15) & ~15) + table <= segmentSize
     }
 
+    /// The bytes that the open segment of a log has left for records, those of its table not counted.
+    func roomLeft(_ kind: LogKind) -> Int {
+        guard let open = open[Int(kind.rawValue)], open.blobBytes < segmentSize else { return 0 }
+        return max(0, segmentSize - open.tail - SegmentTable.size(rows: open.promisedRows, blobs: open.promisedBlobs))
+    }
+
     /// The sealed segment that should be reclaimed next, to make room for `incoming` bytes in the small log.
     func victim(_ judge: ReclaimJudge, incoming: Int, capacity: Int) -> Sealed? {
         // What could not be reclaimed to its end comes after all others.

@@ -22,6 +22,8 @@ struct ReclaimJudge: Sendable {
         /// Whether it was used since it was written or carried.
         let wasUsed: Bool
         var isPinned = false
+        /// What carrying it takes in the main log; a blob stays where it is.
+        var copyBytes = 0
     }
 
     /// Every so many reclaims of the main log its oldest segment goes whatever it holds, so that no tombstone is kept for ever.
@@ -64,26 +66,29 @@ struct ReclaimJudge: Sendable {
     /// - Parameters:
     ///   - candidates: the entries, in the order in which they lie there.
     ///   - weight: the segment's weight.
-    func carries(_ candidates: [Candidate], of log: LogKind, weight: Int) -> [Bool] {
+    ///   - room: the bytes that copies may take; of what does not fit the least worthy goes.
+    func carries(_ candidates: [Candidate], of log: LogKind, weight: Int, room: Int = .max) -> [Bool] {
         var carries = candidates.map { candidate in
             if candidate.isPinned { return true }
             if log == .small { return candidate.wasUsed || candidate.worth > sample.admission }
             return candidate.worth > sample.eviction
         }
-        guard log == .main else { return carries }
         var kept = 0
+        var copied = 0
         for (index, candidate) in candidates.enumerated() where carries[index] {
             kept = kept.addingReportingOverflow(candidate.bytes).partialValue
+            copied += candidate.copyBytes
         }
-        let limit = min(max(0, weight - 1), max(0, weight) / 10 * 7)
-        guard kept > limit else { return carries }
+        let limit = log == .small ? Int.max : min(max(0, weight - 1), max(0, weight) / 10 * 7)
+        guard kept > limit || copied > room else { return carries }
         let order = candidates.indices.sorted { left, right in
             (candidates[left].worth, left) < (candidates[right].worth, right)
         }
         for index in order where carries[index] && !candidates[index].isPinned {
-            if kept <= limit { break }
+            if kept <= limit, copied <= room { break }
             carries[index] = false
             kept -= candidates[index].bytes
+            copied -= candidates[index].copyBytes
         }
         return carries
     }

@@ -36,7 +36,7 @@ struct WorthSample: Sendable {
     }
 
     /// Of the bytes drawn, the share below the lines.
-    private static let admissionShare = 0.1
+    private static let admissionShare = 0.15
     private static let evictionShare = 0.3
 
     /// What `draws` say.

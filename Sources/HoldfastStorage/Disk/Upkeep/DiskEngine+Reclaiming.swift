@@ -85,7 +85,10 @@ extension DiskEngine {
         // What left its rows to their removers meanwhile is noted before the file is written anew.
         settleReleases()
         try awaitNotes()
-        let recycled = try retire(victim, recyclingFor: kind)
+        // Copies may have taken what is kept back for them. Then the file goes, which gives that back: the next reclaim has to
+        // find room for its copies and tombstones, or nothing could ever go again.
+        let isKeptBack = ledger.capacity - ledger.used >= geometry.segmentSize
+        let recycled = try retire(victim, recyclingFor: isKeptBack ? kind : nil)
         orders.withMarks { $0.prune(lowest: horizon.lowestLeft) }
         // Another that could not be reclaimed to its end may still hold what was evicted.
         isReclaiming.store(log.withLock { $0.hasStuck }, ordering: .sequentiallyConsistent)
@@ -111,6 +114,13 @@ extension DiskEngine {
         return (table.rows, table.blobs)
     }
 
+    /// The bytes that copies may take now: the tombstones of what goes must find room as well.
+    private var roomForCopies: Int {
+        let left = log.withLock { $0.roomLeft(.main) }
+        let kept = ledger.capacity - ledger.used >= geometry.segmentSize ? geometry.segmentSize : 0
+        return max(0, left + kept - geometry.segmentSize / 8)
+    }
+
     /// The places of the entries that are worth being carried, judged together from their rows alone.
     private func judged(
         _ rows: [TableRow],
@@ -131,11 +141,13 @@ extension DiskEngine {
                     worth: worth,
                     bytes: bytes,
                     wasUsed: current.hits > 0,
-                    isPinned: current.isPinned
+                    isPinned: current.isPinned,
+                    copyBytes: Int(row.units) * Geometry.unit
+                        + SegmentTable.size(rows: 1, blobs: blobs[row.place] == nil ? 0 : 1)
                 )
             )
         }
-        let carries = judge.carries(candidates, of: victim.segment.kind, weight: victim.weight)
+        let carries = judge.carries(candidates, of: victim.segment.kind, weight: victim.weight, room: roomForCopies)
         return Set(zip(places, carries).lazy.filter(\.1).map(\.0))
     }
 

@@ -5,7 +5,7 @@
 struct AgingSketch: Sendable {
     private static let leastWords = 16
     /// Counts are halved after so many additions a word.
-    private static let period = 10
+    private static let period = 20
 
     private var sketch = FrequencySketch(words: AgingSketch.leastWords)
     private var additions = 0
@@ -32,7 +32,7 @@ struct AgingSketch: Sendable {
     mutating func grow(for entries: Int, keeping hashes: (_ keep: (UInt32) -> Void) -> Void) {
         let words = max(entries, sketch.count)
         let old = sketch
-        var fresh = FrequencySketch(words: words + words / 8 + Self.leastWords)
+        var fresh = FrequencySketch(words: words + words / 16 + Self.leastWords)
         hashes { fresh.raise($0, to: old.estimate($0)) }
         sketch = fresh
     }

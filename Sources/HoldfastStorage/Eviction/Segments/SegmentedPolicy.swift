@@ -23,7 +23,7 @@ struct SegmentedPolicy: EvictionPolicy {
     private(set) var shape: SegmentShape
     private let fixedShape: Bool
 
-    var entries = CompactArray<SegmentedEntry>()
+    var entries = SegmentedTable()
     var segments: [ModelSegment?] = []
     /// The sealed segments of each log, from the oldest to the newest.
     var sealed: [[UInt16]] = [[], []]
@@ -77,7 +77,7 @@ struct SegmentedPolicy: EvictionPolicy {
         guard let stored = UInt32(exactly: size), size <= capacity else { return victims.append(slot) }
         let kind = log(ofNew: hash, size: size)
         guard makeRoom(size, in: kind, &victims) else { return victims.append(slot) }
-        while entries.count <= slot { entries.append(SegmentedEntry()) }
+        while entries.count <= slot { entries.append() }
         entries[Int(slot)] = SegmentedEntry()
         entries[Int(slot)].hash = hash
         entries[Int(slot)].size = stored
@@ -86,7 +86,7 @@ struct SegmentedPolicy: EvictionPolicy {
         count += 1
         guard sketch.isTooSmall(for: count), rules == .worth else { return }
         sketch.grow(for: count) { keep in
-            for entry in entries.items where entry.segment != nil { keep(entry.hash) }
+            for slot in 0..<entries.count where entries[slot].segment != nil { keep(entries[slot].hash) }
         }
     }
 

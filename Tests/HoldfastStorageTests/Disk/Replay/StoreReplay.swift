@@ -84,7 +84,9 @@ struct StoreReplay {
                 continue
             }
             victims.removeAll(keepingCapacity: true)
-            let weight = (size + Self.overhead + 15) / 16 * 16
+            // A blob takes whole blocks.
+            let isBlob = size > Geometry(capacity: capacity).inlineLimit
+            let weight = isBlob ? SpaceLedger.blocks(size + 16) : (size + Self.overhead + 15) / 16 * 16
             let key = HitRateSimulator.mixed(UInt64(request.key))
             policy.insert(request.key, key: key, size: weight, victims: &victims)
             if policy.holds(request.key) { result.writtenBytes += size }

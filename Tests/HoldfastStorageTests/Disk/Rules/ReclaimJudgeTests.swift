@@ -46,7 +46,7 @@ struct ReclaimJudgeTests {
     @Test(
         "entries are carried or go by their worth",
         arguments: [
-            (.small, 0, false, false, false), (.small, 1, false, false, true), (.small, 0, true, false, true),
+            (.small, 0, false, false, false), (.small, 101, false, false, true), (.small, 0, true, false, true),
             (.small, 0, false, true, true), (.main, 200, false, false, false), (.main, 201, false, false, true),
             (.main, 200, true, false, false), (.main, 0, false, true, true),
         ] as [(LogKind, Int32, Bool, Bool, Bool)]
@@ -67,6 +67,17 @@ struct ReclaimJudgeTests {
         #expect(!pinned.contains(false))
         // The small log need not give anything: the main one does.
         #expect(!Self.judge().carries(worths.map { Self.candidate($0) }, of: .small, weight: 1_000).contains(false))
+    }
+
+    @Test("what finds no room goes, the least worthy first, and pins stay")
+    func room() {
+        let worths: [Int32] = [900, 300, 700, 800]
+        var candidates = worths.map { worth in
+            ReclaimJudge.Candidate(worth: worth, bytes: 100, wasUsed: true, copyBytes: 100)
+        }
+        candidates[1].isPinned = true
+        #expect(Self.judge().carries(candidates, of: .small, weight: 1_000, room: 250) == [true, true, false, false])
+        #expect(Self.judge().carries(candidates, of: .main, weight: 1_000, room: 0) == [false, true, false, false])
     }
 
     @Test("a segment of one entry gives it")
