@@ -55,11 +55,12 @@ extension DiskEngine {
                 let rows = shard.table.count
                 shard.table.removeAll()
                 shard.lingering.removeAll()
-                shard.ghosts.removeAll()
+                shard.sketch.removeAll()
                 return rows
             }
         }
         pins.releaseAll()
+        lines.draw(WorthSample([], entries: 0))
         orders.withMarks { $0.removeAll() }
         owed.withLock { $0 = OwedNotes() }
         counters.entriesRemoved.add(count, ordering: .relaxed)

@@ -29,7 +29,9 @@ struct BlobJudge {
             named.insert(blob.number).inserted
         {
             store.segments[slot].blobBytes += size
-            return row
+            var weighed = row
+            weighed.bulk = BlobBulk.of(size)
+            return weighed
         }
         store.damage.entries += 1
         if row.shadows {

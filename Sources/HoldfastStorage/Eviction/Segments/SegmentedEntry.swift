@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// What ``SegmentedPolicy`` knows of the entry in a slot.
+struct SegmentedEntry: Sendable {
+    fileprivate static let absent: UInt16 = 0x1FFF
+
+    /// 32 bits of the key's hash.
+    var hash: UInt32 = 0
+    /// Bytes.
+    var size: UInt32 = 0
+    /// 13 bits of the segment's slot, 2 of uses, 1 mark.
+    fileprivate var bits = SegmentedEntry.absent
+
+    /// The slot of the segment in which the entry lies, below 8,191; nil when it is not held.
+    var segment: UInt16? {
+        get { bits & Self.absent == Self.absent ? nil : bits & Self.absent }
+        set { bits = bits & ~Self.absent | (newValue ?? Self.absent) }
+    }
+
+    /// How often it was used since it was written or carried, up to 3.
+    var uses: UInt8 {
+        get { UInt8(truncatingIfNeeded: bits >> 13 & 3) }
+        set { bits = bits & ~(3 << 13) | UInt16(min(3, newValue)) << 13 }
+    }
+
+    /// Whether it was met already while its segment is gone through.
+    var isMarked: Bool {
+        get { bits & 1 << 15 != 0 }
+        set { bits = newValue ? bits | 1 << 15 : bits & ~(1 << 15) }
+    }
+}
+
+/// The entries by slot, in 10 bytes each.
+struct SegmentedTable: Sendable {
+    private var keys = CompactArray<UInt64>()
+    private var states = CompactArray<UInt16>()
+
+    /// The bytes of memory taken.
+    var bytes: Int { keys.bytes + states.bytes }
+    /// One more than the highest slot.
+    var count: Int { keys.count }
+
+    /// Adds a slot that holds nothing.
+    mutating func append() {
+        keys.append(0)
+        states.append(SegmentedEntry.absent)
+    }
+
+    subscript(_ slot: Int) -> SegmentedEntry {
+        get {
+            var entry = SegmentedEntry()
+            entry.hash = UInt32(truncatingIfNeeded: keys[slot] >> 32)
+            entry.size = UInt32(truncatingIfNeeded: keys[slot])
+            entry.bits = states[slot]
+            return entry
+        }
+        set {
+            keys[slot] = UInt64(newValue.hash) << 32 | UInt64(newValue.size)
+            states[slot] = newValue.bits
+        }
+    }
+}
+
+/// A segment of ``SegmentedPolicy``.
+struct ModelSegment: Sendable {
+    var kind = LogKind.small
+    /// Bytes written into it, dead ones included.
+    var tail = 0
+    /// Bytes of the blobs that its entries brought and that are still there.
+    var blobBytes = 0
+    /// The entries written into it, in order; some may have left.
+    var entries: [UInt32] = []
+
+    /// What reclaiming it may free.
+    var weight: Int { tail + blobBytes }
+}

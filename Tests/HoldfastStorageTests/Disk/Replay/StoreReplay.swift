@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import HoldfastTesting
+
+@testable import HoldfastStorage
+
+/// Requests replayed through a real store over simulated files, and through the policy that has the store's rules.
+struct StoreReplay {
+    let trace: RequestTrace
+    let capacity: Int
+    /// Bytes that each request has for one of its trace's.
+    var scale = 1.0
+    /// Bytes of record around a body: header and keys.
+    static let overhead = 104 + 2 * 4 + 2 + 4 + 4 + 8
+
+    /// The bytes of a body.
+    private func size(_ request: RequestTrace.Request) -> Int {
+        max(1, Int(Double(request.size) * scale))
+    }
+
+    /// What a store of this capacity hits.
+    func store() async throws -> HitRateResult {
+        var result = HitRateResult(policy: "store", capacity: capacity)
+        let files = SimulatedFileSystem(remembersUnsynced: false)
+        let store = try await DiskStore.open(
+            directory: "/store",
+            capacity: capacity,
+            maximumEntrySize: capacity,
+            fileSystem: files,
+            now: .at(0)
+        )
+        let body = ByteChunk([UInt8](repeating: 7, count: trace.requests.reduce(0) { max($0, size($1)) }))
+        for request in trace.requests {
+            let size = size(request)
+            let key = StoreKey(withUnsafeBytes(of: UInt64(request.key).littleEndian) { Array($0) })
+            result.requests += 1
+            result.requestedBytes += size
+            if try await !store.entries(for: key, now: .at(0)).isEmpty {
+                result.hits += 1
+                result.hitBytes += size
+                continue
+            }
+            do throws(StoreError) {
+                let description = EntryDescription("meta")
+                let writer = try await store.write(
+                    key,
+                    variant: StoreKey([]),
+                    description: description,
+                    expectedLength: size,
+                    now: .at(0)
+                )
+                try await writer.append(body[0..<size])
+                try await writer.commit(nil, now: .at(0))
+                result.writtenBytes += size
+            } catch {
+                guard error.code == .tooLarge || error.code == .noSpace else { throw error }
+            }
+        }
+        result.evictions = store.statistics.entriesEvicted
+        await store.close()
+        return result
+    }
+
+    /// What the policy of the same shape hits; records are counted with their heads.
+    func policy() -> HitRateResult {
+        var result = HitRateResult(policy: "disk", capacity: capacity)
+        let room = capacity - 8 * 4_096
+        var policy = SegmentedPolicy(
+            capacity: room,
+            rules: .worth,
+            shape: SegmentShape(Geometry(capacity: capacity)),
+            seed: 1
+        )
+        var victims: [UInt32] = []
+        for request in trace.requests {
+            let size = size(request)
+            result.requests += 1
+            result.requestedBytes += size
+            if policy.holds(request.key) {
+                result.hits += 1
+                result.hitBytes += size
+                policy.use(request.key)
+                continue
+            }
+            victims.removeAll(keepingCapacity: true)
+            // A blob takes whole blocks.
+            let isBlob = size > Geometry(capacity: capacity).inlineLimit
+            let weight = isBlob ? SpaceLedger.blocks(size + 16) : (size + Self.overhead + 15) / 16 * 16
+            let key = HitRateSimulator.mixed(UInt64(request.key))
+            policy.insert(request.key, key: key, size: weight, victims: &victims)
+            if policy.holds(request.key) { result.writtenBytes += size }
+            result.evictions += victims.count
+        }
+        result.movedBytes = policy.bytesMoved
+        return result
+    }
+}

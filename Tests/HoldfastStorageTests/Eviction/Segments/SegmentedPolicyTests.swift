@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import HoldfastTesting
+import Testing
+
+@testable import HoldfastStorage
+
+@Suite("The disk store's rules as a policy")
+struct SegmentedPolicyTests {
+    private static func hash(_ key: UInt32) -> UInt64 { HitRateSimulator.mixed(UInt64(key)) }
+
+    @Test(
+        "bytes stay within the capacity, and every slot is held until it is handed out once",
+        arguments: [SegmentedPolicy.Rules.worth, .fifo],
+        [0, 1, 7, 90, 5_000, 300_000]
+    )
+    func promises(_ rules: SegmentedPolicy.Rules, _ capacity: Int) {
+        var generator = SeededGenerator(seed: 11)
+        var policy = SegmentedPolicy(capacity: capacity, rules: rules, seed: 3)
+        var held: [UInt32: Int] = [:]
+        var victims: [UInt32] = []
+        for step in 0..<20_000 {
+            let slot = UInt32.random(in: 0..<400, using: &generator)
+            victims.removeAll()
+            switch Int.random(in: 0..<40, using: &generator) {
+            case 0:
+                policy.remove(slot)
+                held[slot] = nil
+            case 1 where held[slot] != nil:
+                let size = Int.random(in: 0...2_000, using: &generator)
+                policy.resize(slot, to: size, victims: &victims)
+                held[slot] = size
+            case 2 where step % 500 == 0:
+                policy.setCapacity(step % 1_000 == 0 ? capacity / 2 : capacity, victims: &victims)
+            default:
+                if policy.holds(slot) {
+                    policy.use(slot)
+                } else {
+                    let size = Int.random(in: 0...(slot % 10 == 0 ? 3_000 : 90), using: &generator)
+                    policy.insert(slot, key: Self.hash(slot), size: size, victims: &victims)
+                    held[slot] = size
+                }
+            }
+            for victim in victims {
+                #expect(held.removeValue(forKey: victim) != nil, "step \(step): \(victim) was not held")
+            }
+            #expect(policy.used == held.values.reduce(0, +))
+            #expect(policy.used <= policy.capacity && policy.occupied <= max(policy.capacity, policy.used))
+            #expect(policy.count == held.count && policy.holds(slot) == (held[slot] != nil))
+        }
+    }
+
+    @Test("the same calls give the same answers", arguments: [SegmentedPolicy.Rules.worth, .fifo])
+    func deterministic(_ rules: SegmentedPolicy.Rules) {
+        func run() -> [UInt32] {
+            var generator = SeededGenerator(seed: 4)
+            var policy = SegmentedPolicy(capacity: 40_000, rules: rules, seed: 8)
+            var victims: [UInt32] = []
+            for _ in 0..<30_000 {
+                let slot = UInt32.random(in: 0..<3_000, using: &generator)
+                if policy.holds(slot) {
+                    policy.use(slot)
+                } else {
+                    policy.insert(slot, key: Self.hash(slot), size: Int(slot % 60), victims: &victims)
+                }
+            }
+            return victims
+        }
+        #expect(run() == run())
+    }
+
+    @Test("a popular set outlives a flood of keys asked for once")
+    func flood() {
+        var policy = SegmentedPolicy(capacity: 64_000, rules: .worth, seed: 1)
+        var victims: [UInt32] = []
+        func ask(_ slot: UInt32) -> Bool {
+            if policy.holds(slot) {
+                policy.use(slot)
+                return true
+            }
+            policy.insert(slot, key: Self.hash(slot), size: 100, victims: &victims)
+            return false
+        }
+        var hits = 0
+        for step in 0..<60_000 {
+            if step % 3 == 0 {
+                _ = ask(UInt32(1_000 + step % 50_000))
+            } else if ask(UInt32(step * 31 % 300)), step > 20_000 {
+                hits += 1
+            }
+        }
+        #expect(hits > 26_667 * 95 / 100)
+    }
+
+    @Test("insertions and removals alone leave nothing behind")
+    func churn() {
+        var policy = SegmentedPolicy(capacity: 6_400, rules: .worth, seed: 1)
+        var victims: [UInt32] = []
+        for step in 0..<70_000 {
+            let slot = UInt32(step % 3)
+            policy.insert(slot, key: Self.hash(slot), size: [500, 3, 0][step % 3], victims: &victims)
+            policy.remove(slot)
+        }
+        #expect(policy.used == 0 && policy.count == 0)
+        #expect(policy.metadataBytes < 60_000)
+    }
+
+    @Test("an entry takes at most 24 bytes of memory")
+    func memory() {
+        var policy = SegmentedPolicy(capacity: 1_200_000, rules: .worth, seed: 1)
+        var victims: [UInt32] = []
+        var free: [UInt32] = []
+        var next: UInt32 = 0
+        for key in 0..<300_000 {
+            let slot = free.popLast() ?? next
+            if slot == next { next += 1 }
+            policy.insert(slot, key: HitRateSimulator.mixed(UInt64(key)), size: 10, victims: &victims)
+            free += victims
+            victims.removeAll()
+        }
+        #expect(policy.count >= 100_000)
+        let perEntry = Double(policy.metadataBytes) / Double(policy.count)
+        #expect(perEntry <= 24, "\(perEntry) bytes an entry")
+    }
+}
