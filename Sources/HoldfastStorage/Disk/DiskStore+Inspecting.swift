@@ -169,7 +169,7 @@ extension DiskEngine {
         }
         // A segment that is mostly alive is left as it is: copying it frees next to nothing.
         guard live < segment.size / 4 * 3 else { return 0 }
-        _ = try reclaim(sealed, nil, recyclingFor: nil)
+        _ = try reclaim(sealed, carriesAll: true, recyclingFor: nil)
         return entries
     }
 }

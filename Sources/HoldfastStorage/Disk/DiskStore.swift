@@ -122,9 +122,7 @@ public final class DiskStore: CacheStore {
         let identity = engine.identity(key, variant)
         let since = engine.orders.last
         let id = engine.index.shard(of: identity.primary).state.withLock { shard in
-            // Who writes an entry asked for it in vain.
-            shard.noteRequest(identity.primary)
-            return shard.writers.begin(.init(key: key, variant: variant, description: description, reserved: 0))
+            shard.writers.begin(.init(key: key, variant: variant, description: description, reserved: 0))
         }
         return DiskWriter(
             engine: engine,

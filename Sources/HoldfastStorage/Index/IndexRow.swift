@@ -63,8 +63,6 @@ struct IndexRow: Sendable, Hashable {
     var hasBlob: Bool
     /// Whether an older record of the same identity may still lie on the disk.
     var shadows: Bool
-    /// How large the blob is, roughly: see ``BlobBulk``; 0 without one.
-    var bulk: UInt8
 
     /// A row; by default one that nobody has read yet.
     init(
@@ -75,8 +73,7 @@ struct IndexRow: Sendable, Hashable {
         hits: UInt8 = 0,
         isPinned: Bool = false,
         hasBlob: Bool = false,
-        shadows: Bool = false,
-        bulk: UInt8 = 0
+        shadows: Bool = false
     ) {
         self.fragment = fragment
         self.variant = variant
@@ -86,34 +83,6 @@ struct IndexRow: Sendable, Hashable {
         self.isPinned = isPinned
         self.hasBlob = hasBlob
         self.shadows = shadows
-        self.bulk = bulk
-    }
-}
-
-extension IndexRow {
-    /// The bytes that the entry takes on the disk, those of a blob as its bulk has them.
-    var bytes: Int {
-        let record = Int(place.units) * Geometry.unit
-        return hasBlob ? record + BlobBulk.bytes(bulk) : record
-    }
-}
-
-/// The size of a blob in 4 bits: enough to weigh it among others.
-///
-/// Each step is a doubling, from 8 KiB on; the highest stands for all that is larger, 256 MiB and more.
-enum BlobBulk {
-    /// The highest bulk.
-    static let highest: UInt8 = 15
-    private static let least = 13
-
-    /// The bulk of so many bytes.
-    static func of(_ bytes: Int) -> UInt8 {
-        UInt8(clamping: min(Int(highest), max(0, Int.bitWidth - max(1, bytes).leadingZeroBitCount - 1 - least)))
-    }
-
-    /// The bytes that a bulk stands for: the middle of its step.
-    static func bytes(_ bulk: UInt8) -> Int {
-        3 << (Int(min(bulk, highest)) + least - 1)
     }
 }
 
@@ -160,7 +129,7 @@ struct PackedRow: BitwiseCopyable, Sendable, Hashable {
     private let high: UInt64
     /// 48 bits of order, 11 of the key's low part, shadows, blob, pinned, 2 of hits.
     private var state: UInt64
-    /// 4 bits of bulk, 60 of place.
+    /// 4 spare bits, 60 of place.
     private let location: UInt64
 
     /// The row's bits; numbers too large for theirs are clamped.
@@ -175,7 +144,7 @@ struct PackedRow: BitwiseCopyable, Sendable, Hashable {
             | (row.hasBlob ? 1 << 3 : 0)
             | (row.isPinned ? 1 << 2 : 0)
             | UInt64(min(row.hits, IndexRow.highestHits))
-        location = UInt64(min(row.bulk, BlobBulk.highest)) << 60 | row.place.packed
+        location = row.place.packed
     }
 
     private init() {
@@ -208,8 +177,7 @@ struct PackedRow: BitwiseCopyable, Sendable, Hashable {
             hits: UInt8(truncatingIfNeeded: state & 3),
             isPinned: state & 1 << 2 != 0,
             hasBlob: state & 1 << 3 != 0,
-            shadows: state & 1 << 4 != 0,
-            bulk: UInt8(truncatingIfNeeded: location >> 60)
+            shadows: state & 1 << 4 != 0
         )
     }
 

@@ -55,15 +55,6 @@ struct RowTable: ~Copyable {
         return rows
     }
 
-    /// A row drawn at random, each with nearly the same chance; nil when there are none.
-    func randomRow(using random: inout PolicyRandom) -> IndexRow? {
-        guard count > 0 else { return nil }
-        let start = random.next(below: pages.slots)
-        for slot in start..<pages.slots where !pages[slot].isEmpty { return pages[slot].row }
-        for slot in 0..<start where !pages[slot].isEmpty { return pages[slot].row }
-        return nil
-    }
-
     // MARK: Changing
 
     /// Puts a row in and returns the one with the same fragment and variant that it replaced.

@@ -5,64 +5,25 @@ internal import Synchronization
 
 /// What one shard of the index guards: its rows, its writers, and what it knows of keys that have no row.
 struct Shard: ~Copyable {
+    /// How many evicted keys are remembered for each entry; figures in docs/decisions/0016.
+    static let ghostsPerEntry = 2
+
     /// The entries.
     var table = RowTable()
     /// The entries being written.
     var writers = WritersInFlight()
     /// The keys of which a failed write may have left a record.
     var lingering = Lingering()
-    /// How often keys were asked for of late, whether they have a row or not.
-    var sketch = AgingSketch()
+    /// The keys evicted lately.
+    var ghosts = GhostTable()
     /// The records between the reservation of their place and their publication.
     var pending: [PendingWrite] = []
     /// The primary keys whose tombstones are being written.
     var removing: [UInt64] = []
 
-    /// Counts a request for the primary key with this hash.
-    mutating func noteRequest(_ primary: UInt64) {
-        if sketch.isTooSmall(for: table.count) {
-            sketch.grow(for: table.count) { keep in
-                table.forEach { keep(UInt32(truncatingIfNeeded: $0.fragment)) }
-            }
-        }
-        sketch.add(UInt32(truncatingIfNeeded: primary))
-    }
-
-    /// Counts a hit of each row of the primary key with this hash and returns them with it.
-    mutating func touchRows(_ primary: UInt64) -> RowMatches {
-        let rows = table.touchRows(ShardedIndex.fragment(of: primary))
-        if case .none = rows { return rows }
-        noteRequest(primary)
-        return rows
-    }
-
-    /// How often the primary key with this hash was asked for of late: 0 to 15.
-    func frequency(of primary: UInt64) -> Int {
-        sketch.estimate(UInt32(truncatingIfNeeded: primary))
-    }
-
-    /// So many rows drawn at random; nil: all.
-    func draws(_ number: Int?, using random: inout PolicyRandom) -> [WorthSample.Draw] {
-        var draws: [WorthSample.Draw] = []
-        guard let number else {
-            table.forEach { draws.append(draw($0)) }
-            return draws
-        }
-        for _ in 0..<number {
-            if let row = table.randomRow(using: &random) { draws.append(draw(row)) }
-        }
-        return draws
-    }
-
-    private func draw(_ row: IndexRow) -> WorthSample.Draw {
-        let bytes = max(1, row.bytes)
-        return WorthSample.Draw(worth: worth(row, bytes: bytes), bytes: bytes, segment: row.place.slot)
-    }
-
-    /// What keeping the entry of a row is worth.
-    func worth(_ row: IndexRow, bytes: Int) -> Int32 {
-        let frequency = sketch.estimate(UInt32(truncatingIfNeeded: row.fragment))
-        return EntryWorth.of(frequency: frequency, wasUsed: row.hits > 0, bytes: bytes)
+    /// Notes that the entry with this hash of its primary key was evicted.
+    mutating func noteEvicted(_ primary: UInt64) {
+        ghosts.note(primary, entries: Self.ghostsPerEntry * table.count)
     }
 }
 
@@ -119,29 +80,13 @@ final class ShardedIndex: Sendable {
         shard(of: primary).state.withLock { $0.table.touch(row.fragment, variant: row.variant, at: row.place) }
     }
 
-    /// Worths of rows drawn at random, of all where there are few; a shard's lock is held for some microseconds.
-    func draws(using random: inout PolicyRandom) -> [WorthSample.Draw] {
-        let count = count
-        var draws: [WorthSample.Draw] = []
-        draws.reserveCapacity(WorthSample.size)
-        let takesAll = count <= WorthSample.size
-        for shard in shards {
-            // As many as the shard has a part in all rows.
-            draws += shard.state.withLock { shard in
-                let share = takesAll ? nil : max(1, shard.table.count * WorthSample.size / count)
-                return shard.draws(share, using: &random)
-            }
-        }
-        return draws
-    }
-
     /// The rows of all shards; those of shards that change meanwhile are counted before or after their change.
     var count: Int {
         shards.reduce(0) { sum, shard in sum + shard.state.withLock { $0.table.count } }
     }
 
-    /// The bytes of memory that rows and sketches hold.
+    /// The bytes of memory that rows and fingerprints hold.
     var bytes: Int {
-        shards.reduce(0) { sum, shard in sum + shard.state.withLock { $0.table.bytes + $0.sketch.bytes } }
+        shards.reduce(0) { sum, shard in sum + shard.state.withLock { $0.table.bytes + $0.ghosts.bytes } }
     }
 }

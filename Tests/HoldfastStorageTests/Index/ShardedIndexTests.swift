@@ -59,37 +59,14 @@ struct ShardedIndexTests {
         }
     }
 
-    @Test("A key's requests are counted by its shard, whether it has a row or not, and kept when the sketch grows")
-    func requests() throws {
+    @Test("An evicted key is known to its shard")
+    func ghosts() throws {
         let index = ShardedIndex()
-        let counts = try index.shard(of: 5).state.withLock { shard throws in
-            for _ in 0..<3 { shard.noteRequest(5) }
-            let before = [shard.frequency(of: 5), shard.frequency(of: 6)]
-            _ = try shard.table.insert(Self.row(5, order: 1))
-            for key in 100..<200 { _ = try shard.table.insert(Self.row(UInt64(key), order: UInt64(key))) }
-            _ = shard.touchRows(5)
-            _ = shard.touchRows(7)
-            return before + [shard.frequency(of: 5), shard.frequency(of: 7)]
+        let answers = index.shard(of: 5).state.withLock { shard in
+            shard.noteEvicted(5)
+            return [shard.ghosts.takes(6 << 32), shard.ghosts.takes(5), shard.ghosts.takes(5)]
         }
-        #expect(counts == [3, 0, 4, 0])
-    }
-
-    @Test(
-        "A sample holds every row where there are few, and so many of them where there are more",
-        arguments: [7, 40_000]
-    )
-    func sample(_ count: Int) throws {
-        let index = ShardedIndex()
-        var generator = SeededGenerator(seed: 9)
-        for number in 1...count {
-            let key = generator.next() & 0xFC00_07FF_FFFF_FFFF
-            try index.shard(of: key).state.withLock { shard throws in
-                _ = try shard.table.insert(Self.row(key, order: UInt64(number)))
-            }
-        }
-        var random = PolicyRandom(seed: 1)
-        let draws = index.draws(using: &random)
-        #expect(count > WorthSample.size ? (300...600).contains(draws.count) : draws.count == count)
+        #expect(answers == [false, true, false])
     }
 
     /// Threads of their own: the tasks' pool may have no more than the machine has cores.
@@ -130,7 +107,7 @@ struct ShardedIndexTests {
                     let order = UInt64(round * keys.count + number + 1)
                     index.shard(of: key).state.withLock { shard in
                         let old = try? shard.table.insert(ShardedIndexTests.row(key, order: order))
-                        if old != nil { shard.noteRequest(key) }
+                        if old != nil { shard.noteEvicted(key) }
                     }
                 }
                 // The first half goes, so that tables shrink too; the second stays for the readers.

@@ -20,7 +20,7 @@ extension DiskEngine {
             }
             guard tries > 0 else { throw Self.noSpace }
             tries -= 1
-            _ = try reclaimNext(recyclingFor: nil, incoming: bytes)
+            _ = try reclaimOldest(recyclingFor: nil)
             settleReleases()
         }
     }

@@ -22,10 +22,11 @@ extension DiskEngine {
     func look(_ key: StoreKey, waits: Bool) throws(StoreError) -> [StoredEntry]? {
         let primary = hashing.primary(key)
         let shard = index.shard(of: primary)
+        let fragment = ShardedIndex.fragment(of: primary)
         // A row moves when its segment is reclaimed meanwhile; that it does so again and again is next to impossible.
         for _ in 0..<64 {
             let before = purgeMoment
-            switch shard.state.withLock({ $0.touchRows(primary) }) {
+            switch shard.state.withLock({ $0.table.touchRows(fragment) }) {
             case .none:
                 return []
             case .one(let row):

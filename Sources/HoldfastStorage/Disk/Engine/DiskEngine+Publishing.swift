@@ -61,7 +61,6 @@ extension DiskEngine {
             var row = IndexRow(fragment: fragment, variant: identity.variant, place: record.indexPlace, order: order)
             row.isPinned = record.header.isPinned
             row.hasBlob = record.header.hasBlob
-            if let blob = record.blob { row.bulk = BlobBulk.of(Int(clamping: blob.storedBytes)) }
             row.shadows =
                 old != nil || shard.mayHide(identity.primary, fragment, identity.variant)
                 || isReclaiming.load(ordering: .acquiring)

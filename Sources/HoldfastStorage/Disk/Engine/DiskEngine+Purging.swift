@@ -55,12 +55,11 @@ extension DiskEngine {
                 let rows = shard.table.count
                 shard.table.removeAll()
                 shard.lingering.removeAll()
-                shard.sketch.removeAll()
+                shard.ghosts.removeAll()
                 return rows
             }
         }
         pins.releaseAll()
-        lines.draw(WorthSample([], entries: 0))
         orders.withMarks { $0.removeAll() }
         owed.withLock { $0 = OwedNotes() }
         counters.entriesRemoved.add(count, ordering: .relaxed)

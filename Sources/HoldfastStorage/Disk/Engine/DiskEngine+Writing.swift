@@ -82,7 +82,7 @@ extension DiskEngine {
                 if shard.pending.contains(where: { $0.isOf(fragment, identity.variant) && $0.isExclusive }) {
                     return .busy
                 }
-                logKind = lines.log(ofNew: shard.frequency(of: identity.primary), bytes: length + draft.blobBytes)
+                if shard.ghosts.takes(identity.primary) { logKind = .main }
             case .replace(let order, _):
                 guard let old, old.order == order else { return .done(nil) }
                 if shard.pending.contains(where: { $0.isOf(fragment, identity.variant) }) { return .busy }

@@ -22,7 +22,6 @@ final class DiskEngine: Sendable {
     let log: Mutex<LogState>
     let orders: OrderBook
     let pins: PinBook
-    let lines: ReclaimLines
     let blobs: BlobFiles
     let counters = DiskCounters()
     let life: Mutex<DiskLife>
@@ -67,7 +66,6 @@ final class DiskEngine: Sendable {
         log = Mutex(opened.log)
         orders = opened.orders
         pins = PinBook(capacity: opened.geometry.capacity / 2)
-        lines = ReclaimLines(seed: opened.format.hashSeed)
         blobs = opened.blobs
         life = Mutex(DiskLife())
         epoch = Atomic(opened.format.epoch)

@@ -91,31 +91,19 @@ struct LogState: Sendable {
         return tail + ((length + 15) & ~15) + table <= segmentSize
     }
 
-    /// The bytes that the open segment of a log has left for records, those of its table not counted.
-    func roomLeft(_ kind: LogKind) -> Int {
-        guard let open = open[Int(kind.rawValue)], open.blobBytes < segmentSize else { return 0 }
-        return max(0, segmentSize - open.tail - SegmentTable.size(rows: open.promisedRows, blobs: open.promisedBlobs))
-    }
-
-    /// The sealed segment that should be reclaimed next, to make room for `incoming` bytes in the small log.
-    func victim(_ judge: ReclaimJudge, incoming: Int, capacity: Int) -> Sealed? {
-        // What could not be reclaimed to its end comes after all others.
-        let lists = sealed.map { list in list.contains { !$0.isStuck } ? list.filter { !$0.isStuck } : list }
+    /// The sealed segment that should be reclaimed next.
+    var victim: Sealed? {
+        let lists = sealed.map { list in list.first { !$0.isStuck } ?? list.first }
         let small = lists[Int(LogKind.small.rawValue)]
         let main = lists[Int(LogKind.main.rawValue)]
-        let kind = judge.log(
-            small: weight(.small) + incoming,
-            total: capacity,
-            canTakeSmall: !small.isEmpty,
-            canTakeMain: !main.isEmpty
+        let weights = (small: weight(.small), main: weight(.main))
+        let kind = ReclaimJudge.log(
+            small: weights.small,
+            total: weights.small + weights.main,
+            canTakeSmall: small != nil,
+            canTakeMain: main != nil
         )
-        switch kind {
-        case nil: return nil
-        case .small: return small.first
-        case .main:
-            let segments = main.map { ReclaimJudge.Segment(slot: $0.segment.slot, weight: $0.weight) }
-            return main[judge.victim(ofMain: segments)]
-        }
+        return kind.flatMap { $0 == .small ? small : main }
     }
 
     /// Notes that a promised record is written (`row`), or is not going to be (nil).

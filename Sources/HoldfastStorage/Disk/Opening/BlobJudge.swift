@@ -29,9 +29,7 @@ struct BlobJudge {
             named.insert(blob.number).inserted
         {
             store.segments[slot].blobBytes += size
-            var weighed = row
-            weighed.bulk = BlobBulk.of(size)
-            return weighed
+            return row
         }
         store.damage.entries += 1
         if row.shadows {

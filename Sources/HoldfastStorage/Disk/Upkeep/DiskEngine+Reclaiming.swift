@@ -3,8 +3,8 @@
 
 internal import Synchronization
 
-/// Reclaim is eviction: a segment is read once, what of it is worth keeping is carried forward to the main log, the rest is
-/// gone with the file. Every method here is for the thread of changes.
+/// Reclaim is eviction: the oldest segment is read once, what was hit since it was written is carried forward to the main
+/// log, the rest is gone with the file. Every method here is for the thread of changes.
 extension DiskEngine {
     /// How many segments are reclaimed in search of room: each of them, and those that this makes. What is pinned moves
     /// on for ever.
@@ -14,20 +14,13 @@ extension DiskEngine {
     ///
     /// - Parameters:
     ///   - kind: the log for which the file is wanted again; nil: it is removed.
-    ///   - incoming: bytes of new entries for which room is made.
     /// - Returns: the file as a new segment, its bytes granted; nil when it was removed or is still read by someone.
     /// - Throws: `.noSpace` when there is nothing to reclaim.
-    func reclaimNext(recyclingFor kind: LogKind?, incoming: Int = 0) throws(StoreError) -> Segment? {
+    func reclaimOldest(recyclingFor kind: LogKind?) throws(StoreError) -> Segment? {
         sealFull()
-        let judge = lines.judge(
-            index: index,
-            hits: counters.lookupsFound.load(ordering: .relaxed),
-            misses: counters.entriesWritten.load(ordering: .relaxed)
-        )
-        func victim() -> LogState.Sealed? {
-            log.withLock { $0.victim(judge, incoming: incoming, capacity: ledger.capacity) }
+        if let victim = log.withLock({ $0.victim }) {
+            return try reclaim(victim, carriesAll: false, recyclingFor: kind)
         }
-        if let victim = victim() { return try reclaim(victim, judge, recyclingFor: kind) }
         // With nothing sealed what is open is all there is, and may be full of blobs.
         let closes = log.withLock { log in
             guard let kind = [LogKind.small, .main].first(where: { log.hasRecords($0) }) else { return false }
@@ -36,20 +29,18 @@ extension DiskEngine {
         }
         guard closes else { throw Self.noSpace }
         sealFull()
-        guard let victim = victim() else { throw Self.noSpace }
-        return try reclaim(victim, judge, recyclingFor: kind)
+        guard let victim = log.withLock({ $0.victim }) else { throw Self.noSpace }
+        return try reclaim(victim, carriesAll: false, recyclingFor: kind)
     }
 
     /// Reclaims one segment; when a step fails it stays with what is left of it, and another is tried the next time.
-    ///
-    /// - Parameter judge: says what is carried; nil: all is.
     func reclaim(
         _ victim: LogState.Sealed,
-        _ judge: ReclaimJudge?,
+        carriesAll: Bool,
         recyclingFor kind: LogKind?
     ) throws(StoreError) -> Segment? {
         do throws(StoreError) {
-            return try reclaimAll(of: victim, judge, recyclingFor: kind)
+            return try reclaimAll(of: victim, carriesAll: carriesAll, recyclingFor: kind)
         } catch {
             log.withLock { $0.stuck(victim.segment) }
             throw error
@@ -58,7 +49,7 @@ extension DiskEngine {
 
     private func reclaimAll(
         of victim: LogState.Sealed,
-        _ judge: ReclaimJudge?,
+        carriesAll: Bool,
         recyclingFor kind: LogKind?
     ) throws(StoreError) -> Segment? {
         settleReleases()
@@ -70,14 +61,12 @@ extension DiskEngine {
         let table = try self.table(of: victim)
         let blobNumbers = Dictionary(table.blobs.map { ($0.place, $0) }, uniquingKeysWith: { first, _ in first })
         let horizon = TombstoneHorizon(segments: log.withLock { $0.numbers }, reclaimed: victim.segment.number)
-        if victim.segment.kind == .main { lines.noteTurn() }
-        let rows = table.rows.sorted { $0.place < $1.place }
-        let carried = judge.map { judged(rows, blobNumbers, in: victim, $0) }
-        for row in rows {
+        var judge = ReclaimJudge(of: victim.segment.kind, weight: victim.weight)
+        for row in table.rows.sorted(by: { $0.place < $1.place }) {
             switch row.kind {
             case .entry:
-                let isCarried = carried?.contains(row.place)
-                try reclaim(row, blob: blobNumbers[row.place], in: victim.segment, isCarried: isCarried)
+                let blob = blobNumbers[row.place]
+                try reclaim(row, blob: blob, in: victim.segment, carriesAll: carriesAll, &judge)
             default:
                 try carryNote(row, in: victim.segment, horizon)
             }
@@ -114,57 +103,33 @@ extension DiskEngine {
         return (table.rows, table.blobs)
     }
 
-    /// The bytes that copies may take now: the tombstones of what goes must find room as well.
-    private var roomForCopies: Int {
-        let left = log.withLock { $0.roomLeft(.main) }
-        let kept = ledger.capacity - ledger.used >= geometry.segmentSize ? geometry.segmentSize : 0
-        return max(0, left + kept - geometry.segmentSize / 8)
-    }
-
-    /// The places of the entries that are worth being carried, judged together from their rows alone.
-    private func judged(
-        _ rows: [TableRow],
-        _ blobs: [UInt32: BlobRow],
-        in victim: LogState.Sealed,
-        _ judge: ReclaimJudge
-    ) -> Set<UInt32> {
-        var places: [UInt32] = []
-        var candidates: [ReclaimJudge.Candidate] = []
-        for row in rows where row.kind == .entry {
-            guard let current = settledRow(row, in: victim.segment) else { continue }
-            let blobBytes = blobs[row.place].map { SpaceLedger.blocks(Int(clamping: $0.storedBytes)) } ?? 0
-            let bytes = (Int(row.units) * Geometry.unit).addingReportingOverflow(blobBytes).partialValue
-            let worth = index.shard(of: row.primary).state.withLock { $0.worth(current, bytes: bytes) }
-            places.append(row.place)
-            candidates.append(
-                ReclaimJudge.Candidate(
-                    worth: worth,
-                    bytes: bytes,
-                    wasUsed: current.hits > 0,
-                    isPinned: current.isPinned,
-                    copyBytes: Int(row.units) * Geometry.unit
-                        + SegmentTable.size(rows: 1, blobs: blobs[row.place] == nil ? 0 : 1)
-                )
-            )
-        }
-        let carries = judge.carries(candidates, of: victim.segment.kind, weight: victim.weight, room: roomForCopies)
-        return Set(zip(places, carries).lazy.filter(\.1).map(\.0))
-    }
-
     private func reclaim(
         _ row: TableRow,
         blob: BlobRow?,
         in segment: Segment,
-        isCarried: Bool?
+        carriesAll: Bool,
+        _ judge: inout ReclaimJudge
     ) throws(StoreError) {
         guard let current = settledRow(row, in: segment) else { return }
-        // A pin that came meanwhile counts. What is carried is read, and may turn out to be of no use.
-        let mustStay = isCarried == nil || current.isPinned
-        let hits = isCarried == nil ? current.hits : 0
-        if isCarried ?? true || mustStay, try carry(current, row, in: segment, hits: hits, mustStay: mustStay) {
+        if carriesAll {
+            if try !carry(current, row, in: segment, hits: current.hits, mustStay: true) {
+                try evict(current, row, blob, in: segment, isRemembered: false)
+            }
             return
         }
-        try evict(current, row, blob, in: segment)
+        // Most of what goes is told from its row alone; the rest is read, and may turn out to be of no use.
+        let blobBytes = blob.map { SpaceLedger.blocks(Int(clamping: $0.storedBytes)) } ?? 0
+        let weight = (Int(row.units) * Geometry.unit).addingReportingOverflow(blobBytes).partialValue
+        switch judge.judge(current, isUseless: false, weight: weight) {
+        case .carry(let hits):
+            if try !carry(current, row, in: segment, hits: hits, mustStay: current.isPinned) {
+                try evict(current, row, blob, in: segment, isRemembered: false)
+            }
+        case .evict(let isRemembered):
+            try evict(current, row, blob, in: segment, isRemembered: isRemembered)
+        case .drop:
+            try evict(current, row, blob, in: segment, isRemembered: false)
+        }
     }
 
     /// The row that points to a record, once nothing is being written in its place; nil when none does.
@@ -189,7 +154,8 @@ extension DiskEngine {
         _ current: IndexRow,
         _ row: TableRow,
         _ blob: BlobRow?,
-        in segment: Segment
+        in segment: Segment,
+        isRemembered: Bool
     ) throws(StoreError) {
         var attempts = 3
         while attempts > 0, settledRow(row, in: segment)?.order == current.order {
@@ -199,6 +165,7 @@ extension DiskEngine {
                 // Its blob is known from the table.
                 removal.rows = []
                 counters.entriesEvicted.add(1, ordering: .relaxed)
+                if isRemembered { index.shard(of: row.primary).state.withLock { $0.noteEvicted(row.primary) } }
                 defer {
                     if let blob {
                         blobs.remove(blob.number, bytes: SpaceLedger.blocks(Int(clamping: blob.storedBytes)))

@@ -17,7 +17,7 @@ extension DiskEngine {
         if let spare = log.withLock({ $0.spare.take() }) {
             try begin(spare, kind)
         } else {
-            try begin(try create(kind, isForReclaim: false, incoming: kind == .small ? length : 0), kind)
+            try begin(try create(kind, isForReclaim: false), kind)
         }
         sealFull()
         payDebts()
@@ -59,13 +59,13 @@ extension DiskEngine {
     ///
     /// - Parameters:
     ///   - isForReclaim: whether the bytes kept back for reclaiming may be used.
-    private func create(_ kind: LogKind, isForReclaim: Bool, incoming: Int = 0) throws(StoreError) -> Segment {
+    private func create(_ kind: LogKind, isForReclaim: Bool) throws(StoreError) -> Segment {
         let size = geometry.segmentSize
         var tries = reclaimTries
         while !ledger.grant(size, leaving: isForReclaim ? 0 : size) {
             if isForReclaim || tries == 0 { throw Self.noSpace }
             tries -= 1
-            if let recycled = try reclaimNext(recyclingFor: kind, incoming: incoming) { return recycled }
+            if let recycled = try reclaimOldest(recyclingFor: kind) { return recycled }
         }
         guard let slot = slots.take() else {
             ledger.release(size)

@@ -14,7 +14,7 @@ extension DiskEngine {
         var turns = 2 * slots.all.count + 2
         while ledger.used > ledger.capacity, turns > 0 {
             turns -= 1
-            _ = try? reclaimNext(recyclingFor: nil)
+            _ = try? reclaimOldest(recyclingFor: nil)
         }
     }
 

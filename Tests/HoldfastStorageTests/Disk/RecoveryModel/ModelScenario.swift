@@ -57,10 +57,7 @@ struct ModelScenario: Sendable, CustomTestStringConvertible {
             }
         }
         for main in [false, true] where !main || steps.contains(.reclaimMain) {
-            // Of the main log any segment may go, of the small one the oldest.
-            for place in 0..<(main ? state.segments.count : 1) {
-                add("reclaim \(main ? "main" : "small") \(place)") { $0.beginReclaim(main: main, place) }
-            }
+            add("reclaim \(main ? "main" : "small")") { $0.beginReclaim(main: main) }
         }
         for index in state.reclaims.indices {
             let number = state.reclaims[index].segment

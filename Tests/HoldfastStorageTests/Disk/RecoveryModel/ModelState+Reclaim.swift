@@ -5,18 +5,16 @@
 
 /// Reclaim and purge-all, step by step.
 extension ModelState {
-    /// Takes a segment of a log, counted from the oldest; false when there is none to take.
-    mutating func beginReclaim(main isMain: Bool, _ place: Int) -> Bool {
+    /// Takes the oldest segment of a log; false when there is none to take.
+    mutating func beginReclaim(main isMain: Bool) -> Bool {
         guard reclaims.isEmpty || omits.contains(.serialReclaim) else { return false }
         let candidates = segments.filter { $0.isMain == isMain && $0.epoch == epoch }
-        guard place < candidates.count else { return false }
-        let chosen = candidates.sorted { $0.number < $1.number }[place]
-        guard
-            !reclaims.contains(where: { $0.segment == chosen.number }),
-            !flights.contains(where: { $0.segment == chosen.number })
+        guard let oldest = candidates.min(by: { $0.number < $1.number }),
+            !reclaims.contains(where: { $0.segment == oldest.number }),
+            !flights.contains(where: { $0.segment == oldest.number })
         else { return false }
-        if active[isMain ? 1 : 0] == chosen.number { active[isMain ? 1 : 0] = 0 }
-        reclaims.append(ModelReclaim(segment: chosen.number))
+        if active[isMain ? 1 : 0] == oldest.number { active[isMain ? 1 : 0] = 0 }
+        reclaims.append(ModelReclaim(segment: oldest.number))
         return true
     }
 

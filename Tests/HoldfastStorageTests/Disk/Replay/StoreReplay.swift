@@ -19,8 +19,9 @@ struct StoreReplay {
         max(1, Int(Double(request.size) * scale))
     }
 
-    /// What a store of this capacity hits.
-    func store() async throws -> HitRateResult {
+    /// What a store of this capacity hits, and how often it had no room for an entry.
+    func store() async throws -> (result: HitRateResult, refused: Int) {
+        var refused = 0
         var result = HitRateResult(policy: "store", capacity: capacity)
         let files = SimulatedFileSystem(remembersUnsynced: false)
         let store = try await DiskStore.open(
@@ -54,12 +55,13 @@ struct StoreReplay {
                 try await writer.commit(nil, now: .at(0))
                 result.writtenBytes += size
             } catch {
-                guard error.code == .tooLarge || error.code == .noSpace else { throw error }
+                guard error.code == .noSpace else { throw error }
+                refused += 1
             }
         }
         result.evictions = store.statistics.entriesEvicted
         await store.close()
-        return result
+        return (result, refused)
     }
 
     /// What the policy of the same shape hits; records are counted with their heads.
@@ -68,9 +70,7 @@ struct StoreReplay {
         let room = capacity - 8 * 4_096
         var policy = SegmentedPolicy(
             capacity: room,
-            rules: .worth,
-            shape: SegmentShape(Geometry(capacity: capacity)),
-            seed: 1
+            shape: SegmentShape(Geometry(capacity: capacity))
         )
         var victims: [UInt32] = []
         for request in trace.requests {

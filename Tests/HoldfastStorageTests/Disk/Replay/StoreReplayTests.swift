@@ -32,7 +32,7 @@ struct StoreReplayTests {
     }
 
     private static func expectAgreement(_ replay: StoreReplay, within tolerance: Double) async throws {
-        let store = try await replay.store()
+        let (store, refused) = try await replay.store()
         let policy = replay.policy()
         let text = Comment(
             rawValue:
@@ -41,10 +41,12 @@ struct StoreReplayTests {
         #expect(abs(store.objectHitRatio - policy.objectHitRatio) < tolerance, text)
         #expect(abs(store.byteHitRatio - policy.byteHitRatio) < tolerance, text)
         #expect(store.hits > store.requests / 20, text)
+        // Now and then the least store has all its bytes in tables and tombstones of segments that wait.
+        #expect(refused <= store.requests / 10_000, text)
     }
 
-    /// The least store has no spare room: what a reclaim may carry is bounded by what its main segment has left.
-    @Test("on requests of our own", arguments: [(1 << 20, 0.04), (3 << 20, 0.02)])
+    /// A small store has few segments: those open, made in advance and kept back weigh more, and so do tables and tombstones.
+    @Test("on requests of our own", arguments: [(1 << 20, 0.09), (3 << 20, 0.03)])
     func synthetic(capacity: Int, tolerance: Double) async throws {
         let trace = Self.synthetic(seed: 5, requests: 40_000)
         try await Self.expectAgreement(StoreReplay(trace: trace, capacity: capacity), within: tolerance)

@@ -12,12 +12,11 @@ struct SegmentedPolicyTests {
 
     @Test(
         "bytes stay within the capacity, and every slot is held until it is handed out once",
-        arguments: [SegmentedPolicy.Rules.worth, .fifo],
-        [0, 1, 7, 90, 5_000, 300_000]
+        arguments: [0, 1, 7, 90, 5_000, 300_000]
     )
-    func promises(_ rules: SegmentedPolicy.Rules, _ capacity: Int) {
+    func promises(_ capacity: Int) {
         var generator = SeededGenerator(seed: 11)
-        var policy = SegmentedPolicy(capacity: capacity, rules: rules, seed: 3)
+        var policy = SegmentedPolicy(capacity: capacity)
         var held: [UInt32: Int] = [:]
         var victims: [UInt32] = []
         for step in 0..<20_000 {
@@ -51,11 +50,11 @@ struct SegmentedPolicyTests {
         }
     }
 
-    @Test("the same calls give the same answers", arguments: [SegmentedPolicy.Rules.worth, .fifo])
-    func deterministic(_ rules: SegmentedPolicy.Rules) {
+    @Test("the same calls give the same answers")
+    func deterministic() {
         func run() -> [UInt32] {
             var generator = SeededGenerator(seed: 4)
-            var policy = SegmentedPolicy(capacity: 40_000, rules: rules, seed: 8)
+            var policy = SegmentedPolicy(capacity: 40_000)
             var victims: [UInt32] = []
             for _ in 0..<30_000 {
                 let slot = UInt32.random(in: 0..<3_000, using: &generator)
@@ -72,7 +71,7 @@ struct SegmentedPolicyTests {
 
     @Test("a popular set outlives a flood of keys asked for once")
     func flood() {
-        var policy = SegmentedPolicy(capacity: 64_000, rules: .worth, seed: 1)
+        var policy = SegmentedPolicy(capacity: 64_000)
         var victims: [UInt32] = []
         func ask(_ slot: UInt32) -> Bool {
             if policy.holds(slot) {
@@ -95,7 +94,7 @@ struct SegmentedPolicyTests {
 
     @Test("insertions and removals alone leave nothing behind")
     func churn() {
-        var policy = SegmentedPolicy(capacity: 6_400, rules: .worth, seed: 1)
+        var policy = SegmentedPolicy(capacity: 6_400)
         var victims: [UInt32] = []
         for step in 0..<70_000 {
             let slot = UInt32(step % 3)
@@ -108,7 +107,7 @@ struct SegmentedPolicyTests {
 
     @Test("an entry takes at most 24 bytes of memory")
     func memory() {
-        var policy = SegmentedPolicy(capacity: 1_200_000, rules: .worth, seed: 1)
+        var policy = SegmentedPolicy(capacity: 1_200_000)
         var victims: [UInt32] = []
         var free: [UInt32] = []
         var next: UInt32 = 0
