@@ -6,7 +6,7 @@ internal import Synchronization
 /// A store in memory: the fastest one, gone with the process.
 ///
 /// Every look-up is answered without suspending and every committed body lies in one piece. Bytes are counted exactly, as
-/// body + metadata + tags + key + variant + 256 for each entry; entries being written count as they grow, so that the sum
+/// body + metadata + tags + key + variant + 704 for each entry; entries being written count as they grow, so that the sum
 /// stays within ``StoreStatistics/capacity`` at every instant. Bytes that a reader still holds after their entry left count
 /// no more.
 ///
@@ -16,7 +16,8 @@ internal import Synchronization
 /// capacity at most, is kept clear for writers; the strategy has the rest. Of several variants the one whose body is opened
 /// counts as used.
 ///
-/// **Cost.** A look-up takes one short lock of one of 32 shards and allocates nothing; it notes the use for the strategy, which
+/// **Cost.** A look-up takes one short lock of one of 32 shards, or of the thread's own copies where several threads want an entry at
+/// once, and allocates nothing; opening a body takes none; it notes the use for the strategy, which
 /// is told later: look-ups since the last change count in no order beyond that of their shard, and some may be forgotten
 /// where many threads read. Changes take turns, and cost what the strategy costs; a purge looks at every entry.
 /// `statistics.bytesRead` counts a committed body when it is opened, a followed one as it is read.
@@ -31,8 +32,9 @@ internal import Synchronization
 /// source.activate()
 /// ```
 public final class MemoryStore: CacheStore {
-    /// Bytes counted for an entry beside its own, for the tables it stands in.
-    static let overhead = 256
+    /// Bytes counted for an entry beside its own, for the objects it is made of and the tables it stands in: what the heap grows by, as
+    /// measured with glibc's allocator.
+    static let overhead = 704
 
     public let secret: [UInt8]
     let limits: MemoryLimits

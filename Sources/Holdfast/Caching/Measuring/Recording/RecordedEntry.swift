@@ -7,7 +7,7 @@ internal import HoldfastStorage
 /// What a recorder is told of the stored response that a request is for.
 struct RecordedEntry: Sendable {
     /// What the memory store charges for an entry beside its bytes.
-    private static let overhead = 256
+    private static let overhead = 704
 
     let key: StoreKey
     let variant: StoreKey
