@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 /// The cases of this project, in the same form; every clone runs them.
-@Suite("Cases of our own", .timeLimit(.minutes(10)))
+@Suite("Cases of our own", .timeLimit(.minutes(20)))
 struct OwnCaseTests {
     @Test("Each passes", arguments: ConformanceMode.allCases)
     func conformance(_ mode: ConformanceMode) async throws {

@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 /// The public cases, run natively; skipped where the file is not to be had.
-@Suite("Public HTTP cache cases", .timeLimit(.minutes(10)))
+@Suite("Public HTTP cache cases", .timeLimit(.minutes(20)))
 struct PublicCaseTests {
     @Test(
         "Every required and optimal case passes, but for the known misses",

@@ -9,7 +9,7 @@ import Testing
 @testable import CrashChild
 
 /// Promises 2 and 3 of the store, on devices that are small.
-@Suite("A store on a small device", .timeLimit(.minutes(10)), .serialized)
+@Suite("A store on a small device", .timeLimit(.minutes(20)), .serialized)
 struct FullDeviceTests {
     enum Kind: String, CaseIterable, Sendable {
         case real

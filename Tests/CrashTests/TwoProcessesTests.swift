@@ -8,7 +8,7 @@ import Testing
 @testable import CrashChild
 
 /// Promise 5 of the store: one writer a directory.
-@Suite("Two processes and one directory", .timeLimit(.minutes(5)))
+@Suite("Two processes and one directory", .timeLimit(.minutes(20)))
 struct TwoProcessesTests {
     private let capacity = 4 << 20
     private let now = StoreInstant(milliseconds: 1)

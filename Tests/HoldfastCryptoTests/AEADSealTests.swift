@@ -7,7 +7,7 @@
     import HoldfastTesting
     import Testing
 
-    @Suite("Sealing by AES-256-GCM", .timeLimit(.minutes(5)))
+    @Suite("Sealing by AES-256-GCM", .timeLimit(.minutes(20)))
     struct AEADSealTests {
         private static let context = Array("part".utf8)
 

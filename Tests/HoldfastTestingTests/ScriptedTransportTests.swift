@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("ScriptedTransport and EventRecorder", .timeLimit(.minutes(5)))
+@Suite("ScriptedTransport and EventRecorder", .timeLimit(.minutes(20)))
 struct ScriptedTransportTests {
     private var request: URLRequest {
         get throws { URLRequest(url: try #require(URL(string: "http://h.example/"))) }

@@ -4,7 +4,7 @@
 import HoldfastSemantics
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct StructuredListTests {
+@Suite(.timeLimit(.minutes(20))) struct StructuredListTests {
     @Test(
         "RFC 9651 §4.2.1: lists, written back in one form",
         arguments: [

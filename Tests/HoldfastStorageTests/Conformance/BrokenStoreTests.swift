@@ -5,7 +5,7 @@ import HoldfastStorage
 import HoldfastTesting
 import Testing
 
-@Suite("The laws find a store that breaks them", .timeLimit(.minutes(10)))
+@Suite("The laws find a store that breaks them", .timeLimit(.minutes(20)))
 struct BrokenStoreTests {
     private static func factory(_ defect: BrokenStore.Defect) -> StoreFactory {
         StoreFactory("\(defect)") { capacity in

@@ -5,7 +5,7 @@ import HoldfastStorage
 import HoldfastTesting
 import Testing
 
-@Suite("Every store keeps the promises of the port", .timeLimit(.minutes(10)))
+@Suite("Every store keeps the promises of the port", .timeLimit(.minutes(20)))
 struct StoreConformanceTests {
     @Test("Law", arguments: StoreFactory.all, StoreConformance.laws)
     func law(factory: StoreFactory, law: StoreConformance.Law) async {

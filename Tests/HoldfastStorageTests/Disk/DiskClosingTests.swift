@@ -5,7 +5,7 @@ import HoldfastStorage
 import HoldfastTesting
 import Testing
 
-@Suite("DiskStore: closing and waiting", .timeLimit(.minutes(10)))
+@Suite("DiskStore: closing and waiting", .timeLimit(.minutes(20)))
 struct DiskClosingTests {
     private static func open(_ path: String, _ files: any FileSystem = POSIXFileSystem()) async throws -> DiskStore {
         try await DiskStore.open(directory: path, capacity: 8 << 20, fileSystem: files, now: .at(0))

@@ -5,7 +5,7 @@ import HoldfastStorage
 import HoldfastTesting
 import Testing
 
-@Suite("DiskStore: damage that an opening finds", .timeLimit(.minutes(10)))
+@Suite("DiskStore: damage that an opening finds", .timeLimit(.minutes(20)))
 struct DiskDamageTests {
     /// A small store with one of everything, and how its process ended.
     private struct Original {

@@ -6,7 +6,7 @@ import HoldfastStorage
 import HoldfastTesting
 import Testing
 
-@Suite("DiskStore: the directory", .timeLimit(.minutes(5)))
+@Suite("DiskStore: the directory", .timeLimit(.minutes(20)))
 struct DiskDirectoryTests {
     private static func open(_ files: any FileSystem, _ directory: String = "/store") async throws -> DiskStore {
         try await DiskStore.open(directory: directory, capacity: 1 << 20, fileSystem: files, now: .at(0))

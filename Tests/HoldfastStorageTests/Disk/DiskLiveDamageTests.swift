@@ -6,7 +6,7 @@ import HoldfastStorage
 import HoldfastTesting
 import Testing
 
-@Suite("DiskStore: damage and failures under an open store", .timeLimit(.minutes(5)))
+@Suite("DiskStore: damage and failures under an open store", .timeLimit(.minutes(20)))
 struct DiskLiveDamageTests {
     private static func open(_ files: SimulatedFileSystem) async throws -> DiskStore {
         try await DiskStore.open(directory: "/store", capacity: 4 << 20, fileSystem: files, now: .at(0))

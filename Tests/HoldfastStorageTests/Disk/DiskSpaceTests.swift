@@ -5,7 +5,7 @@ import HoldfastStorage
 import HoldfastTesting
 import Testing
 
-@Suite("DiskStore: space", .timeLimit(.minutes(5)))
+@Suite("DiskStore: space", .timeLimit(.minutes(20)))
 struct DiskSpaceTests {
     /// What a store counts for its directories, FORMAT and lock.
     private static let overhead = 8 * 4_096

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("RestJudge", .timeLimit(.minutes(5)))
+@Suite("RestJudge", .timeLimit(.minutes(20)))
 struct RestJudgeTests {
     private func resting() -> RestJudge {
         var judge = RestJudge()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("Eviction invariants", .timeLimit(.minutes(5)))
+@Suite("Eviction invariants", .timeLimit(.minutes(20)))
 struct EvictionInvariantTests {
     @Test("Random calls leave what a model holds", arguments: EvictionStrategy.all)
     func random(strategy: EvictionStrategy) {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("The study's figures", .timeLimit(.minutes(10)))
+@Suite("The study's figures", .timeLimit(.minutes(20)))
 struct StudyCellTests {
     /// Points of a percentage by which a cell may differ where it is known why.
     ///

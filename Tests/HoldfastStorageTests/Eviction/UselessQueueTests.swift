@@ -6,7 +6,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("What is of no use, in order", .timeLimit(.minutes(5)))
+@Suite("What is of no use, in order", .timeLimit(.minutes(20)))
 struct UselessQueueTests {
     @Test("The queue gives what a search over all slots gives", arguments: [1, 2, 3] as [UInt64])
     func useless(seed: UInt64) {

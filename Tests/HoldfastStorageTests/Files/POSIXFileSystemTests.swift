@@ -5,7 +5,7 @@ import Foundation
 import HoldfastStorage
 import Testing
 
-@Suite("POSIXFileSystem", .timeLimit(.minutes(5)))
+@Suite("POSIXFileSystem", .timeLimit(.minutes(20)))
 struct POSIXFileSystemTests {
     let files = POSIXFileSystem()
 

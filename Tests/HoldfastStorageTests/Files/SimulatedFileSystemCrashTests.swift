@@ -6,7 +6,7 @@ import HoldfastStorage
 import HoldfastTesting
 import Testing
 
-@Suite("SimulatedFileSystem: crashes", .timeLimit(.minutes(5)))
+@Suite("SimulatedFileSystem: crashes", .timeLimit(.minutes(20)))
 struct SimulatedFileSystemCrashTests {
     private func put(_ files: SimulatedFileSystem, _ path: String, _ bytes: [UInt8], syncs: Bool = false) throws {
         let file = try files.open(path, .readWrite)

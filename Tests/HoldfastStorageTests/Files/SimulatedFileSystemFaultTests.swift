@@ -6,7 +6,7 @@ import HoldfastStorage
 import HoldfastTesting
 import Testing
 
-@Suite("SimulatedFileSystem: faults", .timeLimit(.minutes(5)))
+@Suite("SimulatedFileSystem: faults", .timeLimit(.minutes(20)))
 struct SimulatedFileSystemFaultTests {
     typealias Fault = SimulatedFileSystem.Fault
 

@@ -7,7 +7,7 @@ import HoldfastTesting
 import Testing
 
 /// The laws of the port, held by the machine's files and the simulated ones alike.
-@Suite("SimulatedFileSystem", .timeLimit(.minutes(5)))
+@Suite("SimulatedFileSystem", .timeLimit(.minutes(20)))
 struct SimulatedFileSystemTests {
     func errno(_ body: () throws -> Void) -> Int32? {
         do {

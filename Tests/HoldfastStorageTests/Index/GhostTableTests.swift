@@ -6,7 +6,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("What was evicted lately", .timeLimit(.minutes(5)))
+@Suite("What was evicted lately", .timeLimit(.minutes(20)))
 struct GhostTableTests {
     private func notes(_ count: Int, _ generator: inout SeededGenerator) -> [UInt64] {
         (0..<count).map { _ in generator.next() }

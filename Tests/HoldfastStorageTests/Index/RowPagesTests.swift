@@ -6,7 +6,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("Pages of sorted rows", .timeLimit(.minutes(5)))
+@Suite("Pages of sorted rows", .timeLimit(.minutes(20)))
 struct RowPagesTests {
     private static func key(_ key: UInt64) -> PackedRow.Key { packed(key).key }
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("Tables of rows against a dictionary", .timeLimit(.minutes(5)))
+@Suite("Tables of rows against a dictionary", .timeLimit(.minutes(20)))
 struct RowTableModelTests {
     /// How fragments are drawn: what clashes, clusters and runs over the end.
     enum Spread: String, CaseIterable, Sendable {

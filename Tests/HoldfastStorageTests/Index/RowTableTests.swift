@@ -6,7 +6,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("Tables of rows", .timeLimit(.minutes(5)))
+@Suite("Tables of rows", .timeLimit(.minutes(20)))
 struct RowTableTests {
     private static func place(_ number: Int) -> RecordPlace {
         RecordPlace(slot: UInt16(number % 4_095), unit: UInt32(truncatingIfNeeded: number), units: 3)

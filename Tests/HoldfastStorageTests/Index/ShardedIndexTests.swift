@@ -8,7 +8,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("The sharded index", .timeLimit(.minutes(5)))
+@Suite("The sharded index", .timeLimit(.minutes(20)))
 struct ShardedIndexTests {
     fileprivate static func row(_ primary: UInt64, variant: UInt32 = 0, order: UInt64) -> IndexRow {
         // Every part follows from the key and the order, so that a torn row can be told.

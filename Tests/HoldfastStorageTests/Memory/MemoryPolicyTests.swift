@@ -6,7 +6,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("A memory store and its policy", .timeLimit(.minutes(5)))
+@Suite("A memory store and its policy", .timeLimit(.minutes(20)))
 struct MemoryPolicyTests {
     private static func picky(_ capacity: Int, entrySize: Int? = nil) -> MemoryStore {
         var generator = SeededGenerator(seed: 1)

@@ -5,7 +5,7 @@ import HoldfastStorage
 import HoldfastTesting
 import Testing
 
-@Suite("MemoryStore", .timeLimit(.minutes(5)))
+@Suite("MemoryStore", .timeLimit(.minutes(20)))
 struct MemoryStoreTests {
     @Test("An entry costs its parts and 704 bytes, neither more nor less")
     func exactCost() async throws {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("A memory store under many hands", .timeLimit(.minutes(10)))
+@Suite("A memory store under many hands", .timeLimit(.minutes(20)))
 struct MemoryStressTests {
     private static let capacity = 200_000
 

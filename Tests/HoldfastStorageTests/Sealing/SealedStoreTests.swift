@@ -7,7 +7,7 @@ import HoldfastTesting
 import Testing
 
 /// A disk store that seals what it writes: nothing in clear, keys that change, parts that cannot be moved.
-@Suite("A sealed store", .timeLimit(.minutes(10)))
+@Suite("A sealed store", .timeLimit(.minutes(20)))
 struct SealedStoreTests {
     private static let capacity = 8 << 20
     private static let key = "https://origin.example/secret-path?q=needle-in-key"

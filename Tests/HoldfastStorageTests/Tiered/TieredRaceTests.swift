@@ -7,7 +7,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("A promotion never brings back what was changed meanwhile", .timeLimit(.minutes(5)))
+@Suite("A promotion never brings back what was changed meanwhile", .timeLimit(.minutes(20)))
 struct TieredRaceTests {
     /// A way in which "a" changes, which has the body [1], the tag "red" and the version it is given.
     struct Change: Sendable, CustomTestStringConvertible {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("A fast store over a large one", .timeLimit(.minutes(5)))
+@Suite("A fast store over a large one", .timeLimit(.minutes(20)))
 struct TieredStoreTests {
     private static func store(
         _ rule: PromotionRule = .firstHit,

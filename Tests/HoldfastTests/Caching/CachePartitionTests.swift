@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("No response crosses from one user to another", .timeLimit(.minutes(5)))
+@Suite("No response crosses from one user to another", .timeLimit(.minutes(20)))
 struct CachePartitionTests {
     /// Where a user's credentials come from.
     enum Origin: String, CaseIterable, Sendable {

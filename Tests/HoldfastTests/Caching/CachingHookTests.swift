@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Answering from the store and storing", .timeLimit(.minutes(5)))
+@Suite("Answering from the store and storing", .timeLimit(.minutes(20)))
 struct CachingHookTests {
     @Test("S-T27: a fresh response is answered from the store without a send, with its Age")
     func freshHit() async throws {

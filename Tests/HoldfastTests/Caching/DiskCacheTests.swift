@@ -10,7 +10,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("A cache on disk", .timeLimit(.minutes(5)))
+@Suite("A cache on disk", .timeLimit(.minutes(20)))
 struct DiskCacheTests {
     static func withDirectory(_ body: (URL) async throws -> Void) async throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "holdfast-\(UUID().uuidString)/cache")

@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Invalidation, redirects and control", .timeLimit(.minutes(5)))
+@Suite("Invalidation, redirects and control", .timeLimit(.minutes(20)))
 struct InvalidationTests {
     static let fields: HeaderFields = ["Cache-Control": "max-age=60"]
 

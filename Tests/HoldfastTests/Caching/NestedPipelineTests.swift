@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("A cache above another pipeline", .timeLimit(.minutes(5)))
+@Suite("A cache above another pipeline", .timeLimit(.minutes(20)))
 struct NestedPipelineTests {
     static let fields: HeaderFields = ["Cache-Control": "max-age=60"]
 

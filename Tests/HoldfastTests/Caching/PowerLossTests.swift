@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("After a power loss of the store nothing is used unconfirmed (RFC 9111 §4.4)", .timeLimit(.minutes(5)))
+@Suite("After a power loss of the store nothing is used unconfirmed (RFC 9111 §4.4)", .timeLimit(.minutes(20)))
 struct PowerLossTests {
     private static let tagged = SoftPurgeTests.tagged
 

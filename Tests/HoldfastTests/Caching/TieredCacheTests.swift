@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("A cache in memory over the disk", .timeLimit(.minutes(5)))
+@Suite("A cache in memory over the disk", .timeLimit(.minutes(20)))
 struct TieredCacheTests {
     private static let fields: HeaderFields = ["Cache-Control": "max-age=60000", "ETag": "\"v\""]
 

@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("The attempt loop", .timeLimit(.minutes(5)))
+@Suite("The attempt loop", .timeLimit(.minutes(20)))
 struct AttemptLoopTests {
     let clock = ManualClock(autoAdvances: true)
 

@@ -10,7 +10,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("URLSession's face: Pipeline.data(for:)", .timeLimit(.minutes(5)))
+@Suite("URLSession's face: Pipeline.data(for:)", .timeLimit(.minutes(20)))
 struct DataFaceTests {
     @Test("Data and an HTTPURLResponse come back for any status, fields included", arguments: [200, 404, 503])
     func dataFor(_ status: Int) async throws {

@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("BackoffRetrier", .timeLimit(.minutes(5)))
+@Suite("BackoffRetrier", .timeLimit(.minutes(20)))
 struct BackoffRetrierTests {
     let clock = ManualClock(autoAdvances: true)
 

@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("URLSessionTransport over somebody's session", .timeLimit(.minutes(5)))
+@Suite("URLSessionTransport over somebody's session", .timeLimit(.minutes(20)))
 struct ForeignSessionTests {
     private let session = URLSession(configuration: .ephemeral)
 

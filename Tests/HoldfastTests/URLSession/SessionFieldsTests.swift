@@ -11,7 +11,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("What a session adds beneath the hooks", .timeLimit(.minutes(5)))
+@Suite("What a session adds beneath the hooks", .timeLimit(.minutes(20)))
 struct SessionFieldsTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String

@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("URLSessionTransport: response bodies", .timeLimit(.minutes(5)))
+@Suite("URLSessionTransport: response bodies", .timeLimit(.minutes(20)))
 struct URLSessionBodyTests {
     private static let gzipped: [UInt8] = [
         31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 203, 72, 205, 201, 201, 87, 200, 64, 39, 1, 227, 81, 61, 141, 23, 0, 0, 0,

@@ -14,7 +14,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("URLSessionTransport: cancellation, dropping, deadlines", .timeLimit(.minutes(5)))
+@Suite("URLSessionTransport: cancellation, dropping, deadlines", .timeLimit(.minutes(20)))
 struct URLSessionCancellationTests {
     @Test("Cancelled before it begins, nothing is sent")
     func cancelledBefore() async throws {

@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("URLSessionTransport: requests and heads", .timeLimit(.minutes(5)))
+@Suite("URLSessionTransport: requests and heads", .timeLimit(.minutes(20)))
 struct URLSessionTransportTests {
     enum BodyForm: String, CaseIterable, Sendable {
         case none, bytes, emptyBytes, file, factory, largeFactory, oneShot, largeOneShot, requestStream

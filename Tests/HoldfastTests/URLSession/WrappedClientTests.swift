@@ -11,7 +11,7 @@ import Testing
 #endif
 
 /// The whole of it over real sockets: URLSession, cache, retries.
-@Suite("An ordinary URLSession client, wrapped", .timeLimit(.minutes(5)))
+@Suite("An ordinary URLSession client, wrapped", .timeLimit(.minutes(20)))
 struct WrappedClientTests {
     static func pipeline(
         _ cache: HTTPCache?,

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Quickstart
 
-@Suite("The command line", .timeLimit(.minutes(5)))
+@Suite("The command line", .timeLimit(.minutes(20)))
 struct ArgumentsTests {
     @Test("Without words the defaults hold")
     func defaults() throws {

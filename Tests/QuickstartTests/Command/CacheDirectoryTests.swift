@@ -8,7 +8,7 @@ import Testing
 
 @testable import Quickstart
 
-@Suite("The directory of the disk cache", .timeLimit(.minutes(5)))
+@Suite("The directory of the disk cache", .timeLimit(.minutes(20)))
 struct CacheDirectoryTests {
     @Test("A temporary directory is private and goes away with all it holds")
     func temporary() throws {

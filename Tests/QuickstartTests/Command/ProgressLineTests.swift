@@ -5,7 +5,7 @@ import Testing
 
 @testable import Quickstart
 
-@Suite("The progress line", .timeLimit(.minutes(5)))
+@Suite("The progress line", .timeLimit(.minutes(20)))
 struct ProgressLineTests {
     @Test("On a terminal one line is rewritten about fifty times and vanishes at the end")
     func terminal() {

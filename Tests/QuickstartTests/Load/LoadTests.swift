@@ -5,7 +5,7 @@ import Testing
 
 @testable import Quickstart
 
-@Suite("The load", .timeLimit(.minutes(5)))
+@Suite("The load", .timeLimit(.minutes(20)))
 struct LoadTests {
     @Test("The same seed gives the same calls; another seed gives others", arguments: [0, 1, 9_111, UInt64.max])
     func seeded(_ seed: UInt64) {

@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("The built-in origin", .timeLimit(.minutes(5)))
+@Suite("The built-in origin", .timeLimit(.minutes(20)))
 struct OriginTests {
     let resources = Resource.catalogue(count: 40, seed: 1)
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Quickstart
 
-@Suite("The resources of the built-in origin", .timeLimit(.minutes(5)))
+@Suite("The resources of the built-in origin", .timeLimit(.minutes(20)))
 struct ResourceTests {
     @Test("The same seed gives the same resources")
     func seeded() {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Quickstart
 
-@Suite("The report", .timeLimit(.minutes(5)))
+@Suite("The report", .timeLimit(.minutes(20)))
 struct ReportTests {
     func result(_ name: String, cached: Bool, sends: Int, failed: Int = 0) -> RunResult {
         RunResult(

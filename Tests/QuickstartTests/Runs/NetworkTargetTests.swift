@@ -18,7 +18,7 @@ private func startPages() throws -> LoopbackServer {
     }
 }
 
-@Suite("Real URLs", .timeLimit(.minutes(5)))
+@Suite("Real URLs", .timeLimit(.minutes(20)))
 struct NetworkTargetTests {
     @Test("A client that was started anew revalidates each URL once and takes the rest from its disk")
     func revalidation() async throws {

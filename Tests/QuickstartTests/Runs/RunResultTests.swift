@@ -6,7 +6,7 @@ import Testing
 
 @testable import Quickstart
 
-@Suite("The figures of a run", .timeLimit(.minutes(5)))
+@Suite("The figures of a run", .timeLimit(.minutes(20)))
 struct RunResultTests {
     @Test(
         "Percentiles are nearest-rank",

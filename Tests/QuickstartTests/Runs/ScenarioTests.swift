@@ -8,7 +8,7 @@ import Testing
 
 @testable import Quickstart
 
-@Suite("The four runs", .timeLimit(.minutes(5)))
+@Suite("The four runs", .timeLimit(.minutes(20)))
 struct ScenarioTests {
     /// Runs the program with JSON in a directory of the test's own.
     func reported(_ words: [String], _ scratch: ScratchDirectory) async throws -> [ReportedRun] {

@@ -8,7 +8,7 @@ import Testing
 
 /// Promises 1, 2 and 4 under random histories: four tasks at once on a store so small that it reclaims all the time, killed at any
 /// step of the file system and opened again. What is there must be what the histories allow.
-@Suite("DiskStore: random histories on a tiny store", .timeLimit(.minutes(10)))
+@Suite("DiskStore: random histories on a tiny store", .timeLimit(.minutes(20)))
 struct RandomHistoryTests {
     static let capacity = 1 << 20
 

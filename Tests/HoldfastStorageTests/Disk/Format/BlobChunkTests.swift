@@ -6,7 +6,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("BlobChunk", .timeLimit(.minutes(5)))
+@Suite("BlobChunk", .timeLimit(.minutes(20)))
 struct BlobChunkTests {
     @Test("A chunk with its trailer holds, under its number and index alone", arguments: [1, 15, 16, 5_000, 65_520])
     func roundTrip(count: Int) {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("BodySum", .timeLimit(.minutes(5)))
+@Suite("BodySum", .timeLimit(.minutes(20)))
 struct BodySumTests {
     @Test(
         "The sum is part of the disk format and stays what it is",

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("HeadHash", .timeLimit(.minutes(5)))
+@Suite("HeadHash", .timeLimit(.minutes(20)))
 struct HeadHashTests {
     @Test(
         "The hash is part of the disk format and stays what it is",

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("RecordDetail", .timeLimit(.minutes(5)))
+@Suite("RecordDetail", .timeLimit(.minutes(20)))
 struct RecordDetailTests {
     @Test("What was encoded is decoded", arguments: [1, 2, 3] as [UInt64])
     func roundTrip(seed: UInt64) {

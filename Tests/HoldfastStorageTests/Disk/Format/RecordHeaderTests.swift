@@ -6,7 +6,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("RecordHeader", .timeLimit(.minutes(5)))
+@Suite("RecordHeader", .timeLimit(.minutes(20)))
 struct RecordHeaderTests {
     private static let seed = FormatSamples.seed
 

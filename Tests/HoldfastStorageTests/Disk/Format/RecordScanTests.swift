@@ -6,7 +6,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("RecordScan", .timeLimit(.minutes(5)))
+@Suite("RecordScan", .timeLimit(.minutes(20)))
 struct RecordScanTests {
     /// What a scan of a whole segment found.
     private struct Outcome: Equatable {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("SegmentHeader", .timeLimit(.minutes(5)))
+@Suite("SegmentHeader", .timeLimit(.minutes(20)))
 struct SegmentHeaderTests {
     private static let seed = FormatSamples.seed
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("SegmentTable", .timeLimit(.minutes(5)))
+@Suite("SegmentTable", .timeLimit(.minutes(20)))
 struct SegmentTableTests {
     private static let seed = FormatSamples.seed
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("StoreFormat", .timeLimit(.minutes(5)))
+@Suite("StoreFormat", .timeLimit(.minutes(20)))
 struct StoreFormatTests {
     private static func sample(using generator: inout SeededGenerator) -> StoreFormat {
         StoreFormat(
@@ -103,7 +103,7 @@ struct StoreFormatTests {
     }
 }
 
-@Suite("Geometry", .timeLimit(.minutes(5)))
+@Suite("Geometry", .timeLimit(.minutes(20)))
 struct GeometryTests {
     @Test(
         "Segment sizes follow from the capacity",

@@ -8,7 +8,7 @@ import Testing
 @testable import HoldfastStorage
 
 /// The script in `docs` and the store itself must see the same entries in the same files.
-@Suite("docs/list-store.py on the files of a DiskStore", .timeLimit(.minutes(5)))
+@Suite("docs/list-store.py on the files of a DiskStore", .timeLimit(.minutes(20)))
 struct ListScriptTests {
     private static let script: Comment =
         "python3 or docs/list-store.py is missing: the documented format is not tried out"

@@ -8,7 +8,7 @@ import Testing
 @testable import HoldfastStorage
 
 /// The script in `docs` shares no line with this module: it shows that the documentation of the format suffices.
-@Suite("docs/list-store.py", .timeLimit(.minutes(5)))
+@Suite("docs/list-store.py", .timeLimit(.minutes(20)))
 struct ListStoreScriptTests {
     private static let script = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath()
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()

@@ -7,7 +7,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("A store hits what its policy hits", .timeLimit(.minutes(10)))
+@Suite("A store hits what its policy hits", .timeLimit(.minutes(20)))
 struct StoreReplayTests {
     private static let traces = URL(fileURLWithPath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()

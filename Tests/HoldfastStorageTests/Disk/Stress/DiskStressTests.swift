@@ -8,7 +8,7 @@ import Testing
 @testable import HoldfastStorage
 
 /// Readers, followers and cancelled tasks beside writers that make a tiny store reclaim all the time.
-@Suite("DiskStore: readers beside reclaim, purges and close", .timeLimit(.minutes(10)))
+@Suite("DiskStore: readers beside reclaim, purges and close", .timeLimit(.minutes(20)))
 struct DiskStressTests {
     private static let capacity = 1 << 20
     private static let lengths = [500, 6_000, 30_000, 140_000]

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("Density TinyLFU", .timeLimit(.minutes(5)))
+@Suite("Density TinyLFU", .timeLimit(.minutes(20)))
 struct DensityTinyLFUPolicyTests {
     /// A policy with keys in place of slots, which checks each call's promises.
     private struct Checked {

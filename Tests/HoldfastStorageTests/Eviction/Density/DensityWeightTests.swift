@@ -5,7 +5,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("Density weights", .timeLimit(.minutes(5)))
+@Suite("Density weights", .timeLimit(.minutes(20)))
 struct DensityWeightTests {
     @Test(
         "One more than what a weight stands for",

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("Frequency sketch", .timeLimit(.minutes(5)))
+@Suite("Frequency sketch", .timeLimit(.minutes(20)))
 struct FrequencySketchTests {
     @Test("An estimate is never below the count, up to 15", arguments: [1, 7, 64, 1_000], [1, 2] as [UInt64])
     func neverBelow(words: Int, seed: UInt64) {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("Window trials", .timeLimit(.minutes(5)))
+@Suite("Window trials", .timeLimit(.minutes(20)))
 struct WindowTrialsTests {
     /// Requests of size 1 to trials of a cache of so many entries, each with the frequency that `weight` gives.
     private func share(after keys: [UInt32], from start: Int, capacity: Int, trials: inout WindowTrials) -> Double {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("Published policies", .timeLimit(.minutes(1)))
+@Suite("Published policies", .timeLimit(.minutes(20)))
 struct PublishedOrderTests {
     /// Asks for slots one after another, each of a size that depends on its number, and gives what left at each request.
     private func victims(

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("Ranks and ghosts", .timeLimit(.minutes(1)))
+@Suite("Ranks and ghosts", .timeLimit(.minutes(20)))
 struct RankHeapTests {
     @Test("The heap gives what a search over all slots gives", arguments: [1, 2, 3] as [UInt64])
     func heap(seed: UInt64) {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("The ledger of a memory store", .timeLimit(.minutes(5)))
+@Suite("The ledger of a memory store", .timeLimit(.minutes(20)))
 struct MemoryLedgerTests {
     private typealias Leaving = [MemoryLedger.Leaving]
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("The table of a memory store's shard", .timeLimit(.minutes(5)))
+@Suite("The table of a memory store's shard", .timeLimit(.minutes(20)))
 struct GroupTableTests {
     private static let owner = MemoryShards()
 

@@ -7,7 +7,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("Copies of what several threads want at once", .timeLimit(.minutes(5)))
+@Suite("Copies of what several threads want at once", .timeLimit(.minutes(20)))
 struct HotCopiesTests {
     private final class End: Sendable {
         let isReached = Atomic(false)

@@ -14,7 +14,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Waiting in a flight: retries, deadlines and leaving (RETRY §3.6)", .timeLimit(.minutes(2)))
+@Suite("Waiting in a flight: retries, deadlines and leaving (RETRY §3.6)", .timeLimit(.minutes(20)))
 struct FlightDeadlineTests {
     static let dead = ServiceError(.connectionLost, "scripted", progress: .headSent)
 

@@ -14,7 +14,7 @@ import Testing
 /// What a call carries with it, so that a test can see whether the call was let go.
 private final class Luggage: Sendable {}
 
-@Suite("Nothing holds on to a call that is over", .timeLimit(.minutes(2)))
+@Suite("Nothing holds on to a call that is over", .timeLimit(.minutes(20)))
 struct FlightLifetimeTests {
     struct Way: Sendable, CustomTestStringConvertible {
         let testDescription: String

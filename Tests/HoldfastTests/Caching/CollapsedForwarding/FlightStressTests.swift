@@ -14,7 +14,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Flights under load", .timeLimit(.minutes(4)))
+@Suite("Flights under load", .timeLimit(.minutes(20)))
 struct FlightStressTests {
     /// A body of equal bytes, whose chunks come whenever the task gets its turn.
     private final class YieldingSource: ByteSource {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Holdfast
 
-@Suite("Where the readers of one body stand", .timeLimit(.minutes(2)))
+@Suite("Where the readers of one body stand", .timeLimit(.minutes(20)))
 struct SharedBodyStateTests {
     /// What each reader has got so far, against all that came: as simple as can be.
     private struct Model {

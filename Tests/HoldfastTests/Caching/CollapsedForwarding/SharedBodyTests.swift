@@ -15,7 +15,7 @@ import Testing
 #endif
 
 // lysine-dev/okhttp#2504, #7501, requests-cache/requests-cache#878, karpetrosyan/hishel#89: large or half-read bodies.
-@Suite("One body for several readers", .timeLimit(.minutes(2)))
+@Suite("One body for several readers", .timeLimit(.minutes(20)))
 struct SharedBodyTests {
     static let size = 256 << 10
     static let chunks = (0..<8).map { number in ByteChunk([UInt8](repeating: UInt8(number), count: size)) }

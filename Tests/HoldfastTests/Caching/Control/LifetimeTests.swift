@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Steering freshness and single calls", .timeLimit(.minutes(5)))
+@Suite("Steering freshness and single calls", .timeLimit(.minutes(20)))
 struct LifetimeTests {
     static func options(_ directive: CacheDirective) -> CallOptions {
         var options = CallOptions()

@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Pinning", .timeLimit(.minutes(5)))
+@Suite("Pinning", .timeLimit(.minutes(20)))
 struct PinningTests {
     static let fields: HeaderFields = ["Cache-Control": "max-age=60", "ETag": "\"v\""]
     static let pinned = CacheSelection.matching { $0.isPinned }

@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Removing by selection", .timeLimit(.minutes(5)))
+@Suite("Removing by selection", .timeLimit(.minutes(20)))
 struct RemovingTests {
     /// A selection and what it takes of ``fill(_:)``.
     struct Case: Sendable, CustomTestStringConvertible {

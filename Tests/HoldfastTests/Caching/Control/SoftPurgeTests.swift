@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("What a soft purge keeps from being used", .timeLimit(.minutes(5)))
+@Suite("What a soft purge keeps from being used", .timeLimit(.minutes(20)))
 struct SoftPurgeTests {
     static let tagged: HeaderFields = [
         "Cache-Control": "max-age=60, stale-if-error=600, stale-while-revalidate=600", "ETag": "\"v\"",

@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Cache-Status tells what this cache did (RFC 9211)", .timeLimit(.minutes(5)))
+@Suite("Cache-Status tells what this cache did (RFC 9211)", .timeLimit(.minutes(20)))
 struct StatusReportTests {
     private func bench(
         _ transport: ScriptedTransport,

@@ -14,7 +14,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Exporting a stored response", .timeLimit(.minutes(5)))
+@Suite("Exporting a stored response", .timeLimit(.minutes(20)))
 struct ExportingTests {
     private static func only(_ bench: CacheBench) async throws -> CacheEntryInfo {
         var all: [CacheEntryInfo] = []

@@ -8,7 +8,7 @@ import HoldfastTesting
 import Testing
 
 /// Runs the snippets of docs/inspecting.md.
-@Suite("The page on inspecting", .timeLimit(.minutes(5)))
+@Suite("The page on inspecting", .timeLimit(.minutes(20)))
 struct InspectingPageTests {
     /// The snippets as they stand on the page, indented to their place.
     private func listing(_ cache: HTTPCache) async throws {

@@ -14,7 +14,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Listing what a cache holds", .timeLimit(.minutes(5)))
+@Suite("Listing what a cache holds", .timeLimit(.minutes(20)))
 struct ListingTests {
     private static let fields: HeaderFields = ["Cache-Control": "max-age=60", "ETag": "\"v\""]
 

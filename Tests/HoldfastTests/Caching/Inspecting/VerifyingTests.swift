@@ -9,7 +9,7 @@ import Testing
 
 @testable import Holdfast
 
-@Suite("Verifying and compacting a cache", .timeLimit(.minutes(5)))
+@Suite("Verifying and compacting a cache", .timeLimit(.minutes(20)))
 struct VerifyingTests {
     @Test("The store does it, and tells how far it is")
     func passedOn() async throws {

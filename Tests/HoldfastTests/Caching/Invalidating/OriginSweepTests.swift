@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Groups of an origin, and all of it", .timeLimit(.minutes(5)))
+@Suite("Groups of an origin, and all of it", .timeLimit(.minutes(20)))
 struct OriginSweepTests {
     private static func origin(
         answering: @escaping @Sendable (URLRequest) -> HeaderFields?

@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Requests whose content is in the key (RFC 10008)", .timeLimit(.minutes(5)))
+@Suite("Requests whose content is in the key (RFC 10008)", .timeLimit(.minutes(20)))
 struct ContentKeyTests {
     private static let posting: CallOptions = {
         var options = CallOptions()

@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("What was stored for nobody in particular may answer a Cookie, in private mode", .timeLimit(.minutes(5)))
+@Suite("What was stored for nobody in particular may answer a Cookie, in private mode", .timeLimit(.minutes(20)))
 struct CookieReuseTests {
     /// Who asks, and whether an entry of an anonymous request may answer.
     enum Asker: String, CaseIterable, Sendable {

@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Key rules change keys and nothing that is sent", .timeLimit(.minutes(5)))
+@Suite("Key rules change keys and nothing that is sent", .timeLimit(.minutes(20)))
 struct KeyRuleCacheTests {
     private func bench() throws -> CacheBench {
         var options = CacheOptions()

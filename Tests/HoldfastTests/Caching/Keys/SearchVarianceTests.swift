@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("No-Vary-Search: an equivalent query finds what another one stored", .timeLimit(.minutes(5)))
+@Suite("No-Vary-Search: an equivalent query finds what another one stored", .timeLimit(.minutes(20)))
 struct SearchVarianceTests {
     private static func origin(_ value: String?, _ more: HeaderFields = [:]) -> ScriptedTransport {
         .counting { _ in

@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("What is counted", .timeLimit(.minutes(5)))
+@Suite("What is counted", .timeLimit(.minutes(20)))
 struct CacheStatisticsTests {
     @Test("Hits, revalidations, misses and bypasses, each request exactly one of them")
     func kinds() async throws {

@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Measuring: by origin", .timeLimit(.minutes(5)))
+@Suite("Measuring: by origin", .timeLimit(.minutes(20)))
 struct OriginTests {
     private static func origin(_ number: Int) throws -> CountedOrigin {
         CountedOrigin(of: try TargetURI("http://h\(number).example/path"))

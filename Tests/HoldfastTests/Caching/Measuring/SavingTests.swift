@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Measuring: what was saved", .timeLimit(.minutes(5)))
+@Suite("Measuring: what was saved", .timeLimit(.minutes(20)))
 struct SavingTests {
     /// A bench whose origin takes `delay` to answer, by a clock that stands still otherwise.
     private static func bench(_ delay: Duration, _ fields: HeaderFields) -> CacheBench {

@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("A caller's own conditions (RFC 9111 §4.3.2)", .timeLimit(.minutes(5)))
+@Suite("A caller's own conditions (RFC 9111 §4.3.2)", .timeLimit(.minutes(20)))
 struct CallerConditionTests {
     struct Case: Sendable, CustomTestStringConvertible {
         var fields: [String: String]

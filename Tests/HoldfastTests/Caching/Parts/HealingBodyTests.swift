@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("A long stored body that turns out damaged while it is read", .timeLimit(.minutes(5)))
+@Suite("A long stored body that turns out damaged while it is read", .timeLimit(.minutes(20)))
 struct HealingBodyTests {
     static func withDamaged(_ origin: RangeOrigin, _ body: (CacheBench) async throws -> Void) async throws {
         try await DiskCacheTests.withDirectory { directory in

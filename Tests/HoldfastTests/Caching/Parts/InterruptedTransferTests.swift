@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("An interrupted download goes on where it stopped (RFC 9111 §3.3, §3.4)", .timeLimit(.minutes(5)))
+@Suite("An interrupted download goes on where it stopped (RFC 9111 §3.3, §3.4)", .timeLimit(.minutes(20)))
 struct InterruptedTransferTests {
     @Test(
         "The connection breaks after n bytes: the next call asks for the rest (lysine-dev/okhttp#1997, nodejs/undici#4334)",

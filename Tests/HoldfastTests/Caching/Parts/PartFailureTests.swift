@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Parts and a store that fails, forgets or is damaged", .timeLimit(.minutes(5)))
+@Suite("Parts and a store that fails, forgets or is damaged", .timeLimit(.minutes(20)))
 struct PartFailureTests {
     @Test("A store that fails at any step costs no caller a byte", arguments: FaultyStore.Fault.allCases)
     func faults(_ fault: FaultyStore.Fault) async throws {

@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Parts stored, joined and completed (RFC 9111 §3.3, §3.4)", .timeLimit(.minutes(5)))
+@Suite("Parts stored, joined and completed (RFC 9111 §3.3, §3.4)", .timeLimit(.minutes(20)))
 struct StoredPartTests {
     @Test("A 206 is stored and replayed, and answers ranges within it", arguments: StoreKind.allCases)
     func replayed(_ kind: StoreKind) async throws {

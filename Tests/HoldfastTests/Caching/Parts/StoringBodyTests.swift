@@ -9,7 +9,7 @@ import Testing
 
 @testable import Holdfast
 
-@Suite("A body whose reader leaves while a chunk is being stored", .timeLimit(.minutes(5)))
+@Suite("A body whose reader leaves while a chunk is being stored", .timeLimit(.minutes(20)))
 struct StoringBodyTests {
     /// A writer whose appends wait until they are let through.
     final class GatedWriter: EntryWriter {

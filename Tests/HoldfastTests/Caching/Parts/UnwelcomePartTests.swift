@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Parts that do not fit what was asked for or what is stored", .timeLimit(.minutes(5)))
+@Suite("Parts that do not fit what was asked for or what is stored", .timeLimit(.minutes(20)))
 struct UnwelcomePartTests {
     struct Answer: Sendable, CustomTestStringConvertible {
         var name: String

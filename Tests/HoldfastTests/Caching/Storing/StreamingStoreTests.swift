@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Storing while the body passes through", .timeLimit(.minutes(5)))
+@Suite("Storing while the body passes through", .timeLimit(.minutes(20)))
 struct StreamingStoreTests {
     static let cacheable: HeaderFields = ["Cache-Control": "max-age=60"]
 

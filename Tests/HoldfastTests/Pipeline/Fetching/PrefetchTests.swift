@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Prefetching", .timeLimit(.minutes(5)))
+@Suite("Prefetching", .timeLimit(.minutes(20)))
 struct PrefetchTests {
     static func request(_ name: String) -> URLRequest { .get("http://origin.example/\(name)") }
 

@@ -13,7 +13,7 @@ import Testing
 #endif
 
 /// Asked for in lysine-dev/okhttp#1083 and Alamofire/Alamofire#1669: show what is stored at once, then what is new.
-@Suite("Stale, then fresh", .timeLimit(.minutes(5)))
+@Suite("Stale, then fresh", .timeLimit(.minutes(20)))
 struct StaleThenFreshTests {
     static let tagged: HeaderFields = ["Cache-Control": "max-age=60", "ETag": "\"v\""]
 

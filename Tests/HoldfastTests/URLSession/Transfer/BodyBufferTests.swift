@@ -8,7 +8,7 @@ import Testing
 
 @testable import Holdfast
 
-@Suite("The body's books, and its files", .timeLimit(.minutes(5)))
+@Suite("The body's books, and its files", .timeLimit(.minutes(20)))
 struct BodyBufferTests {
     private func chunk(_ count: Int) -> ByteChunk { ByteChunk(Array(repeating: 7, count: count)) }
 

@@ -12,7 +12,7 @@ import Testing
 #endif
 
 #if !canImport(Darwin)
-    @Suite("Linux: errors of real connections, RETRY §3.1", .timeLimit(.minutes(5)))
+    @Suite("Linux: errors of real connections, RETRY §3.1", .timeLimit(.minutes(20)))
     struct BrokenAnswerTests {
         struct Answer: Sendable, CustomTestStringConvertible {
             let testDescription: String

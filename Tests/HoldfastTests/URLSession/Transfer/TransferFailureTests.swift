@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("URLSession's errors, RETRY §3.1", .timeLimit(.minutes(5)))
+@Suite("URLSession's errors, RETRY §3.1", .timeLimit(.minutes(20)))
 struct TransferFailureTests {
     struct Case: Sendable {
         let urlError: URLError.Code

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Holdfast
 
-@Suite("Measuring: what another size would have given", .timeLimit(.minutes(5)))
+@Suite("Measuring: what another size would have given", .timeLimit(.minutes(20)))
 struct EstimateTests {
     /// Requests for keys with a few favourites among many, sizes by key.
     private static func requests(_ count: Int, seed: UInt64) -> [(key: Int, size: Int)] {

@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Measuring: recording a cache's traffic", .timeLimit(.minutes(5)))
+@Suite("Measuring: recording a cache's traffic", .timeLimit(.minutes(20)))
 struct RecordedTrafficTests {
     private static let origin = ScriptedTransport { request in
         let path = request.url?.path ?? ""

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Holdfast
 
-@Suite("Measuring: recording by hand", .timeLimit(.minutes(5)))
+@Suite("Measuring: recording by hand", .timeLimit(.minutes(20)))
 struct RecorderTests {
     private static func sizes(_ recorder: HitRateRecorder) -> [UInt32] {
         recorder.trace.requests.map(\.size)
