@@ -37,7 +37,7 @@ struct StudyCellTests {
         #expect(strategies.count == StudyFigures.policies.count - 2)
         var simulator = HitRateSimulator()
         for strategy in strategies { simulator.add(strategy, capacity: capacity) }
-        for request in trace.requests { simulator.replay(key: request.key, size: request.size) }
+        simulator.replay(trace)
         let bound = BeladyBound(trace)
         let bounds = [BeladyBound.Rule.furthest, .largest].map { bound.replay($0, capacity: capacity) }
         for result in simulator.results + bounds {

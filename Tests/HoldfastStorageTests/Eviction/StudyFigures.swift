@@ -21,7 +21,7 @@ enum StudyFigures {
     static let policies = ["lru", "fifo", "sieve", "gdsf", "s3fifo", "wtinylfu", "belady", "belady-size"]
 
     /// Quick to replay in a debug build.
-    static let quick: Set = ["lirs_multi3", "c2k_web07", "bu98"]
+    static let quick: Set = ["lirs_multi3"]
 
     /// The cells to replay: those of the quick traces, or all of them with HIT_RATE_CELLS=all.
     static var chosen: [Cell] {
