@@ -11,7 +11,7 @@ final class MemoryShards: Sendable {
 
     private static let lines = 128
     private static let stride = (MemoryLayout<MemoryShard>.stride + lines - 1) / lines * lines
-    private static let stripes = 16
+    static let stripes = 16
     private static let copyStride = (MemoryLayout<HotCopies>.stride + lines - 1) / lines * lines
 
     // Proof: set in `init`, and never again; what it points to is filled there, Sendable, and freed in `deinit`, when nobody can reach
@@ -131,13 +131,13 @@ final class MemoryShards: Sendable {
         return base.advanced(by: number * Self.stride).assumingMemoryBound(to: MemoryShard.self)
     }
 
-    private func changes(_ number: Int) -> UnsafeMutablePointer<Atomic<Int>> {
+    func changes(_ number: Int) -> UnsafeMutablePointer<Atomic<Int>> {
         precondition(number >= 0 && number < Self.count, "There is no shard \(number)")
         return base.advanced(by: Self.count * Self.stride + number * Self.lines)
             .assumingMemoryBound(to: Atomic<Int>.self)
     }
 
-    private func copies(_ stripe: Int) -> UnsafeMutablePointer<HotCopies> {
+    func copies(_ stripe: Int) -> UnsafeMutablePointer<HotCopies> {
         precondition(stripe >= 0 && stripe < Self.stripes, "There is no stripe \(stripe)")
         return base.advanced(by: Self.count * (Self.stride + Self.lines) + stripe * Self.copyStride)
             .assumingMemoryBound(to: HotCopies.self)

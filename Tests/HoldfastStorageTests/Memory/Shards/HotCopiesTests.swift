@@ -119,4 +119,59 @@ struct HotCopiesTests {
         let statistics = store.statistics
         #expect(statistics.entryCount == 0 && statistics.lookups >= statistics.lookupsFound)
     }
+
+    /// Copies of what is there, in every stripe, as if each had met the key twice with its lock taken.
+    private func copyEverywhere(_ store: MemoryStore) {
+        let hash = store.hash(of: key)
+        let change = store.shards.changes(MemoryShards.number(of: hash)).pointee.load(ordering: .acquiring)
+        let entries = store.peek(key, now: .at(0)) ?? []
+        for stripe in 0..<MemoryShards.stripes {
+            for _ in 0..<2 { store.shards.copies(stripe).pointee.add(key, hash, change: change, entries) }
+        }
+    }
+
+    @Test("Copies answer until something of their shard changes, and are dropped with what they show")
+    func changesOneByOne() async throws {
+        let store = MemoryStore(capacity: 1 << 20)
+        weak var first: HeldBody?
+        do {
+            let stored = try await store.put("k", [1])
+            first = stored.held
+            copyEverywhere(store)
+            let before = store.shards.lookupsOfCopies
+            let found = try #require(store.peek(key, now: .at(0))?.first)
+            #expect(store.shards.lookupsOfCopies == before + 1, "a copy answered")
+            #expect(found == stored && found.held !== stored.held)
+            #expect(try await store.body(of: found).bytesInMemory?.array == [1])
+        }
+        let second = try await store.put("k", [2, 2])
+        #expect(store.peek(key, now: .at(0)) == [second])
+        #expect(first == nil, "nothing holds what was replaced")
+
+        copyEverywhere(store)
+        #expect(try await store.setPinned(true, second))
+        #expect(store.peek(key, now: .at(0))?.map(\.isPinned) == [true])
+
+        copyEverywhere(store)
+        let third = try #require(
+            try await store.replaceDescription(of: second, with: EntryDescription("n"), now: .at(0))
+        )
+        #expect(store.peek(key, now: .at(0)) == [third])
+        #expect(await errorCode { _ = try await store.body(of: second) } == .superseded)
+
+        copyEverywhere(store)
+        try await store.purge(.all, now: .at(0))
+        #expect(store.peek(key, now: .at(0)) == [])
+        #expect(await errorCode { _ = try await store.body(of: third) } == .superseded)
+
+        try await store.put("k", [4])
+        copyEverywhere(store)
+        store.trim(to: 0)
+        #expect(store.peek(key, now: .at(0)) == [])
+
+        try await store.put("k", [5])
+        copyEverywhere(store)
+        await store.close()
+        #expect(store.peek(key, now: .at(0)) == [])
+    }
 }
