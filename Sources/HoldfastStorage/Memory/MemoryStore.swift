@@ -34,7 +34,7 @@ internal import Synchronization
 public final class MemoryStore: CacheStore {
     /// Bytes counted for an entry beside its own, for the objects it is made of and the tables it stands in: what the heap grows by, as
     /// measured with glibc's allocator.
-    static let overhead = 704
+    package static let overhead = 704
 
     public let secret: [UInt8]
     let limits: MemoryLimits

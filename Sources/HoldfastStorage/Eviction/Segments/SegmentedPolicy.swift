@@ -14,13 +14,13 @@ struct SegmentedPolicy: EvictionPolicy {
     private(set) var shape: SegmentShape
     private let fixedShape: Bool
 
-    var entries = SegmentedTable()
-    var segments: [ModelSegment?] = []
+    private var entries = SegmentedTable()
+    private var segments: [ModelSegment?] = []
     /// The sealed segments of each log, from the oldest to the newest.
-    var sealed: [[UInt16]] = [[], []]
-    var open: [UInt16?] = [nil, nil]
+    private var sealed: [[UInt16]] = [[], []]
+    private var open: [UInt16?] = [nil, nil]
     /// Bytes of all segments and blobs.
-    var occupied = 0
+    private(set) var occupied = 0
     private var free: [UInt16] = []
     private var ghosts = SegmentGhosts()
 
@@ -111,11 +111,10 @@ struct SegmentedPolicy: EvictionPolicy {
 
     /// The bytes that entries may occupy.
     private func room() -> Int {
-        let isOpen = open.reduce(0) { $0 + ($1 == nil ? 0 : 1) }
         let openBytes = open.reduce(0) { sum, slot in
             sum + max(0, shape.openSize - (slot.flatMap { segments[Int($0)]?.tail } ?? shape.openSize))
         }
-        return isOpen == 0 ? capacity - shape.reserve : capacity - shape.reserve - openBytes
+        return capacity - shape.reserve - openBytes
     }
 
     private mutating func makeRoom(_ size: Int, in kind: LogKind, _ victims: inout [Slot]) -> Bool {
@@ -195,9 +194,9 @@ struct SegmentedPolicy: EvictionPolicy {
     // MARK: Places
 
     /// The bytes that an entry takes: none takes nothing.
-    func cost(_ size: UInt32) -> Int { Int(max(1, size)) }
+    private func cost(_ size: UInt32) -> Int { Int(max(1, size)) }
 
-    func isBlob(_ bytes: Int) -> Bool { bytes > shape.inlineLimit }
+    private func isBlob(_ bytes: Int) -> Bool { bytes > shape.inlineLimit }
 
     private func weight(_ kind: LogKind) -> Int {
         let index = Int(kind.rawValue)

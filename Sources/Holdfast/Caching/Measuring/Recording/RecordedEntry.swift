@@ -6,9 +6,6 @@ internal import HoldfastStorage
 
 /// What a recorder is told of the stored response that a request is for.
 struct RecordedEntry: Sendable {
-    /// What the memory store charges for an entry beside its bytes.
-    private static let overhead = 704
-
     let key: StoreKey
     let variant: StoreKey
     /// What tells this response from later ones of the same variant.
@@ -29,7 +26,7 @@ struct RecordedEntry: Sendable {
         self.variant = variant
         version = RecordedEntry.version(of: stored, options)
         let tags = description.tags.reduce(0) { $0 + $1.utf8.count }
-        let head = RecordedEntry.overhead + key.bytes.count + variant.bytes.count + description.metadata.count + tags
+        let head = MemoryStore.overhead + key.bytes.count + variant.bytes.count + description.metadata.count + tags
         let (size, overflow) = head.addingReportingOverflow(max(0, bodyLength))
         self.size = overflow ? .max : size
     }
