@@ -37,7 +37,7 @@ struct AttemptLoop: Exchanging {
             let outcome = AttemptOutcome(result)
             guard outcome.isFailure else { return try final(result, records) }
             try checkCancellation(discarding: result)
-            let failed = FailedAttempt(number: number, outcome: outcome, result: result, context)
+            let failed = FailedAttempt(number: number, outcome: outcome, result: result, request, context)
             let decision: RetryDecision
             if let timeLeft = failed.timeLeft, timeLeft <= .zero {
                 decision = .stop(.deadline)
@@ -229,16 +229,22 @@ extension FailedAttempt {
         number: Int,
         outcome: AttemptOutcome,
         result: Result<Response, any Error>,
+        _ request: URLRequest,
         _ context: CallContext
     ) {
-        self.number = number
-        self.outcome = outcome
+        exchange = FailedExchange(
+            outcome,
+            method: RequestMethod(request),
+            fields: context.exchange?.presentedFields ?? HeaderFields(request.allHTTPHeaderFields ?? [:]),
+            attempt: number,
+            bodyIsReplayable: context.body.isWhole,
+            declaredIdempotent: context.options.isIdempotent,
+            timeLeft: context.deadline.map { context.clock.now.duration(to: $0) },
+            receivedAt: context.exchange?.responseTime ?? context.clock.timestamp
+        )
         switch result {
         case .success(let response): (self.response, error) = (response, nil)
         case .failure(let failure): (response, error) = (nil, failure)
         }
-        bodyIsReplayable = context.body.isWhole
-        receivedAt = context.exchange?.responseTime ?? context.clock.timestamp
-        timeLeft = context.deadline.map { context.clock.now.duration(to: $0) }
     }
 }

@@ -32,18 +32,21 @@ extension Retrier {
 
 /// An attempt that failed: by an error, or by a response with a status of 400 or more.
 public struct FailedAttempt: Sendable {
-    /// Which attempt it was; the first is 1.
-    public let number: Int
-    /// What the rules of retrying look at.
-    public let outcome: AttemptOutcome
+    /// What the rules of retrying look at: outcome, method, number, time left.
+    public let exchange: FailedExchange
     /// The error, where there was no response.
     public let error: (any Error)?
     /// The response, head and unread body, where there was one.
     public let response: Response?
+
+    /// Which attempt it was; the first is 1.
+    public var number: Int { exchange.attempt }
+    /// How it ended.
+    public var outcome: AttemptOutcome { exchange.outcome }
     /// Whether the request's content can be sent again, byte for byte.
-    public let bodyIsReplayable: Bool
+    public var bodyIsReplayable: Bool { exchange.bodyIsReplayable }
     /// When the outcome was known.
-    public let receivedAt: Timestamp
+    public var receivedAt: Timestamp { exchange.receivedAt }
     /// The time left before the call's deadline; nil without one.
-    public let timeLeft: Duration?
+    public var timeLeft: Duration? { exchange.timeLeft }
 }

@@ -15,6 +15,15 @@
 public protocol RetrierFactory: Sendable {
     /// A retrier for a call whose first attempt failed.
     func create(for request: URLRequest) -> any Retrier
+
+    /// What all calls through this factory share: budgets, gates, learned rates. Nil, the default: nothing.
+    ///
+    /// One object for the life of the factory.
+    var governor: RetryGovernor? { get }
+}
+
+extension RetrierFactory {
+    public var governor: RetryGovernor? { nil }
 }
 
 /// A retrier factory made of a closure.

@@ -39,8 +39,13 @@ public final class BackoffRetrier: Retrier {
     }
 
     private let strategy: Strategy
-    private let retryCondition: (@Sendable (FailedAttempt) -> Bool)?
-    private let generator: Mutex<any RandomNumberGenerator & Sendable>
+    private let retryCondition: (@Sendable (FailedAttempt) async -> Bool)?
+    private let state: Mutex<State>
+
+    private struct State {
+        var generator: any RandomNumberGenerator & Sendable
+        var history = RetryHistory()
+    }
 
     /// A retrier for one call.
     ///
@@ -50,23 +55,35 @@ public final class BackoffRetrier: Retrier {
     ///   - generator: the source of jitter; seeded in tests.
     public init(
         strategy: Strategy = .exponential(),
-        retryCondition: (@Sendable (FailedAttempt) -> Bool)? = nil,
+        retryCondition: (@Sendable (FailedAttempt) async -> Bool)? = nil,
         generator: sending any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator()
     ) {
         self.strategy = strategy
         self.retryCondition = retryCondition
-        self.generator = Mutex(generator)
+        state = Mutex(State(generator: generator))
     }
 
-    /// A factory that makes one retrier for each call that fails.
+    /// A factory that makes one retrier for each call that fails, and one governor for all calls.
+    ///
+    /// Make it once and keep it: budgets and gates that are made anew for each call protect nobody.
     public static func factory(
         strategy: Strategy = .exponential(),
-        retryCondition: (@Sendable (FailedAttempt) -> Bool)? = nil,
+        retryCondition: (@Sendable (FailedAttempt) async -> Bool)? = nil,
         makeGenerator: @escaping @Sendable () -> any RandomNumberGenerator & Sendable = {
             SystemRandomNumberGenerator()
         }
     ) -> Factory {
-        Factory(strategy: strategy, retryCondition: retryCondition, makeGenerator: makeGenerator)
+        let governor: RetryGovernor? =
+            switch strategy.form {
+            case .exponential(let rules): RetryGovernor(rules)
+            case .exponentialBinary: nil
+            }
+        return Factory(
+            strategy: strategy,
+            retryCondition: retryCondition,
+            makeGenerator: makeGenerator,
+            governor: governor
+        )
     }
 
     public var allowsMultipleRetries: Bool { true }
@@ -76,40 +93,25 @@ public final class BackoffRetrier: Retrier {
         after attempt: FailedAttempt,
         context: CallContext
     ) async -> RetryDecision {
-        let decision = decide(RequestMethod(request), attempt, context.options.isIdempotent)
-        if case .retry = decision, let retryCondition, !retryCondition(attempt) { return .stop(.retrierDeclined) }
+        let decision = decide(attempt.exchange)
+        if case .retry = decision, let retryCondition, await !retryCondition(attempt) { return .stop(.retrierDeclined) }
         return decision
     }
 
-    private func decide(
-        _ method: RequestMethod,
-        _ attempt: FailedAttempt,
-        _ declaredIdempotent: Bool?
-    ) -> RetryDecision {
+    private func decide(_ failed: FailedExchange) -> RetryDecision {
         switch strategy.form {
         case .exponential(let rules):
-            generator.withLock { generator in
-                var source: any RandomNumberGenerator & Sendable = generator
-                defer { generator = source }
-                return rules.decide(
-                    outcome: attempt.outcome,
-                    method: method,
-                    attempt: attempt.number,
-                    bodyIsReplayable: attempt.bodyIsReplayable,
-                    declaredIdempotent: declaredIdempotent,
-                    timeLeft: attempt.timeLeft,
-                    receivedAt: attempt.receivedAt,
-                    using: &source
-                )
+            state.withLock { state in
+                rules.decide(failed, history: &state.history, using: &state.generator)
             }
         case .exponentialBinary(let binary):
             binary.decide(
-                outcome: attempt.outcome,
-                method: method,
-                attempt: attempt.number,
-                bodyIsReplayable: attempt.bodyIsReplayable,
-                declaredIdempotent: declaredIdempotent,
-                timeLeft: attempt.timeLeft
+                outcome: failed.outcome,
+                method: failed.method,
+                attempt: failed.attempt,
+                bodyIsReplayable: failed.bodyIsReplayable,
+                declaredIdempotent: failed.declaredIdempotent,
+                timeLeft: failed.timeLeft
             )
         }
     }
@@ -117,8 +119,9 @@ public final class BackoffRetrier: Retrier {
     /// Makes ``BackoffRetrier``s.
     public struct Factory: RetrierFactory {
         let strategy: Strategy
-        let retryCondition: (@Sendable (FailedAttempt) -> Bool)?
+        let retryCondition: (@Sendable (FailedAttempt) async -> Bool)?
         let makeGenerator: @Sendable () -> any RandomNumberGenerator & Sendable
+        public let governor: RetryGovernor?
 
         public func create(for request: URLRequest) -> any Retrier {
             BackoffRetrier(strategy: strategy, retryCondition: retryCondition, generator: makeGenerator())

@@ -17,16 +17,17 @@ import Testing
         seed: UInt64 = 7
     ) -> RetryDecision {
         var source = SeededGenerator(seed: seed)
-        return rules.decide(
-            outcome: outcome,
+        var history = RetryHistory()
+        let failed = FailedExchange(
+            outcome,
             method: method,
             attempt: attempt,
             bodyIsReplayable: replayable,
             declaredIdempotent: declared,
             timeLeft: timeLeft,
-            receivedAt: .noon,
-            using: &source
+            receivedAt: .noon
         )
+        return rules.decide(failed, history: &history, using: &source)
     }
 
     private func response(_ status: Int, _ fields: HeaderFields = [:]) -> AttemptOutcome {

@@ -36,6 +36,22 @@ public struct StopReason: RawRepresentable, Sendable, Hashable {
     public static let serverDelayTooLong = StopReason(rawValue: "server-delay-too-long")
     /// A retrier said no.
     public static let retrierDeclined = StopReason(rawValue: "retrier-declined")
+    /// The server asked not to be asked again.
+    public static let serverForbids = StopReason(rawValue: "server-forbids")
+    /// The retry budget of the partition is spent.
+    public static let budget = StopReason(rawValue: "budget")
+    /// The gate of the partition is closed for longer than the call may wait.
+    public static let gateClosed = StopReason(rawValue: "gate-closed")
+    /// The circuit of the partition is open.
+    public static let circuitOpen = StopReason(rawValue: "circuit-open")
+    /// As many attempts are in flight as may be.
+    public static let concurrencyLimit = StopReason(rawValue: "concurrency-limit")
+    /// A layer beneath has retried already and given up.
+    public static let retriedBeneath = StopReason(rawValue: "retried-beneath")
+    /// Whoever sent the request retries it itself.
+    public static let retriedAbove = StopReason(rawValue: "retried-above")
+    /// The credentials were refreshed and are refused all the same.
+    public static let unauthorized = StopReason(rawValue: "unauthorized")
     /// The caller cancelled.
     public static let cancelled = StopReason(rawValue: "cancelled")
 }

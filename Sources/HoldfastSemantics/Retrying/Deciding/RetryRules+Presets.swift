@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+extension RetryRules {
+    /// Three attempts, full jitter from 100 ms, a budget of a tenth of the calls.
+    public static let `default` = RetryRules()
+
+    /// One retry and no more, as RFC 9110 §9.2.2 has it.
+    public static let strict = RetryRules(maxAttempts: 2)
+
+    /// For work that may wait: many attempts, and an empty budget is waited out instead of giving up.
+    public static let patient: RetryRules = {
+        var rules = RetryRules(maxAttempts: 50)
+        rules.parks = true
+        return rules
+    }()
+
+    /// For somebody who looks on: short waits, and a server that asks for more than 2 s is not waited for.
+    public static let interactive: RetryRules = {
+        var rules = RetryRules(
+            backoff: Backoff(base: .milliseconds(50), cap: .seconds(1)),
+            maxServerDelay: .seconds(2)
+        )
+        rules.throttlingBackoff = Backoff(base: .milliseconds(200), cap: .seconds(1))
+        return rules
+    }()
+
+    /// For a gateway: one retry, never of what is not idempotent, and none of what its client retries itself.
+    public static let gateway: RetryRules = {
+        var rules = RetryRules(maxAttempts: 2)
+        rules.isGateway = true
+        rules.leavesRetriesToCaller = true
+        rules.replayLimit = 0
+        return rules
+    }()
+
+    /// One attempt. A closed gate still holds back what would be refused.
+    public static let none = RetryRules(maxAttempts: 1)
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// The rules of a retrier: how often, how long, whom to obey, and what may be sent twice.
+///
+/// A value of vars with a default each; the presets (``default``, ``strict``, ``patient``, ``interactive``, ``gateway``,
+/// ``none``) are starting points. Three attempts are more than RFC 9110 §9.2.2 asks of a client by itself; backoff and a
+/// budget make up for it. ``validate()`` refuses values that make no sense.
+public struct RetryRules: Sendable, Hashable {
+    // MARK: How often
+
+    /// How many attempts a call may make, the first included; 3 by default, 1 to 1,000.
+    public var maxAttempts = 3
+
+    /// The waits between attempts; 100 ms, 200 ms, … up to 20 s with full jitter by default.
+    public var backoff = Backoff()
+
+    /// The waits after the server asked for less (429, 503, 413 with Retry-After); from 1 s by default.
+    public var throttlingBackoff = Backoff(base: .seconds(1))
+
+    /// How many retries the calls to one origin may make together; ``RetryBudget/ratio`` by default.
+    public var budget = RetryBudget.ratio
+
+    /// Whether a retry that finds the budget empty waits for a token instead of being given up; false by default.
+    ///
+    /// It waits no longer than the call's deadline allows, and ``maxParking`` in any case.
+    public var parks = false
+
+    /// The longest a retry waits for a token; 60 s by default.
+    public var maxParking: Duration = .seconds(60)
+
+    // MARK: Whom to obey
+
+    /// Whether Retry-After is obeyed (RFC 9110 §10.2.3); true by default.
+    public var obeysRetryAfter = true
+
+    /// The longest wait asked for by a server that is waited out; 60 s by default. A longer one ends the call at once rather
+    /// than being cut.
+    public var maxServerDelay: Duration = .seconds(60)
+
+    /// Whether a 429 or 503 with Retry-After holds back all calls to its partition until that time; true by default.
+    public var closesGate = true
+
+    /// Whether a RateLimit field with nothing left closes the gate before a 429 does; true by default.
+    public var obeysRateLimit = true
+
+    /// Which vendors' own fields are read; none by default.
+    public var vendorHints: VendorHints = []
+
+    /// Whether the rate of requests is learned from throttling (the adaptive mode of the AWS SDKs); false by default.
+    public var pacesAdaptively = false
+
+    // MARK: What may be sent twice
+
+    /// Whether this is a gateway, which must not resend what is not idempotent (RFC 9110 §9.2.2); false by default.
+    ///
+    /// Nothing overrules it: no declaration, no key, no other rule; what certainly was not processed is still sent again.
+    public var isGateway = false
+
+    /// Whether requests that are not idempotent are sent again after 429, 503 and 413 with Retry-After; false by default.
+    public var retriesUnsafeWhenThrottled = false
+
+    /// Whether requests that are not idempotent are sent again when a reused connection was closed before any byte of an
+    /// answer; false by default, because the server may have acted (RFC 9110 §9.2.2 calls it the riskier approach).
+    public var retriesUnsafeOnStaleSocket = false
+
+    /// Further statuses that count as passing failures; none by default.
+    public var retryableStatuses: Set<StatusCode> = []
+
+    /// Statuses that are final although they would be retried; none by default. Wins over ``retryableStatuses``.
+    public var finalStatuses: Set<StatusCode> = []
+
+    /// Whether requests that are not idempotent are given an Idempotency-Key, one for all attempts of a call; false by
+    /// default. Set it where the server is known to honour the key: such requests then count as idempotent.
+    public var mintsIdempotencyKey = false
+
+    /// The most bytes of a one-shot body that are kept so that it can be sent again; 64 KiB by default, 0 keeps nothing.
+    public var replayLimit = 64 << 10
+
+    // MARK: Time
+
+    /// The time one attempt may take up to its response head; nil, the default: as the pipeline is configured.
+    public var attemptTimeout: Duration?
+
+    /// The least time an attempt needs to make sense: no retry is begun that would have less; 0 by default.
+    public var minimumAttemptTime: Duration = .zero
+
+    /// Whether a call waits for the network to return where the machine is offline; false by default. The time offline
+    /// costs no attempts.
+    public var waitsForConnectivity = false
+
+    // MARK: Layers
+
+    /// Whether a failure that a layer beneath has retried already is final here; true by default.
+    public var respectsInnerRetries = true
+
+    /// The field that tells the server the number of the attempt, from the second on; nil, the default, sends none.
+    public var attemptField: FieldName?
+
+    /// Whether a request that bears the attempt field already is left to who sent it: one attempt; false by default.
+    public var leavesRetriesToCaller = false
+
+    /// The field that tells the server how many milliseconds are left; nil, the default, sends none.
+    public var timeLeftField: FieldName?
+
+    // MARK: Parts
+
+    /// When a second copy of a slow request is sent; nil, the default: never.
+    public var hedging: HedgeRules?
+
+    /// When attempts are held back because most fail; nil, the default: never.
+    public var circuit: CircuitRules?
+
+    /// The defaults.
+    public init() {}
+
+    /// Rules that differ from the defaults in what is commonly changed.
+    public init(
+        backoff: Backoff = Backoff(),
+        maxAttempts: Int = 3,
+        maxServerDelay: Duration = .seconds(60),
+        retriesUnsafeWhenThrottled: Bool = false
+    ) {
+        self.backoff = backoff
+        self.maxAttempts = maxAttempts
+        self.maxServerDelay = maxServerDelay
+        self.retriesUnsafeWhenThrottled = retriesUnsafeWhenThrottled
+    }
+}
