@@ -15,12 +15,15 @@ package struct CubicRate: Sendable, Hashable {
     /// When it did; the time of the beginning until then.
     package var throttledAt: Double
 
+    /// A curve before any throttling, or one that goes on from known values.
     package init(throttledRate: Double = 0, throttledAt: Double) {
         self.throttledRate = throttledRate
         self.throttledAt = throttledAt
     }
 
-    /// The rate that a success allows.
+    /// The rate that a success allows; below the rate of the last throttling until K has passed, above it after that.
+    ///
+    /// It is no bound: whoever uses it limits it to what was measured.
     package func succeeded(at time: Double) -> Double {
         let root = ElementaryFunction.cubeRoot(throttledRate * (1 - CubicRate.cut) / CubicRate.scale)
         let distance = time - throttledAt - root

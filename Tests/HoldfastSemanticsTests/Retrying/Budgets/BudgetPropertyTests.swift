@@ -31,10 +31,10 @@ import Testing
         var state = RetryBudgetState(budget, now: .zero)
         var grants: [RetryGrant] = []
         var now = Duration.zero
-        for step in 0..<800 {
+        for step in 0..<400 {
             // A clock that stands still, goes back, or leaps is no reason to trap.
             now += .milliseconds(Int.random(in: -200...400, using: &source))
-            if Int.random(in: 0..<300, using: &source) == 0 { now = .seconds(1e12) }
+            if Int.random(in: 0..<150, using: &source) == 0 { now = .seconds(1e12) }
             switch Int.random(in: 0..<5, using: &source) {
             case 0: state.callBegan(now: now)
             case 1: state.attemptEnded(nil, succeeded: Bool.random(using: &source), now: now)

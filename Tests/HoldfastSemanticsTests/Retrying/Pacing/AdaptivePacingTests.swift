@@ -88,7 +88,7 @@ import Testing
         var source = SeededGenerator(seed: seed)
         var pacing = AdaptivePacing(now: .zero)
         var now = Duration.zero
-        for _ in 0..<2000 {
+        for _ in 0..<1000 {
             now += .milliseconds(Int.random(in: -50...150, using: &source))
             if Int.random(in: 0..<500, using: &source) == 0 {
                 now = .seconds(Double.random(in: -1e15...1e15, using: &source))
