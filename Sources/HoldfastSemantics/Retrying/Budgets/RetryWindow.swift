@@ -11,10 +11,13 @@ public struct RetryWindow: Sendable, Hashable {
     /// What the window grows by with each retry that succeeds; 3 by default.
     ///
     /// With 1, as AIMD has it, three retries in ten that fail keep the window near 1, and calls fail that a retry would have
-    /// saved. A retry that fails halves the window in any case, so this changes nothing while a server is down.
+    /// saved. A retry that fails halves the window in any case, so this changes nothing while a server is down. Its price is
+    /// paid by parked retries alone: those of fifty processes, released after a long outage, peak at four times what the server
+    /// can do for a moment, instead of 3.4 times.
     public var growth = 3
 
-    /// The most retries in flight; 16 by default.
+    /// The most retries in flight; 16 by default. With 8 that peak falls to 2.4 times; where three attempts in ten fail, one
+    /// call in a thousand more is lost by those that do not park.
     public var limit = 16
 
     /// The defaults.
