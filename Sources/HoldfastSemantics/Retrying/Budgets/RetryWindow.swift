@@ -49,19 +49,19 @@ public struct RetryWindow: Sendable, Hashable {
 
 /// The present size of a ``RetryWindow``, in whole parts of a retry: halving rounds down, nothing drifts.
 struct RetryWindowSize: Sendable, Hashable {
-    private static let scale = 1 << 20
-    private let limit: Int
-    private let growth: Int
-    private var scaled: Int
+    private static let scale: Int64 = 1 << 20
+    private let limit: Int64
+    private let growth: Int64
+    private var scaled: Int64
 
     init(_ window: RetryWindow) {
-        limit = min(max(window.limit, 1), RetryWindow.most) * RetryWindowSize.scale
-        growth = min(max(window.growth, 0), RetryWindow.most) * RetryWindowSize.scale
-        scaled = min(limit, max(1, min(window.start, RetryWindow.most)) * RetryWindowSize.scale)
+        limit = Int64(min(max(window.limit, 1), RetryWindow.most)) * RetryWindowSize.scale
+        growth = Int64(min(max(window.growth, 0), RetryWindow.most)) * RetryWindowSize.scale
+        scaled = min(limit, Int64(max(1, min(window.start, RetryWindow.most))) * RetryWindowSize.scale)
     }
 
     /// How many retries may be in flight.
-    var retries: Int { scaled / RetryWindowSize.scale }
+    var retries: Int { Int(scaled / RetryWindowSize.scale) }
 
     mutating func retryEnded(succeeded: Bool) {
         scaled = succeeded ? min(limit, scaled + growth) : max(RetryWindowSize.scale, scaled / 2)
