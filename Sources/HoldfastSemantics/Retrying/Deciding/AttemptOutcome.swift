@@ -52,6 +52,8 @@ public struct AttemptFailure: Error, Sendable, Hashable {
         public static let tooLarge = Kind(rawValue: "too-large")
         /// The machine has no network.
         public static let offline = Kind(rawValue: "offline")
+        /// The server asked for less by an earlier response, so that nothing was sent.
+        public static let throttled = Kind(rawValue: "throttled")
         /// The caller cancelled.
         public static let cancelled = Kind(rawValue: "cancelled")
         /// Anything else.
