@@ -35,6 +35,7 @@ struct AttemptLoop: Exchanging {
                 continue
             }
             let outcome = AttemptOutcome(result)
+            if Invalidation.isAmbiguous(outcome) { context.mayBeApplied = true }
             guard outcome.isFailure else { return try final(result, records) }
             try checkCancellation(discarding: result)
             let failed = FailedAttempt(number: number, outcome: outcome, result: result, request, context)
@@ -68,6 +69,7 @@ struct AttemptLoop: Exchanging {
                     try await context.clock.sleep(until: end)
                     context.flight?.rests(until: nil)
                 }
+                request = await context.renewingConditions(of: request)
             }
         }
     }
@@ -218,7 +220,7 @@ private func earlier(_ first: MonotonicInstant?, _ second: MonotonicInstant?) ->
 extension AttemptOutcome {
     fileprivate init(_ result: Result<Response, any Error>) {
         switch result {
-        case .success(let response): self = .response(response.head)
+        case .success(let response): self = .response(response.headForRetrying)
         case .failure(let error): self = .failure(ServiceError.attemptFailure(of: error))
         }
     }
