@@ -13,17 +13,21 @@ struct AttemptLoop: Exchanging {
     let transport: any Transport
     let retrierFactory: any RetrierFactory
     let prepare: [PrepareStep]
+    let authorization: AuthorizationRefresh?
     let attemptTimeout: Duration?
 
     func exchange(_ request: URLRequest, _ context: inout CallContext) async throws -> Response {
         var request = request
         var records: [AttemptRecord] = []
         var retrier: (any Retrier)?
+        var authorized = AuthorizedHop(authorization, request, context)
+        var resends = 0
+        keepBodyForReplay(&context)
         while true {
             let number = records.count + 1
             context.attempt = number
             // What a step refuses was never sent, and trying again is not this loop's to decide.
-            let prepared = try await prepared(request, context)
+            let prepared = try await prepared(request, &authorized, context)
             let start = context.clock.now
             let result = await attempt(prepared, &context)
             records.append(record(of: result, number: number, start: start, context))
@@ -34,10 +38,30 @@ struct AttemptLoop: Exchanging {
                 request = unconditional
                 continue
             }
+            if case .success(let response) = result,
+                let followUp = await authorized?.followUp(response, isWhole: context.body.isWhole, context)
+            {
+                switch followUp {
+                case .resend:
+                    records[records.count - 1].delay = .zero
+                    resends += 1
+                    continue
+                case .stop(let reason):
+                    records[records.count - 1].stopReason = reason
+                    return try final(result, records)
+                case .fail(let error):
+                    records[records.count - 1].stopReason = .unauthorized
+                    return try final(.failure(error), records)
+                }
+            }
             let outcome = AttemptOutcome(result)
-            guard outcome.isFailure else { return try final(result, records) }
+            guard outcome.isFailure else {
+                // A redirect may ask for the content once more.
+                if case .response(let head) = outcome, !head.status.isRedirection { context.body.releaseReplay() }
+                return try final(result, records)
+            }
             try checkCancellation(discarding: result)
-            let failed = FailedAttempt(number: number, outcome: outcome, result: result, request, context)
+            let failed = FailedAttempt(number: number - resends, outcome: outcome, result: result, request, context)
             let decision: RetryDecision
             if let timeLeft = failed.timeLeft, timeLeft <= .zero {
                 decision = .stop(.deadline)
@@ -72,9 +96,21 @@ struct AttemptLoop: Exchanging {
         }
     }
 
-    private func prepared(_ request: URLRequest, _ context: CallContext) async throws -> URLRequest {
+    /// Keeps what an attempt reads of a one-shot body, where another attempt may follow.
+    private func keepBodyForReplay(_ context: inout CallContext) {
+        let rules = (context.options.retrierFactory ?? retrierFactory).governor?.rules
+        let limit = rules?.replayLimit ?? (authorization == nil ? 0 : RetryRules.default.replayLimit)
+        if limit > 0 { context.body = context.body.teed(limit: limit) }
+    }
+
+    private func prepared(
+        _ request: URLRequest,
+        _ authorized: inout AuthorizedHop?,
+        _ context: CallContext
+    ) async throws -> URLRequest {
         try Task.checkCancellation()
         var prepared = request
+        try await authorized?.apply(to: &prepared, context)
         for step in prepare { try await step(&prepared, context) }
         return prepared
     }

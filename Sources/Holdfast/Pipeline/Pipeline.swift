@@ -26,6 +26,7 @@ public struct Pipeline: Transport {
 
     private typealias Stages = HookChain<AcceptanceStage<RedirectLoop<HookChain<AttemptLoop>>>>
     private let stages: Stages
+    private let retrierFactory: any RetrierFactory
     let background: BackgroundTasks
 
     private static let lastCallID = Atomic<UInt64>(0)
@@ -48,14 +49,17 @@ public struct Pipeline: Transport {
         self.transport = transport
         self.cache = cache
         self.configuration = configuration
+        self.retrierFactory = retrierFactory
         background = BackgroundTasks(executor: configuration.executor)
-        let callHooks = hooks.filter { $0.scope == .call }
+        var callHooks = hooks.filter { $0.scope == .call }
+        if let authorization = configuration.authorization { callHooks.append(AuthorizationHook(authorization)) }
         var messageHooks = hooks.filter { $0.scope == .message }
         if let cache { messageHooks.append(CachingHook(cache)) }
         let attempts = AttemptLoop(
             transport: transport,
             retrierFactory: retrierFactory,
             prepare: configuration.prepare,
+            authorization: configuration.authorization,
             attemptTimeout: configuration.attemptTimeout
         )
         let hops = HookChain(hooks: messageHooks, firstIndex: callHooks.count, next: attempts)
@@ -81,6 +85,8 @@ public struct Pipeline: Transport {
         body: RequestBody? = nil,
         options: CallOptions = CallOptions()
     ) async throws -> Response {
+        var request = request
+        addIdempotencyKey(to: &request, options)
         var context = CallContext(
             callID: CallID(number: Pipeline.lastCallID.add(1, ordering: .relaxed).newValue),
             clock: configuration.clock,
@@ -106,6 +112,8 @@ public struct Pipeline: Transport {
         options.acceptance = nil
         options.retrierFactory = nil
         options.storing = nil
+        var request = request
+        addIdempotencyKey(to: &request, options)
         var context = CallContext(
             callID: outer.callID,
             clock: configuration.clock,
@@ -163,6 +171,15 @@ public struct Pipeline: Transport {
             }
             throw error
         }
+    }
+
+    /// Once per call, above redirects, so that all that is sent for it bears one key.
+    private func addIdempotencyKey(to request: inout URLRequest, _ options: CallOptions) {
+        guard let rules = (options.retrierFactory ?? retrierFactory).governor?.rules, rules.mintsIdempotencyKey else {
+            return
+        }
+        var generator = SystemRandomNumberGenerator()
+        rules.addIdempotencyKey(to: &request, using: &generator)
     }
 
     private func exchange(_ request: URLRequest, _ context: inout CallContext) async throws -> Response {
