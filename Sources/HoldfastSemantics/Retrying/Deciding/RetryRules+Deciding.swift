@@ -117,9 +117,14 @@ extension RetryRules {
         _ history: inout RetryHistory,
         using generator: inout some RandomNumberGenerator
     ) -> Duration {
-        retryClass == .throttled
-            ? throttlingBackoff.delay(retry: history.throttlingRetries, using: &generator)
-            : backoff.delay(retry: history.transientRetries, using: &generator)
+        guard retryClass == .throttled else {
+            return backoff.delay(retry: history.transientRetries, using: &generator, state: &history.backoff)
+        }
+        return throttlingBackoff.delay(
+            retry: history.throttlingRetries,
+            using: &generator,
+            state: &history.throttlingBackoff
+        )
     }
 
     /// What ``leavesRetriesToCaller`` looks for where ``attemptField`` names nothing else.

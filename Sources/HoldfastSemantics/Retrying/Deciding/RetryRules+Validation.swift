@@ -29,6 +29,7 @@ extension RetryRules {
         try backoff.validate(as: "backoff")
         try throttlingBackoff.validate(as: "throttlingBackoff")
         try validateTimes()
+        try check("maxWaiting", maxWaiting, "is no number of calls; use 0 or more") { $0 >= 0 }
         try check("replayLimit", replayLimit, "is no number of bytes; use 0 or more") { $0 >= 0 }
         for status in retryableStatuses.sorted() {
             try check("retryableStatuses", status, "is no failure and never asked about; use statuses of 400 or more") {

@@ -38,6 +38,7 @@ import Testing
             $0.parks = true
             $0.maxParking = .zero
         },
+        Fault("maxWaiting", "-1") { $0.maxWaiting = -1 },
         Fault("maxServerDelay", "-1.0 seconds") { $0.maxServerDelay = .seconds(-1) },
         Fault("retryableStatuses", "202") { $0.retryableStatuses = [404, 202] },
         Fault("replayLimit", "-1") { $0.replayLimit = -1 },
@@ -98,6 +99,7 @@ import Testing
         rules.throttlingBackoff = Backoff(base: .seconds(2), cap: .seconds(2), floor: .seconds(2))
         rules.maxParking = .zero
         rules.maxServerDelay = .zero
+        rules.maxWaiting = 0
         rules.replayLimit = 0
         rules.attemptTimeout = .seconds(2)
         rules.minimumAttemptTime = .seconds(2)
