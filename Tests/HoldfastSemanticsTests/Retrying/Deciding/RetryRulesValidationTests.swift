@@ -33,6 +33,8 @@ import Testing
         Fault("throttlingBackoff.multiplier", "-inf") { $0.throttlingBackoff.multiplier = -.infinity },
         Fault("throttlingBackoff.cap", "0.5 seconds") { $0.throttlingBackoff.cap = .milliseconds(500) },
         Fault("throttlingBackoff.floor", "30.0 seconds") { $0.throttlingBackoff.floor = .seconds(30) },
+        Fault("budget", "share 0.0") { $0.budget = .ratio(0) },
+        Fault("budget", "maxTokens 0") { $0.budget = .grpc(maxTokens: 0) },
         Fault("maxParking", "-1.0 seconds") { $0.maxParking = .seconds(-1) },
         Fault("maxParking", "0.0 seconds") {
             $0.parks = true
