@@ -48,6 +48,8 @@ public struct ServiceError: Error, Sendable, CustomStringConvertible {
         public static let unacceptableStatus = Code("unacceptable-status")
         /// The server asks for credentials in a way this transport cannot answer.
         public static let authenticationRequired = Code("authentication-required")
+        /// The credential is missing or refused, and refreshing it failed.
+        public static let authorizationFailed = Code("authorization-failed")
         /// This platform or transport cannot do what was asked.
         public static let unsupported = Code("unsupported")
         /// Nothing usable is stored, and loading was forbidden.
@@ -116,6 +118,6 @@ public struct ServiceError: Error, Sendable, CustomStringConvertible {
         .deadlineExceeded: .timeout, .tls: .tls, .certificate: .certificate, .connectionLost: .connectionLost,
         .protocolError: .protocolError, .offline: .offline, .bodyTooLarge: .tooLarge,
         .throttled: .throttled, .circuitOpen: .heldBack, .tooManyInFlight: .heldBack,
-        .authenticationRequired: .badRequest, .unsupported: .badRequest,
+        .authenticationRequired: .badRequest, .authorizationFailed: .badRequest, .unsupported: .badRequest,
     ]
 }

@@ -41,7 +41,7 @@ public final class CircuitBreaker: Transport {
     }
 
     public func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
-        let origin = RequestOrigin(request)
+        let origin = OriginText(request)
         let now = context.clock.now
         let circuit = origins.cell(of: origin, now: now)
         let pass: CircuitPass
@@ -68,21 +68,21 @@ public final class CircuitBreaker: Transport {
         return try result.get()
     }
 
-    private func announce(_ change: CircuitState.Change?, _ origin: RequestOrigin, _ context: CallContext) {
+    private func announce(_ change: CircuitState.Change?, _ origin: OriginText, _ context: CallContext) {
         guard let change else { return }
         context.emit(change == .closed ? .circuitClosed : .circuitOpened) { event in
             event.attempt = context.attempt
-            event.detail = origin.description
+            event.detail = String(origin.text)
             if change != .closed { event.delay = rules.openTime }
         }
     }
 
-    private func refusal(of origin: RequestOrigin, for wait: Duration, _ context: CallContext) -> ServiceError {
+    private func refusal(of origin: OriginText, for wait: Duration, _ context: CallContext) -> ServiceError {
         let wait = max(wait, .zero)
         let end = HTTPDate(context.clock.timestamp.advanced(by: wait))
         var error = ServiceError(
             .circuitOpen,
-            "Most attempts at \(origin) failed of late, so nothing is sent there until \(end); try again after that "
+            "Most attempts at \(origin.text) failed of late, so nothing is sent there until \(end); try again after that "
                 + "(`retryAfter`), and find out what ails the server.",
             progress: .notSent
         )

@@ -53,9 +53,9 @@ public final class HedgedTransport: Transport {
         guard mayBeSentTwice(request, body, context), !context.isBackground else {
             return try await transport.send(request, body: body, context: context)
         }
-        let account = governor?.account(for: request)
         let start = context.clock.now
-        let pace = origins.cell(of: RequestOrigin(request), now: start)
+        let account = governor?.account(for: request, now: start)
+        let pace = origins.cell(of: OriginText(request), now: start)
         let rulesOfRetrying = governor?.rules ?? .default
         let judge = HedgeJudge(request: request, context: context, rules: rulesOfRetrying)
         guard let delay = pace.attemptBegan(now: start), account?.isClosed(now: start) != true,
@@ -107,9 +107,4 @@ extension URLRequest {
     var bearsIdempotencyKey: Bool {
         value(forHTTPHeaderField: FieldName.idempotencyKey.rawName) != nil
     }
-}
-
-extension CallContext {
-    /// Whether nobody waits for the call.
-    var isBackground: Bool { false }
 }

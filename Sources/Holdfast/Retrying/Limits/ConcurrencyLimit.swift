@@ -45,7 +45,7 @@ public final class ConcurrencyLimit: Transport {
     }
 
     public func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
-        let origin = RequestOrigin(request)
+        let origin = OriginText(request)
         let line = line(of: origin, now: context.clock.now)
         switch line.enter() {
         case .taken: break
@@ -69,21 +69,21 @@ public final class ConcurrencyLimit: Transport {
     }
 
     /// Those who have a place at an origin, and who wait for one.
-    func line(of origin: RequestOrigin, now: MonotonicInstant) -> WaitingLine {
+    func line(of origin: OriginText, now: MonotonicInstant) -> WaitingLine {
         origins.cell(of: origin, now: now)
     }
 
     private func wait(
         in line: WaitingLine,
         _ ticket: WaitingLine.Ticket,
-        _ origin: RequestOrigin,
+        _ origin: OriginText,
         _ context: CallContext
     ) async throws {
         guard let deadline = context.attemptDeadline else { return try await line.wait(ticket) }
         let clock = context.clock
         let late = ServiceError(
             .timeout,
-            "No place among the \(maxInFlight) exchanges with \(origin) became free in time; allow more of them or more "
+            "No place among the \(maxInFlight) exchanges with \(origin.text) became free in time; allow more of them or more "
                 + "time, and see that response bodies are read or dropped.",
             progress: .notSent
         )
@@ -99,10 +99,10 @@ public final class ConcurrencyLimit: Transport {
         try await line.wait(ticket)
     }
 
-    private func refusal(of origin: RequestOrigin) -> ServiceError {
+    private func refusal(of origin: OriginText) -> ServiceError {
         ServiceError(
             .tooManyInFlight,
-            "\(maxInFlight) exchanges with \(origin) are in flight and \(maxWaiting) wait in line; send less at a time, or "
+            "\(maxInFlight) exchanges with \(origin.text) are in flight and \(maxWaiting) wait in line; send less at a time, or "
                 + "raise the limit if the server can bear it.",
             progress: .notSent
         )

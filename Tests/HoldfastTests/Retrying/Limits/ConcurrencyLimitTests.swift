@@ -162,7 +162,7 @@ struct ConcurrencyLimitTests {
 extension ConcurrencyLimit {
     /// How many wait for the origin of these tests.
     fileprivate var waitingCount: Int {
-        line(of: RequestOrigin(.get("http://origin.example/")), now: MonotonicInstant(sinceOrigin: .zero)).counts
+        line(of: OriginText(.get("http://origin.example/")), now: MonotonicInstant(sinceOrigin: .zero)).counts
             .waiting
     }
 }

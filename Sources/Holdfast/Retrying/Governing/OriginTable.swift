@@ -10,7 +10,7 @@ final class OriginTable<Cell: AnyObject & Sendable>: Sendable {
         var lastUse: MonotonicInstant
     }
 
-    private let entries = Mutex<[RequestOrigin: Entry]>([:])
+    private let entries = Mutex<[OriginText: Entry]>([:])
     private let capacity: Int
     private let make: @Sendable (MonotonicInstant) -> Cell
     private let isIdle: @Sendable (Cell) -> Bool
@@ -33,7 +33,7 @@ final class OriginTable<Cell: AnyObject & Sendable>: Sendable {
     var count: Int { entries.withLock { $0.count } }
 
     /// The cell of an origin; one is made where there is none.
-    func cell(of origin: RequestOrigin, now: MonotonicInstant) -> Cell {
+    func cell(of origin: OriginText, now: MonotonicInstant) -> Cell {
         entries.withLock { entries in
             if let index = entries.index(forKey: origin) {
                 entries.values[index].lastUse = now
@@ -41,13 +41,13 @@ final class OriginTable<Cell: AnyObject & Sendable>: Sendable {
             }
             if entries.count >= capacity { makeRoom(&entries) }
             let cell = make(now)
-            entries[origin] = Entry(cell: cell, lastUse: now)
+            entries[OriginText(copying: origin)] = Entry(cell: cell, lastUse: now)
             return cell
         }
     }
 
     /// An eighth goes at once, so that sorting is paid for by many newcomers.
-    private func makeRoom(_ entries: inout [RequestOrigin: Entry]) {
+    private func makeRoom(_ entries: inout [OriginText: Entry]) {
         let ranked = entries.map { (origin: $0.key, isIdle: isIdle($0.value.cell), lastUse: $0.value.lastUse) }
             .sorted { left, right in
                 left.isIdle == right.isIdle ? left.lastUse < right.lastUse : left.isIdle
