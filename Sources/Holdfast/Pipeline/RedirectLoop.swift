@@ -42,7 +42,7 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
                 return handedUp
             }
             let end = context.clock.now.advanced(by: wait)
-            await finish(response.body, context)
+            await response.body.finish(on: context.clock)
             context.emit(.redirected) { event in
                 event.status = response.status
                 event.detail = hop.redirection.target.origin
@@ -60,38 +60,15 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
     /// Whether the next hop is sent, and after which wait (RFC 9110 §10.2.3).
     private func decideFollowing(_ response: Response, _ context: CallContext) -> RetryDecision {
         let factory = context.options.retrierFactory ?? retrierFactory
-        guard let rules = factory.governor?.rules, response.fields.contains(.retryAfter) else { return .retryNow }
-        var generator: any RandomNumberGenerator & Sendable =
-            (factory as? BackoffRetrier.Factory)?.makeGenerator() ?? SystemRandomNumberGenerator()
-        return rules.decideFollowing(
+        guard response.fields.contains(.retryAfter), let governor = factory.governor else { return .retryNow }
+        var generator = governor.generator
+        return (context.options.retryRules ?? governor.rules).decideFollowing(
             response.headForRetrying,
             receivedAt: context.clock.timestamp,
             timeLeft: context.deadline.map { context.clock.now.duration(to: $0) },
             using: &generator
         )
     }
-
-    /// Reads the short body of a redirect to its end, which lets a cache beneath keep the hop and the connection serve again.
-    ///
-    /// A body that is long or slow is given up: nobody asked for it.
-    private func finish(_ body: ResponseBody, _ context: CallContext) async {
-        guard let source = body.source else { return }
-        let longest = RedirectLoop.longestBody
-        guard body.length.map({ $0 <= longest }) ?? true else { return body.discard() }
-        let end = context.clock.now.advanced(by: RedirectLoop.patience)
-        do {
-            try await withDeadline(end, on: context.clock, discard: { (_: Void) in }) {
-                var count = 0
-                while count <= longest, let chunk = try await source.next() { count += chunk.count }
-            }
-        } catch {
-            // The redirect itself has come; what became of its body changes nothing.
-        }
-        body.discard()
-    }
-
-    private static var longestBody: Int { 64 << 10 }
-    private static var patience: Duration { .seconds(1) }
 
     private func nextHop(
         after response: Response,
