@@ -98,8 +98,9 @@ struct AttemptLoop: Exchanging {
 
     /// Keeps what an attempt reads of a one-shot body, where another attempt may follow.
     private func keepBodyForReplay(_ context: inout CallContext) {
-        let rules = (context.options.retrierFactory ?? retrierFactory).governor?.rules
-        let limit = rules?.replayLimit ?? (authorization == nil ? 0 : RetryRules.default.replayLimit)
+        guard !context.body.isReplayable else { return }
+        let own = (context.options.retrierFactory ?? retrierFactory).governor?.rules.replayLimit
+        let limit = own ?? (authorization == nil ? 0 : RetryRules.default.replayLimit)
         if limit > 0 { context.body = context.body.teed(limit: limit) }
     }
 

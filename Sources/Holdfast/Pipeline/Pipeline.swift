@@ -175,11 +175,10 @@ public struct Pipeline: Transport {
 
     /// Once per call, above redirects, so that all that is sent for it bears one key.
     private func addIdempotencyKey(to request: inout URLRequest, _ options: CallOptions) {
-        guard let rules = (options.retrierFactory ?? retrierFactory).governor?.rules, rules.mintsIdempotencyKey else {
-            return
-        }
+        guard let governor = (options.retrierFactory ?? retrierFactory).governor, governor.rules.mintsIdempotencyKey
+        else { return }
         var generator = SystemRandomNumberGenerator()
-        rules.addIdempotencyKey(to: &request, using: &generator)
+        governor.rules.addIdempotencyKey(to: &request, using: &generator)
     }
 
     private func exchange(_ request: URLRequest, _ context: inout CallContext) async throws -> Response {
