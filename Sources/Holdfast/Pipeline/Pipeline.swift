@@ -63,7 +63,12 @@ public struct Pipeline: Transport {
             attemptTimeout: configuration.attemptTimeout
         )
         let hops = HookChain(hooks: messageHooks, firstIndex: callHooks.count, next: attempts)
-        let redirects = RedirectLoop(policy: configuration.redirects, firstHookBeneath: callHooks.count, next: hops)
+        let redirects = RedirectLoop(
+            policy: configuration.redirects,
+            retrierFactory: retrierFactory,
+            firstHookBeneath: callHooks.count,
+            next: hops
+        )
         stages = HookChain(
             hooks: callHooks,
             firstIndex: 0,
@@ -111,6 +116,7 @@ public struct Pipeline: Transport {
         var options = outer.options
         options.acceptance = nil
         options.retrierFactory = nil
+        options.retryRules = nil
         options.storing = nil
         var request = request
         addIdempotencyKey(to: &request, options)
@@ -131,7 +137,7 @@ public struct Pipeline: Transport {
             context.deadline = context.deadline.map { min($0, own) } ?? own
         }
         context.handsRedirectsUp = true
-        context.flightPath = outer.flightPath
+        context.stand(beneath: outer)
         var response = try await run(request, &context)
         if case .unknown = response.presentation { response.presentation = .hidden }
         return response
@@ -175,10 +181,10 @@ public struct Pipeline: Transport {
 
     /// Once per call, above redirects, so that all that is sent for it bears one key.
     private func addIdempotencyKey(to request: inout URLRequest, _ options: CallOptions) {
-        guard let governor = (options.retrierFactory ?? retrierFactory).governor, governor.rules.mintsIdempotencyKey
-        else { return }
+        let rules = options.retryRules ?? (options.retrierFactory ?? retrierFactory).governor?.rules
+        guard let rules, rules.mintsIdempotencyKey else { return }
         var generator = SystemRandomNumberGenerator()
-        governor.rules.addIdempotencyKey(to: &request, using: &generator)
+        rules.addIdempotencyKey(to: &request, using: &generator)
     }
 
     private func exchange(_ request: URLRequest, _ context: inout CallContext) async throws -> Response {
