@@ -62,6 +62,12 @@ struct ProbedClock: HoldfastClock {
     let probe: CancellationProbe
     let manual = ManualClock()
 
+    /// A clock that stands `start` after its origin.
+    init(_ probe: CancellationProbe, at start: MonotonicInstant) {
+        self.probe = probe
+        manual.advance(by: start.sinceOrigin)
+    }
+
     var now: MonotonicInstant { manual.now }
     var timestamp: Timestamp { manual.timestamp }
 
