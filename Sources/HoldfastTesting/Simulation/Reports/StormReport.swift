@@ -13,6 +13,13 @@ public struct StormReport: Sendable, Hashable, Codable {
         public var succeeded = 0
         /// Attempts sent.
         public var attempts = 0
+
+        /// A second.
+        public init(begun: Int = 0, succeeded: Int = 0, attempts: Int = 0) {
+            self.begun = begun
+            self.succeeded = succeeded
+            self.attempts = attempts
+        }
     }
 
     /// The scenario's name.
