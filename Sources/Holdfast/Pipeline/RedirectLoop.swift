@@ -31,7 +31,7 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
                     response: response
                 )
             }
-            await finish(response.body, context)
+            await response.body.finish(on: context.clock)
             context.emit(.redirected) { event in
                 event.status = response.status
                 event.detail = hop.redirection.target.origin
@@ -43,28 +43,6 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
             request = hop.request
         }
     }
-
-    /// Reads the short body of a redirect to its end, which lets a cache beneath keep the hop and the connection serve again.
-    ///
-    /// A body that is long or slow is given up: nobody asked for it.
-    private func finish(_ body: ResponseBody, _ context: CallContext) async {
-        guard let source = body.source else { return }
-        let longest = RedirectLoop.longestBody
-        guard body.length.map({ $0 <= longest }) ?? true else { return body.discard() }
-        let end = context.clock.now.advanced(by: RedirectLoop.patience)
-        do {
-            try await withDeadline(end, on: context.clock, discard: { (_: Void) in }) {
-                var count = 0
-                while count <= longest, let chunk = try await source.next() { count += chunk.count }
-            }
-        } catch {
-            // The redirect itself has come; what became of its body changes nothing.
-        }
-        body.discard()
-    }
-
-    private static var longestBody: Int { 64 << 10 }
-    private static var patience: Duration { .seconds(1) }
 
     private func nextHop(
         after response: Response,

@@ -53,6 +53,8 @@ public struct CallContext: Sendable {
     var flightPath: [ObjectIdentifier] = []
     /// Whether the attempt in hand ends with the call's deadline, rather than with a limit of its own.
     var attemptIsCut = false
+    /// Whether nobody waits for the exchange: a revalidation in the background.
+    var isBackground: Bool { flight?.isBackground ?? false }
     /// Runs what outlives the call.
     let background: BackgroundTasks
     private var flightLink: FlightLink?

@@ -126,8 +126,14 @@ public struct AttemptRecord: Sendable, Hashable {
     public let status: StatusCode?
     /// The code of the error it ended with, if none came.
     public let errorCode: ServiceError.Code?
+    /// What the failure proved; nil where there was none, or where no rules judged it.
+    public var retryClass: RetryClass?
     /// The wait that followed before the next attempt; nil after the last.
     public var delay: Duration?
+    /// How long the server asked to be left alone; nil where it did not.
+    public var retryAfter: Duration?
     /// Why no attempt followed; nil where one did, or where none was needed.
     public var stopReason: StopReason?
+    /// What was sent beneath for this attempt: hedges, or the attempts of a pipeline that is this one's transport.
+    public var beneath: [AttemptRecord] = []
 }

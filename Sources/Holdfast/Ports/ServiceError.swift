@@ -34,6 +34,8 @@ public struct ServiceError: Error, Sendable, CustomStringConvertible {
         public static let protocolError = Code("protocol-error")
         /// The machine is offline.
         public static let offline = Code("offline")
+        /// The server asked for less, and for longer than the call may wait: nothing was sent.
+        public static let throttled = Code("throttled")
         /// The body exceeds a limit.
         public static let bodyTooLarge = Code("body-too-large")
         /// The redirect chain exceeds its limit.
@@ -64,6 +66,10 @@ public struct ServiceError: Error, Sendable, CustomStringConvertible {
     public var response: Response?
     /// Every attempt of the call, in order.
     public var attempts: [AttemptRecord]
+    /// How long the server asked to be left alone, counted from the error's birth; nil where it asked for nothing.
+    ///
+    /// A queue can come back after it; asking earlier is in vain (RFC 9110 §10.2.3).
+    public var retryAfter: Duration?
 
     /// An error of this kind.
     public init(
@@ -105,6 +111,7 @@ public struct ServiceError: Error, Sendable, CustomStringConvertible {
         .badRequest: .badRequest, .resolve: .resolve, .connect: .connect, .timeout: .timeout,
         .deadlineExceeded: .timeout, .tls: .tls, .certificate: .certificate, .connectionLost: .connectionLost,
         .protocolError: .protocolError, .offline: .offline, .bodyTooLarge: .tooLarge,
+        .throttled: .throttled,
         .authenticationRequired: .badRequest, .unsupported: .badRequest,
     ]
 }

@@ -52,6 +52,8 @@ public struct AttemptFailure: Error, Sendable, Hashable {
         public static let tooLarge = Kind(rawValue: "too-large")
         /// The machine has no network.
         public static let offline = Kind(rawValue: "offline")
+        /// The server asked for less by an earlier response, so that nothing was sent.
+        public static let throttled = Kind(rawValue: "throttled")
         /// The caller cancelled.
         public static let cancelled = Kind(rawValue: "cancelled")
         /// Anything else.
@@ -86,6 +88,27 @@ public enum AttemptOutcome: Sendable, Hashable {
     case response(ResponseHead)
     /// None came, or the exchange broke after it.
     case failure(AttemptFailure)
+
+    /// Whether it says that the server, or the way to it, is in trouble: what budgets and circuits count as a failure.
+    ///
+    /// An answer that would be the same again is none: the server did its work.
+    public var isServerTrouble: Bool {
+        switch self {
+        case .response(let head):
+            switch head.status {
+            case .requestTimeout, .tooManyRequests: true
+            case .notImplemented, .httpVersionNotSupported, .variantAlsoNegotiates, .insufficientStorage,
+                .loopDetected, 510, .networkAuthenticationRequired:
+                false
+            default: head.status.isServerError
+            }
+        case .failure(let failure):
+            switch failure.kind {
+            case .cancelled, .badRequest, .tooLarge, .certificate: false
+            default: true
+            }
+        }
+    }
 
     /// Whether a retrier is asked about it: any failure, and any status of 400 or above.
     public var isFailure: Bool {

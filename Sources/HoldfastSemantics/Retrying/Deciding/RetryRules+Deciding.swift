@@ -60,6 +60,20 @@ extension RetryRules {
         return RetryAfter.delay(head.fields, receivedAt: failed.receivedAt)
     }
 
+    /// What a retry of this failure costs by; nil where it is free.
+    ///
+    /// Free is what cannot feed a storm: a resend that is made once a call and that proves its worth at once.
+    public func cause(of failed: FailedExchange) -> RetryBudgetState.Cause? {
+        switch classify(failed) {
+        case .staleSocket: nil
+        case .throttled: .throttling
+        case .unprocessed:
+            if case .response = failed.outcome { nil } else { .transient }
+        case .ambiguous, .never:
+            if case .failure(let failure) = failed.outcome, failure.kind == .timeout { .timeout } else { .transient }
+        }
+    }
+
     /// For how long a response holds back all calls to its partition; nil: not at all.
     ///
     /// Asked of every response, also of good ones: a RateLimit field with nothing left closes the gate before a 429 does.

@@ -29,6 +29,9 @@ public struct RetryRules: Sendable, Hashable {
     /// The longest a retry waits for a token; 60 s by default.
     public var maxParking: Duration = .seconds(60)
 
+    /// How many calls to one origin may wait at a closed gate or for a token; 1,000 by default. Further ones fail at once.
+    public var maxWaiting = 1000
+
     // MARK: Whom to obey
 
     /// Whether Retry-After is obeyed (RFC 9110 §10.2.3); true by default.
