@@ -163,33 +163,3 @@ struct RetryAfterVectors: Decodable, Sendable {
         var testDescription: String { name }
     }
 }
-
-struct BackoffVectors: Decodable, Sendable {
-    var stateless: [Series]
-
-    struct Series: Decodable, Sendable, CustomTestStringConvertible {
-        var id: String
-        var params: [String: Double?]
-        var firstRetry: Int
-        var cases: [Case]
-
-        enum CodingKeys: String, CodingKey {
-            case id, params, cases
-            case firstRetry = "n_base"
-        }
-
-        var testDescription: String { id }
-    }
-
-    struct Case: Decodable, Sendable {
-        var retry: Int
-        var expected: Double
-        var sample: Double?
-
-        enum CodingKeys: String, CodingKey {
-            case retry = "n"
-            case expected = "expected_s"
-            case sample = "u"
-        }
-    }
-}

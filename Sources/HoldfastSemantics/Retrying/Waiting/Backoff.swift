@@ -3,8 +3,8 @@
 
 /// Capped exponential backoff with jitter: how long to wait before each retry.
 ///
-/// The cap comes before the jitter, so delays at the cap stay spread; a delay is a pure function of the retry's number
-/// and the sample.
+/// The cap comes before the jitter, so delays at the cap stay spread. A delay is a pure function of the retry's number, the
+/// sample and, for the kinds of jitter that look back, a ``BackoffState``; no number of retries traps.
 public struct Backoff: Sendable, Hashable {
     /// The ceiling of the first retry; 100 ms by default.
     public var base: Duration
@@ -38,22 +38,60 @@ public struct Backoff: Sendable, Hashable {
 
     /// The capped delay before jitter: min(cap, base × multiplier^n).
     ///
+    /// For ``Jitter/decorrelated`` and ``Jitter/pollyV2`` it is the least upper bound of the delays that the retry can have
+    /// when every retry before it waited; for ``Jitter/proportional(_:)`` the middle of them.
+    ///
     /// - Parameter retry: the retry's number n from 0; any size, negative counts as 0.
     public func ceiling(retry: Int) -> Duration {
-        Duration(boundedSeconds: ceilingSeconds(retry: retry))
+        Duration(boundedSeconds: ceilingSeconds(retry: Backoff.bounded(retry)))
     }
 
-    /// The delay before a retry.
+    /// The delay before a retry, without a memory.
+    ///
+    /// For the kinds of jitter that look back it is the delay that follows if each retry before drew the same sample.
     ///
     /// - Parameters:
-    ///   - retry: the retry's number from 0.
-    ///   - sample: a uniform sample from 0 up to but not including 1.
+    ///   - retry: the retry's number from 0; any size, negative counts as 0.
+    ///   - sample: a uniform sample from 0 up to but not including 1; anything else is clamped.
     public func delay(retry: Int, sample: Double) -> Duration {
-        let seconds = jitter.spread(
-            ceiling: ceilingSeconds(retry: retry),
-            floor: floor.doubleSeconds,
-            sample: sample
-        )
+        let number = Backoff.bounded(retry)
+        let unit = Backoff.clamped(sample)
+        let seconds: Double
+        switch jitter.kind {
+        case .decorrelated:
+            seconds = decorrelatedFixedPoint(retry: number, unit: unit)
+        case .pollyV2:
+            seconds = curveDelay(retry: number, unit: unit, previous: nil)
+        default:
+            seconds = spread(retry: number, unit: unit)
+        }
+        return Duration(boundedSeconds: seconds)
+    }
+
+    /// The delay before a retry, which looks back on the delays before it where its kind of jitter does.
+    ///
+    /// - Parameters:
+    ///   - retry: the retry's number from 0; any size, negative counts as 0.
+    ///   - sample: a uniform sample from 0 up to but not including 1; anything else is clamped.
+    ///   - state: what is remembered of one call's waits; other kinds of jitter leave it as it is.
+    public func delay(retry: Int, sample: Double, state: inout BackoffState) -> Duration {
+        let number = Backoff.bounded(retry)
+        let unit = Backoff.clamped(sample)
+        let seconds: Double
+        switch jitter.kind {
+        case .decorrelated:
+            seconds = decorrelatedDelay(after: state.lastWait, unit: unit)
+            state.lastWait = seconds
+        case .pollyV2:
+            var previous: (retry: Int, sample: Double)?
+            // After a server's pushback, or waits of another kind between, the series has no delay just before this one.
+            if let last = state.lastRetry, last == number - 1 { previous = (last, state.lastSample) }
+            seconds = curveDelay(retry: number, unit: unit, previous: previous)
+            state.lastRetry = number
+            state.lastSample = unit
+        default:
+            seconds = spread(retry: number, unit: unit)
+        }
         return Duration(boundedSeconds: seconds)
     }
 
@@ -66,21 +104,86 @@ public struct Backoff: Sendable, Hashable {
         delay(retry: retry, sample: Double.random(in: 0..<1, using: &generator))
     }
 
+    /// The delay before a retry, its sample drawn from a generator, which looks back where its kind of jitter does.
+    ///
+    /// - Parameters:
+    ///   - retry: the retry's number from 0.
+    ///   - generator: a source of randomness; seeded in tests.
+    ///   - state: what is remembered of one call's waits.
+    public func delay(
+        retry: Int,
+        using generator: inout some RandomNumberGenerator,
+        state: inout BackoffState
+    ) -> Duration {
+        delay(retry: retry, sample: Double.random(in: 0..<1, using: &generator), state: &state)
+    }
+}
+
+extension Backoff {
+    private var baseSeconds: Double { max(0, base.doubleSeconds) }
+    private var capSeconds: Double { max(0, cap.doubleSeconds) }
+
+    /// Twenty squarings take any useful multiplier beyond the largest Double; more would only multiply infinities.
+    private static func bounded(_ retry: Int) -> Int { min(max(0, retry), 1 << 20) }
+
+    private static func clamped(_ sample: Double) -> Double { sample > 0 ? min(sample, 1) : 0 }
+
+    private func spread(retry: Int, unit: Double) -> Double {
+        jitter.spread(ceiling: ceilingSeconds(retry: retry), floor: floor.doubleSeconds, unit: unit)
+    }
+
     private func ceilingSeconds(retry: Int) -> Double {
-        let start = max(0, base.doubleSeconds)
-        let limit = max(0, cap.doubleSeconds)
+        switch jitter.kind {
+        case .decorrelated: grown(from: decorrelatedBase, by: 3, times: retry + 1)
+        case .pollyV2: curveCeiling(retry: retry)
+        default: grown(from: baseSeconds, by: multiplier > 1 ? multiplier : 1, times: retry)
+        }
+    }
+
+    /// min(cap, start × growth^times).
+    private func grown(from start: Double, by growth: Double, times: Int) -> Double {
         guard start > 0 else { return 0 }
-        let growth = multiplier > 1 ? multiplier : 1
         var power = 1.0
         var square = growth
-        // Twenty squarings take any useful multiplier beyond the largest Double; more would only multiply infinities.
-        var exponent = min(max(0, retry), 1 << 20)
+        var exponent = times
         while exponent > 0 {
             if exponent & 1 == 1 { power *= square }
             square *= square
             exponent >>= 1
         }
-        return min(limit, start * power)
+        return min(capSeconds, start * power)
+    }
+
+    /// The least of decorrelated delays: a floor raises it, since lifting single delays would gather them at the floor.
+    private var decorrelatedBase: Double { min(capSeconds, max(baseSeconds, floor.doubleSeconds)) }
+
+    private func decorrelatedDelay(after last: Double?, unit: Double) -> Double {
+        let least = decorrelatedBase
+        return min(capSeconds, least + unit * (3 * max(least, last ?? least) - least))
+    }
+
+    private func decorrelatedFixedPoint(retry: Int, unit: Double) -> Double {
+        var wait = decorrelatedDelay(after: nil, unit: unit)
+        // Most samples reach the cap or stand still after a few steps; the rest grow too slowly for more to matter.
+        for _ in 0..<min(retry, 10_000) {
+            let next = decorrelatedDelay(after: wait, unit: unit)
+            guard next != wait else { break }
+            wait = next
+        }
+        return wait
+    }
+
+    private func curveCeiling(retry: Int) -> Double {
+        guard baseSeconds > 0 else { return 0 }
+        return min(capSeconds, baseSeconds * DecorrelatedCurve.supremum(retry: retry))
+    }
+
+    private func curveDelay(retry: Int, unit: Double, previous: (retry: Int, sample: Double)?) -> Double {
+        let ceiling = curveCeiling(retry: retry)
+        let lowest = min(max(0, floor.doubleSeconds), ceiling)
+        let before = previous ?? (retry > 0 ? (retry - 1, unit) : nil)
+        let share = DecorrelatedCurve.share(retry: retry, sample: unit, previous: before)
+        return lowest + share * (ceiling - lowest)
     }
 }
 
