@@ -19,6 +19,10 @@ struct ContentionTable: Sendable {
         Algorithm(name: "exponential", backoff: doubled(.none)),
         Algorithm(name: "equal-jitter", backoff: doubled(.equal)),
         Algorithm(name: "full-jitter", backoff: doubled(.full)),
+        Algorithm(
+            name: "decorrelated",
+            backoff: Backoff(base: .milliseconds(5), cap: .seconds(2), jitter: .decorrelated)
+        ),
     ]
 
     static let clients = Array(stride(from: 10, through: 190, by: 10))

@@ -18,6 +18,19 @@ public struct ContentionStudy: Sendable, Hashable {
         /// Milliseconds until the last one had succeeded: mean and standard deviation over the trials.
         public var milliseconds: Double
         public var millisecondsDeviation: Double
+
+        /// A result.
+        public init(
+            calls: Double,
+            callsDeviation: Double,
+            milliseconds: Double,
+            millisecondsDeviation: Double
+        ) {
+            self.calls = calls
+            self.callsDeviation = callsDeviation
+            self.milliseconds = milliseconds
+            self.millisecondsDeviation = millisecondsDeviation
+        }
     }
 
     /// How many want to write.

@@ -64,7 +64,11 @@ struct ContentionTrial {
 
     private mutating func wait(_ client: Int) -> Duration {
         defer { clients[client].failures += 1 }
-        return study.backoff.delay(retry: clients[client].failures, using: &generator)
+        return study.backoff.delay(
+            retry: clients[client].failures,
+            using: &generator,
+            state: &clients[client].history
+        )
     }
 
     private mutating func send(_ message: Message, from time: Duration) {
