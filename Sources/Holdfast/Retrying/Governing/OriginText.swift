@@ -40,8 +40,9 @@ struct OriginText: Sendable, Hashable {
     private static func normal(scheme: Substring, authority: Substring) -> Substring {
         let scheme = scheme.lowercased()
         var host = authority.split(separator: "@", omittingEmptySubsequences: false).last.map { $0.lowercased() } ?? ""
-        let port = scheme == "https" ? ":443" : scheme == "http" ? ":80" : ":"
-        if host.hasSuffix(port) { host.removeLast(port.count) }
+        let port = scheme == "https" ? ":443" : ":80"
+        if scheme.hasPrefix("http"), host.hasSuffix(port) { host.removeLast(port.count) }
+        if host.hasSuffix(":") { host.removeLast() }
         return "\(scheme)://\(host)"[...]
     }
 

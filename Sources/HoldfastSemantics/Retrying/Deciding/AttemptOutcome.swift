@@ -3,7 +3,8 @@
 
 /// How far an attempt came before it failed: what the failure proves rests on it (RFC 9110 §9.2.2).
 public enum TransportProgress: UInt8, Sendable, Hashable, Comparable {
-    /// No byte of the request left this machine.
+    /// No byte of the request left this machine: also where it waited in vain for a connection of the pool, and where a
+    /// proxy made no tunnel.
     case notSent
     /// The request's head, or a part of it, was sent.
     case headSent
@@ -44,6 +45,9 @@ public struct AttemptFailure: Error, Sendable, Hashable {
         public static let certificate = Kind(rawValue: "certificate")
         /// The connection broke.
         public static let connectionLost = Kind(rawValue: "connection-lost")
+        /// The peer said by its protocol that it did not and will not process the request: REFUSED_STREAM or a GOAWAY that
+        /// leaves it out (RFC 9113 §8.7), H3_REQUEST_REJECTED (RFC 9114 §4.1.1).
+        public static let refused = Kind(rawValue: "refused")
         /// The peer did not speak HTTP as it should.
         public static let protocolError = Kind(rawValue: "protocol-error")
         /// The request itself cannot be sent, such as a bad URL; a local fault.
