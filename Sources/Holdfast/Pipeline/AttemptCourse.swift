@@ -24,6 +24,8 @@ struct AttemptCourse {
     let scope: RetryScope?
     var records: [AttemptRecord] = []
     var retrier: (any Retrier)?
+    /// The resends that cost nothing, each of which the call gets once.
+    private var freeResends: Set<FreeResend> = []
     /// What the attempt to come, or in hand, was permitted by; must be ended or given back.
     var grant: RetryGrant?
 
@@ -75,6 +77,16 @@ struct AttemptCourse {
         guard let grant, let account else { return }
         account.giveBack(grant, traffic, now: now)
         self.grant = nil
+    }
+
+    /// What a retry costs the budget by; nil where it is free.
+    ///
+    /// Free is what cannot feed a storm: a resend that is made once a call and shows its worth at once.
+    mutating func cause(of failed: FailedExchange, _ rules: RetryRules) -> RetryBudgetState.Cause? {
+        let retryClass = rules.classify(failed)
+        if let free = rules.freeResend(after: failed, retryClass), freeResends.insert(free).inserted { return nil }
+        // A retrier of one's own may send again what the rules would not.
+        return rules.cause(of: retryClass, outcome: failed.outcome) ?? .transient
     }
 
     /// Puts down what a failure proved and what the server asked for.

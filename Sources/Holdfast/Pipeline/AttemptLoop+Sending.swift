@@ -148,7 +148,7 @@ private func earlier(_ first: MonotonicInstant?, _ second: MonotonicInstant?) ->
 extension AttemptOutcome {
     init(_ result: Result<Response, any Error>) {
         switch result {
-        case .success(let response): self = .response(response.head)
+        case .success(let response): self = .response(response.headForRetrying)
         case .failure(let error): self = .failure(ServiceError.attemptFailure(of: error))
         }
     }

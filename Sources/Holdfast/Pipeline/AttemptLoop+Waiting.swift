@@ -54,7 +54,7 @@ extension AttemptLoop {
             if wait > rules.maxServerDelay { return .serverDelayTooLong }
             if let timeLeft = failed.timeLeft, wait + least >= timeLeft { return .gateClosed }
         }
-        guard let cause = rules.cause(of: failed.exchange) else { return nil }
+        guard let cause = course.cause(of: failed.exchange, rules) else { return nil }
         return try await permit(cause, delay, account, rules, &course, context)
     }
 

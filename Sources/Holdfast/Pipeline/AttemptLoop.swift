@@ -60,6 +60,7 @@ struct AttemptLoop: Exchanging {
                 continue
             }
             let outcome = AttemptOutcome(result)
+            if Invalidation.isAmbiguous(outcome) { context.mayBeApplied = true }
             guard outcome.isFailure else { return try final(result, course, context) }
             try checkCancellation(discarding: result)
             let failed = FailedAttempt(outcome, result, request, course, context)
@@ -80,6 +81,8 @@ struct AttemptLoop: Exchanging {
                     event.delay = delay
                 }
                 if delay > .zero { try await rest(until: context.clock.now.advanced(by: delay), context) }
+                if failed.exchange.isRefusedExpectation { request.setValue(nil, forHTTPHeaderField: "Expect") }
+                request = await context.renewingConditions(of: request)
             }
         }
     }

@@ -59,7 +59,12 @@ public struct Pipeline: Transport {
             attemptTimeout: configuration.attemptTimeout
         )
         let hops = HookChain(hooks: messageHooks, firstIndex: callHooks.count, next: attempts)
-        let redirects = RedirectLoop(policy: configuration.redirects, firstHookBeneath: callHooks.count, next: hops)
+        let redirects = RedirectLoop(
+            policy: configuration.redirects,
+            retrierFactory: retrierFactory,
+            firstHookBeneath: callHooks.count,
+            next: hops
+        )
         stages = HookChain(
             hooks: callHooks,
             firstIndex: 0,
@@ -123,7 +128,7 @@ public struct Pipeline: Transport {
             context.deadline = context.deadline.map { min($0, own) } ?? own
         }
         context.handsRedirectsUp = true
-        context.flightPath = outer.flightPath
+        context.stand(beneath: outer)
         var response = try await run(request, &context)
         if case .unknown = response.presentation { response.presentation = .hidden }
         return response

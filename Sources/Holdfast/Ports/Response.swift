@@ -33,6 +33,8 @@ public struct Response: Sendable {
 
     /// The request fields it answers, as far as this side knows them: what a cache judges by whose response it is.
     var presentation = Presentation.unknown
+    /// Whether a cache has taken the Age off its Retry-After already.
+    var hasAgeDeducted = false
     /// Removes the stored entry it came from; nil where it came from none.
     var removeStored: (@Sendable () async -> Void)?
 
@@ -64,6 +66,9 @@ public struct Response: Sendable {
             fields = newValue.fields
         }
     }
+
+    /// The head as those look at it who take the Age off a Retry-After themselves, which must not be done twice.
+    var headForRetrying: ResponseHead { hasAgeDeducted ? head.withAgeInRetryAfter : head }
 
     /// The response as Foundation shows it; nil without a ``url``.
     ///

@@ -96,10 +96,21 @@ public final class RetryGovernor: Sendable {
         }
     }
 
+    /// The governor's source of randomness, which all its users draw from.
+    var generator: Generator { Generator(governor: self) }
+
     /// A sample from 0 up to but not including 1.
     func sample() -> Double {
-        state.withLock { state in
-            Double.random(in: 0..<1, using: &state.generator)
+        var generator = generator
+        return Double.random(in: 0..<1, using: &generator)
+    }
+
+    /// Draws from the generator of a governor.
+    struct Generator: RandomNumberGenerator {
+        let governor: RetryGovernor
+
+        func next() -> UInt64 {
+            governor.state.withLock { $0.generator.next() }
         }
     }
 }

@@ -48,6 +48,14 @@ public struct StaleAllowance: Sendable, Hashable {
         let disconnected = max(options.staleWhenDisconnected.wholeSeconds, onError, revalidating)
         whenDisconnected = disconnected > 0 && staleness <= disconnected
     }
+
+    /// As what the stored response may stand in after a failure; nil where it may not.
+    ///
+    /// What is not sent because the server asked for less is answered as the response that said so would be.
+    public func reason(after failure: AttemptFailure) -> CacheReason? {
+        if failure.kind == .throttled { return onError ? .staleIfError : nil }
+        return failure.isDisconnection && whenDisconnected ? .disconnected : nil
+    }
 }
 
 extension StatusCode {

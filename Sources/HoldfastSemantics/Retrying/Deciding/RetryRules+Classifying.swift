@@ -44,7 +44,7 @@ extension RetryRules {
     }
 
     /// The resend at once that a failure of this class earns, whether or not the call has had it.
-    func freeResend(after failed: FailedExchange, _ retryClass: RetryClass) -> FreeResend? {
+    package func freeResend(after failed: FailedExchange, _ retryClass: RetryClass) -> FreeResend? {
         switch retryClass {
         case .staleSocket:
             return .staleSocket
