@@ -24,6 +24,8 @@ struct AttemptCourse {
     let scope: RetryScope?
     var records: [AttemptRecord] = []
     var retrier: (any Retrier)?
+    /// How many of the attempts were resends that no retrier was asked about.
+    private var uncounted = 0
     /// The resends that cost nothing, each of which the call gets once.
     private var freeResends: Set<FreeResend> = []
     /// What the attempt to come, or in hand, was permitted by; must be ended or given back.
@@ -45,6 +47,9 @@ struct AttemptCourse {
         account = governor?.account(for: request, now: context.clock.now)
         account?.callBegan(traffic, now: context.clock.now)
     }
+
+    /// How many attempts there were, without the resends that no retrier was asked about.
+    var countedAttempts: Int { records.count - uncounted }
 
     /// Whose gate it is: the caller as far as the request tells. Read only where a gate closes or is closed.
     var credential: Int {
@@ -96,9 +101,21 @@ struct AttemptCourse {
         records[records.count - 1].retryAfter = rules.serverDelay(failed.exchange)
     }
 
-    /// Notes that the attempt is followed by another one at once, which no retrier was asked about.
-    mutating func goesOn(after delay: Duration = .zero) {
+    /// Notes that another attempt follows.
+    mutating func goesOn(after delay: Duration) {
         records[records.count - 1].delay = delay
+    }
+
+    /// Notes that another attempt follows that no retrier was asked about, and that none of them counts.
+    mutating func resendsAtOnce(after delay: Duration = .zero) {
+        goesOn(after: delay)
+        uncounted += 1
+    }
+
+    /// Notes that no further attempt follows.
+    mutating func stops(for reason: StopReason) {
+        records[records.count - 1].stopReason = reason
+        account?.stopped(reason)
     }
 
     private func closeGate(by response: Response, _ account: RetryAccount, _ context: CallContext) {

@@ -14,10 +14,12 @@ extension AttemptLoop {
     func prepared(
         _ request: URLRequest,
         _ course: AttemptCourse,
+        _ authorized: inout AuthorizedHop?,
         _ context: CallContext
     ) async throws -> URLRequest {
         try Task.checkCancellation()
         var prepared = request
+        try await authorized?.apply(to: &prepared, context)
         if let rules = course.rules { rules.announce(context, on: &prepared) }
         for step in prepare { try await step(&prepared, context) }
         return prepared

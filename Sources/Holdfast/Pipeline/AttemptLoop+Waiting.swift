@@ -121,7 +121,7 @@ extension AttemptLoop {
         let end = context.clock.now.advanced(by: spread)
         guard mayWait(until: end, rules, context) else { return false }
         try await rest(until: end, context)
-        course.goesOn(after: start.duration(to: end))
+        course.resendsAtOnce(after: start.duration(to: end))
         return true
     }
 
@@ -138,9 +138,8 @@ extension AttemptLoop {
             progress: .notSent
         )
         error.retryAfter = wait
-        if !course.records.isEmpty { course.records[course.records.count - 1].stopReason = .gateClosed }
+        if course.records.isEmpty { course.account?.stopped(.gateClosed) } else { course.stops(for: .gateClosed) }
         error.attempts = course.records
-        course.account?.stopped(.gateClosed)
         RetryScope.current?.ended(exhausted: true)
         return error
     }

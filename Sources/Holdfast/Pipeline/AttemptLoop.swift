@@ -16,6 +16,7 @@ struct AttemptLoop: Exchanging {
     let transport: any Transport
     let retrierFactory: any RetrierFactory
     let prepare: [PrepareStep]
+    let authorization: AuthorizationRefresh?
     let attemptTimeout: Duration?
     /// The governor of the pipeline's own factory, which calls with a factory of their own come under as well.
     let ownGovernor: RetryGovernor?
@@ -28,11 +29,13 @@ struct AttemptLoop: Exchanging {
         transport: any Transport,
         retrierFactory: any RetrierFactory,
         prepare: [PrepareStep],
+        authorization: AuthorizationRefresh?,
         attemptTimeout: Duration?
     ) {
         self.transport = transport
         self.retrierFactory = retrierFactory
         self.prepare = prepare
+        self.authorization = authorization
         self.attemptTimeout = attemptTimeout
         ownGovernor = retrierFactory.governor
         fallbackGovernor = ownGovernor ?? RetryGovernor()
@@ -44,24 +47,45 @@ struct AttemptLoop: Exchanging {
         var course = course(of: request, context)
         // Whatever ends the exchange, cancellation in a wait included, what was granted and not used goes back.
         defer { course.giveBack(now: context.clock.now) }
+        var authorized = AuthorizedHop(authorization, request, context)
+        keepBodyForReplay(course.rules, &context)
         while true {
             context.attempt = course.records.count + 1
             try await waitAtGate(&course, context)
             // What a step refuses was never sent, and trying again is not this loop's to decide.
-            let prepared = try await prepared(request, course, context)
+            let prepared = try await prepared(request, course, &authorized, context)
             let start = context.clock.now
             let result = await attempt(prepared, course, &context)
             course.records.append(record(of: result, start: start, context))
             if case .failure(let error) = result, error.isCancellation { throw CancellationError() }
             course.attemptEnded(result, context)
             if let unconditional = withoutConditions(request, after: result, &context) {
-                course.goesOn()
+                course.resendsAtOnce()
                 request = unconditional
                 continue
             }
+            if case .success(let response) = result,
+                let followUp = await authorized?.followUp(response, isWhole: context.body.isWhole, context)
+            {
+                switch followUp {
+                case .resend:
+                    course.resendsAtOnce()
+                    continue
+                case .stop(let reason):
+                    course.stops(for: reason)
+                    return try final(result, course, context)
+                case .fail(let error):
+                    course.stops(for: .unauthorized)
+                    return try final(.failure(error), course, context)
+                }
+            }
             let outcome = AttemptOutcome(result)
             if Invalidation.isAmbiguous(outcome) { context.mayBeApplied = true }
-            guard outcome.isFailure else { return try final(result, course, context) }
+            guard outcome.isFailure else {
+                // A redirect may ask for the content once more.
+                if case .response(let head) = outcome, !head.status.isRedirection { context.body.releaseReplay() }
+                return try final(result, course, context)
+            }
             try checkCancellation(discarding: result)
             let failed = FailedAttempt(outcome, result, request, course, context)
             course.explain(failed)
@@ -69,8 +93,7 @@ struct AttemptLoop: Exchanging {
 
             switch try await next(after: failed, request, &course, context) {
             case .stop(let reason):
-                course.records[course.records.count - 1].stopReason = reason
-                course.account?.stopped(reason)
+                course.stops(for: reason)
                 try checkCancellation(discarding: result)
                 return try final(result, course, context)
             case .retry(let delay):
@@ -99,6 +122,12 @@ struct AttemptLoop: Exchanging {
             scope: listens ? RetryScope() : nil,
             context
         )
+    }
+
+    /// Keeps what an attempt reads of a one-shot body, where another attempt may follow.
+    private func keepBodyForReplay(_ rules: RetryRules?, _ context: inout CallContext) {
+        let limit = rules?.replayLimit ?? (authorization == nil ? 0 : RetryRules.default.replayLimit)
+        if limit > 0 { context.body = context.body.teed(limit: limit) }
     }
 
     /// What follows a failure: the retrier's word, unless it cannot or must not be done.
@@ -182,7 +211,7 @@ extension FailedAttempt {
             outcome,
             method: RequestMethod(request),
             fields: context.exchange?.presentedFields ?? HeaderFields(request.allHTTPHeaderFields ?? [:]),
-            attempt: course.records.count,
+            attempt: course.countedAttempts,
             bodyIsReplayable: context.body.isWhole,
             declaredIdempotent: context.options.isIdempotent,
             timeLeft: context.deadline.map { context.clock.now.duration(to: $0) },

@@ -43,6 +43,8 @@ public struct CallContext: Sendable {
     var mayBeApplied = false
     /// Whether redirects are handed up: always, when a pipeline is another one's transport.
     var handsRedirectsUp = false
+    /// The credential of the pipeline's own that the call bears.
+    var authorized: AuthorizedCall?
     var currentHook = 0
     /// The chain that the running hook stands in.
     var chain: (any Forwarding)?

@@ -44,6 +44,8 @@ public struct ServiceError: Error, Sendable, CustomStringConvertible {
         public static let unacceptableStatus = Code("unacceptable-status")
         /// The server asks for credentials in a way this transport cannot answer.
         public static let authenticationRequired = Code("authentication-required")
+        /// The credential is missing or refused, and refreshing it failed.
+        public static let authorizationFailed = Code("authorization-failed")
         /// This platform or transport cannot do what was asked.
         public static let unsupported = Code("unsupported")
         /// Nothing usable is stored, and loading was forbidden.
@@ -111,7 +113,7 @@ public struct ServiceError: Error, Sendable, CustomStringConvertible {
         .badRequest: .badRequest, .resolve: .resolve, .connect: .connect, .timeout: .timeout,
         .deadlineExceeded: .timeout, .tls: .tls, .certificate: .certificate, .connectionLost: .connectionLost,
         .protocolError: .protocolError, .offline: .offline, .bodyTooLarge: .tooLarge,
-        .throttled: .throttled,
-        .authenticationRequired: .badRequest, .unsupported: .badRequest,
+        .throttled: .throttled, .authenticationRequired: .badRequest, .authorizationFailed: .badRequest,
+        .unsupported: .badRequest,
     ]
 }
