@@ -85,7 +85,8 @@ struct BackoffRetrierTests {
 
     @Test("The cap comes before the jitter: at the cap the waits are still spread")
     func capBeforeJitter() async throws {
-        let rules = RetryRules(backoff: Backoff(cap: .milliseconds(400)), maxAttempts: 60)
+        var rules = RetryRules(backoff: Backoff(cap: .milliseconds(400)), maxAttempts: 60)
+        rules.budget = .unlimited
         let transport = ScriptedTransport([.respond(500)], repeatsLastStep: true)
         _ = try await pipeline(transport, Self.seeded(rules)).send(.get())
         let capped = clock.waits.dropFirst(3)
@@ -152,7 +153,9 @@ struct BackoffRetrierTests {
     @Test("S-T18: concurrent calls have retriers of their own")
     func ownRetriers() async throws {
         let transport = ScriptedTransport([.respond(503)], repeatsLastStep: true)
-        let pipeline = pipeline(transport, Self.seeded())
+        var rules = RetryRules()
+        rules.budget = .unlimited
+        let pipeline = pipeline(transport, Self.seeded(rules))
         try await withThrowingTaskGroup(of: Int.self) { group in
             for _ in 0..<8 { group.addTask { try await pipeline.send(.get()).attempts.count } }
             for try await count in group { #expect(count == 3) }

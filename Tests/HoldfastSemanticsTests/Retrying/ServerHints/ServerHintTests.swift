@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test(
-        "RETRY.md §3.2.2: Retry-After is never undercut and jittered upward by at most half of it or 5 s",
+        "Complaint 3 of 12, RETRY.md §3.2.2: Retry-After is never undercut, and jittered upward by half of it or 5 s at most",
         arguments: [
             (1, 1.5), (4, 6.0), (10, 15.0), (40, 45.0), (60, 65.0),
         ]
@@ -105,6 +105,16 @@ import Testing
         }
         #expect(wait >= .seconds(45))
         #expect(call.history.countedAttempts == 2)
+    }
+
+    @Test("Complaint 3 of 12: a date is waited for to the millisecond, never less", arguments: [0, 1, 400, 999])
+    func fractions(milliseconds: Int64) {
+        let received = Timestamp.noon.advanced(by: .milliseconds(milliseconds))
+        let head: HeaderFields = ["Retry-After": date(30)]
+        #expect(RetryAfter.delay(head, receivedAt: received) == .milliseconds(30_000 - milliseconds))
+        // The server's Date is cut off to the second, so what it asks for by its own clock is not shortened.
+        let dated = head.merging(["Date": date(0)])
+        #expect(RetryAfter.delay(dated, receivedAt: received) == .seconds(30))
     }
 
     @Test("Complaint 3 of 12: the switch turns Retry-After off, for retries and for the gate")
