@@ -33,7 +33,7 @@ struct CacheLookup: Sendable {
     /// How often the target had been invalidated by then: a response that was under way since may be older than the reason.
     var mark: InvalidationLog.Mark
     /// How many flights of the cache had ended by then, and what came of earlier look-ups of the same call.
-    let landings: UInt64
+    var landings: UInt64
     let trail: LookTrail
     /// Counts what becomes of the call.
     let tally: CallTally

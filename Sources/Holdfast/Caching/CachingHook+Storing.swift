@@ -246,6 +246,7 @@ extension CachingHook {
     ) async {
         do throws(StoreError) {
             try await writer.commit(description, now: StoreInstant(context.clock.timestamp))
+            if lookup.bypassReason != nil { cache.flights.noteLanding(lookup.key) }
             lookup.tally.count { $0.stored += 1 }
             context.emit(.responseStored)
             context.options.storing?.note(nil)

@@ -74,7 +74,7 @@ public struct CachingHook: ServiceHook {
         }
     }
 
-    private func judge(
+    func judge(
         _ lookup: CacheLookup,
         _ candidates: [CacheCandidate],
         _ context: CallContext
@@ -120,7 +120,7 @@ public struct CachingHook: ServiceHook {
     }
 
     /// The stored responses whose validators are sent, bodies at hand, the selected one first.
-    private func offer(
+    func offer(
         _ indices: [Int],
         _ selected: HeldResponse,
         _ candidates: [CacheCandidate],

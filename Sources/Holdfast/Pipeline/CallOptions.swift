@@ -16,6 +16,10 @@ public struct CallOptions: Sendable {
     public var tags: Set<String> = []
     /// The time the whole call may take up to its response head; nil: the pipeline's `callTimeout`.
     public var timeout: Duration?
+    /// The rules of retrying for this call, under the budget and the gates of the pipeline's factory; nil: the factory's.
+    ///
+    /// `.none` switches retries off. Without a governor in the factory, all such calls of a pipeline share one of its own.
+    public var retryRules: RetryRules?
     /// Makes the retrier of this call instead of the pipeline's factory.
     public var retrierFactory: (any RetrierFactory)?
     /// What is accepted as an answer; nil: any response, as URLSession does.

@@ -26,6 +26,7 @@ public struct Pipeline: Transport {
 
     private typealias Stages = HookChain<AcceptanceStage<RedirectLoop<HookChain<AttemptLoop>>>>
     private let stages: Stages
+    private let retrierFactory: any RetrierFactory
     let background: BackgroundTasks
 
     private static let lastCallID = Atomic<UInt64>(0)
@@ -48,18 +49,26 @@ public struct Pipeline: Transport {
         self.transport = transport
         self.cache = cache
         self.configuration = configuration
+        self.retrierFactory = retrierFactory
         background = BackgroundTasks(executor: configuration.executor)
-        let callHooks = hooks.filter { $0.scope == .call }
+        var callHooks = hooks.filter { $0.scope == .call }
+        if let authorization = configuration.authorization { callHooks.append(AuthorizationHook(authorization)) }
         var messageHooks = hooks.filter { $0.scope == .message }
         if let cache { messageHooks.append(CachingHook(cache)) }
         let attempts = AttemptLoop(
             transport: transport,
             retrierFactory: retrierFactory,
             prepare: configuration.prepare,
+            authorization: configuration.authorization,
             attemptTimeout: configuration.attemptTimeout
         )
         let hops = HookChain(hooks: messageHooks, firstIndex: callHooks.count, next: attempts)
-        let redirects = RedirectLoop(policy: configuration.redirects, firstHookBeneath: callHooks.count, next: hops)
+        let redirects = RedirectLoop(
+            policy: configuration.redirects,
+            retrierFactory: retrierFactory,
+            firstHookBeneath: callHooks.count,
+            next: hops
+        )
         stages = HookChain(
             hooks: callHooks,
             firstIndex: 0,
@@ -81,6 +90,8 @@ public struct Pipeline: Transport {
         body: RequestBody? = nil,
         options: CallOptions = CallOptions()
     ) async throws -> Response {
+        var request = request
+        addIdempotencyKey(to: &request, options)
         var context = CallContext(
             callID: CallID(number: Pipeline.lastCallID.add(1, ordering: .relaxed).newValue),
             clock: configuration.clock,
@@ -105,7 +116,10 @@ public struct Pipeline: Transport {
         var options = outer.options
         options.acceptance = nil
         options.retrierFactory = nil
+        options.retryRules = nil
         options.storing = nil
+        var request = request
+        addIdempotencyKey(to: &request, options)
         var context = CallContext(
             callID: outer.callID,
             clock: configuration.clock,
@@ -123,7 +137,7 @@ public struct Pipeline: Transport {
             context.deadline = context.deadline.map { min($0, own) } ?? own
         }
         context.handsRedirectsUp = true
-        context.flightPath = outer.flightPath
+        context.stand(beneath: outer)
         var response = try await run(request, &context)
         if case .unknown = response.presentation { response.presentation = .hidden }
         return response
@@ -163,6 +177,14 @@ public struct Pipeline: Transport {
             }
             throw error
         }
+    }
+
+    /// Once per call, above redirects, so that all that is sent for it bears one key.
+    private func addIdempotencyKey(to request: inout URLRequest, _ options: CallOptions) {
+        let rules = options.retryRules ?? (options.retrierFactory ?? retrierFactory).governor?.rules
+        guard let rules, rules.mintsIdempotencyKey else { return }
+        var generator = SystemRandomNumberGenerator()
+        rules.addIdempotencyKey(to: &request, using: &generator)
     }
 
     private func exchange(_ request: URLRequest, _ context: inout CallContext) async throws -> Response {

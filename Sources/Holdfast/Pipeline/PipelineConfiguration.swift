@@ -28,6 +28,9 @@ public struct PipelineConfiguration: Sendable {
     /// How redirects are treated; by default up to 20 are followed.
     public var redirects: RedirectPolicy = .follow(limit: 20)
 
+    /// The credential that requests bear, and how it is renewed; nil, the default: what the caller puts into each request.
+    public var authorization: AuthorizationRefresh?
+
     /// Steps that edit the request before each attempt, in order; none by default.
     public var prepare: [PrepareStep] = []
 

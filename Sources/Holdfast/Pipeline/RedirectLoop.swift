@@ -11,6 +11,8 @@ internal import HoldfastSemantics
 /// Follows redirects hop by hop, so that each hop is looked up, stored and retried under its own URI (RFC 9110 §15.4).
 struct RedirectLoop<Next: Exchanging>: Exchanging {
     let policy: RedirectPolicy
+    /// Whose rules say how long a redirect is waited with; without a governor there are none.
+    let retrierFactory: any RetrierFactory
     /// The place of the first hook beneath, whose state belongs to one hop.
     let firstHookBeneath: Int
     let next: Next
@@ -31,11 +33,22 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
                     response: response
                 )
             }
-            await finish(response.body, context)
+            let wait: Duration
+            switch decideFollowing(response, context) {
+            case .retry(let delay): wait = delay
+            case .stop(let reason):
+                var handedUp = response
+                if !handedUp.attempts.isEmpty { handedUp.attempts[handedUp.attempts.count - 1].stopReason = reason }
+                return handedUp
+            }
+            let end = context.clock.now.advanced(by: wait)
+            await response.body.finish(on: context.clock)
             context.emit(.redirected) { event in
                 event.status = response.status
                 event.detail = hop.redirection.target.origin
+                if wait > .zero { event.delay = wait }
             }
+            if wait > .zero { try await context.clock.sleep(until: end) }
             context.redirectCount += 1
             context.exchange = nil
             if !hop.redirection.keepsBody { context.body = .none }
@@ -44,27 +57,18 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
         }
     }
 
-    /// Reads the short body of a redirect to its end, which lets a cache beneath keep the hop and the connection serve again.
-    ///
-    /// A body that is long or slow is given up: nobody asked for it.
-    private func finish(_ body: ResponseBody, _ context: CallContext) async {
-        guard let source = body.source else { return }
-        let longest = RedirectLoop.longestBody
-        guard body.length.map({ $0 <= longest }) ?? true else { return body.discard() }
-        let end = context.clock.now.advanced(by: RedirectLoop.patience)
-        do {
-            try await withDeadline(end, on: context.clock, discard: { (_: Void) in }) {
-                var count = 0
-                while count <= longest, let chunk = try await source.next() { count += chunk.count }
-            }
-        } catch {
-            // The redirect itself has come; what became of its body changes nothing.
-        }
-        body.discard()
+    /// Whether the next hop is sent, and after which wait (RFC 9110 §10.2.3).
+    private func decideFollowing(_ response: Response, _ context: CallContext) -> RetryDecision {
+        let factory = context.options.retrierFactory ?? retrierFactory
+        guard response.fields.contains(.retryAfter), let governor = factory.governor else { return .retryNow }
+        var generator = governor.generator
+        return (context.options.retryRules ?? governor.rules).decideFollowing(
+            response.headForRetrying,
+            receivedAt: context.clock.timestamp,
+            timeLeft: context.deadline.map { context.clock.now.duration(to: $0) },
+            using: &generator
+        )
     }
-
-    private static var longestBody: Int { 64 << 10 }
-    private static var patience: Duration { .seconds(1) }
 
     private func nextHop(
         after response: Response,

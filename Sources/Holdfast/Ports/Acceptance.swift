@@ -22,12 +22,16 @@ public struct Acceptance: Sendable {
     public static func statuses(_ statuses: ClosedRange<Int>) -> Acceptance {
         Acceptance { response in
             guard statuses.contains(response.status.rawValue) else {
-                throw ServiceError(
+                var error = ServiceError(
                     .unacceptableStatus,
                     "The server answered \(response.status.rawValue), outside \(statuses); "
                         + "the response is in this error's `response`.",
                     response: response
                 )
+                error.retryAfter = response.responseTime.flatMap { receivedAt in
+                    RetryAfter.delay(response.headForRetrying.fields, receivedAt: receivedAt)
+                }
+                throw error
             }
         }
     }

@@ -39,8 +39,12 @@ public struct CallContext: Sendable {
     var verdict: Verdict?
     /// The conditions a cache added to the request; a 304 that selects none of its responses is no answer.
     var validation: OfferedValidation?
+    /// Whether an attempt ended so that the origin may have acted, which nothing that comes later takes back.
+    var mayBeApplied = false
     /// Whether redirects are handed up: always, when a pipeline is another one's transport.
     var handsRedirectsUp = false
+    /// The credential of the pipeline's own that the call bears.
+    var authorized: AuthorizedCall?
     var currentHook = 0
     /// The chain that the running hook stands in.
     var chain: (any Forwarding)?
@@ -49,6 +53,15 @@ public struct CallContext: Sendable {
         get { flightLink?.flight }
         set { flightLink = newValue.map { FlightLink($0) } }
     }
+    /// Whether nobody waits for the exchange: a revalidation in the background, or a flight whose callers have all been answered
+    /// with something stale.
+    ///
+    /// Changes while the exchange goes on, since callers leave and others join.
+    var isBackground: Bool {
+        let isUnattendedAbove = flightLinkAbove?.flight?.isUnattended ?? false
+        guard let flight else { return isUnattendedAbove }
+        return flight.isUnattended || isUnattendedAbove && flight.readers <= 1
+    }
     /// The flights that wait for this call, outermost first: it must not wait for one of them.
     var flightPath: [ObjectIdentifier] = []
     /// Whether the attempt in hand ends with the call's deadline, rather than with a limit of its own.
@@ -56,6 +69,7 @@ public struct CallContext: Sendable {
     /// Runs what outlives the call.
     let background: BackgroundTasks
     private var flightLink: FlightLink?
+    private var flightLinkAbove: FlightLink?
     private var ownDeadline: MonotonicInstant?
     private var hookStates: [HookStateKey: any Sendable] = [:]
     private let transport: any Transport
@@ -130,8 +144,15 @@ public struct CallContext: Sendable {
         }
     }
 
+    /// Makes this the context of what an attempt of `outer` asks another pipeline for.
+    mutating func stand(beneath outer: CallContext) {
+        flightPath = outer.flightPath
+        flightLinkAbove = outer.flightLink ?? outer.flightLinkAbove
+    }
+
     mutating func forgetHookStates(from firstHook: Int) {
         validation = nil
+        mayBeApplied = false
         guard !hookStates.isEmpty else { return }
         hookStates = hookStates.filter { $0.key.hook < firstHook }
     }
@@ -157,6 +178,8 @@ struct OfferedValidation: Sendable {
     /// Whether it asked for a part, which is not what the caller will be given.
     let asksPart: Bool
     let isAnswered: @Sendable (_ response: Response) -> Bool
+    /// Asks with conditions that fit what is stored by now; nil where the request is good as it is.
+    let renewed: @Sendable (_ context: inout CallContext) async -> URLRequest?
 }
 
 private struct HookStateKey: Hashable, Sendable {

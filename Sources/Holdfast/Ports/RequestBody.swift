@@ -30,9 +30,18 @@ public struct RequestBody: Sendable {
     /// The form.
     public let form: Form
 
+    /// What keeps the first bytes of a one-shot body; its form is then that of a factory.
+    private let replay: ReplayableBody?
+
     /// A body of this form.
     public init(_ form: Form) {
         self.form = form
+        replay = nil
+    }
+
+    private init(_ replay: ReplayableBody, length: Int?) {
+        form = .factory(length: length) { replay.makeReader() }
+        self.replay = replay
     }
 
     /// No content.
@@ -68,7 +77,8 @@ public struct RequestBody: Sendable {
 
     /// Whether the content can be sent again byte for byte.
     public var isReplayable: Bool {
-        switch form {
+        if let replay { return replay.isWhole }
+        return switch form {
         case .none, .bytes, .file, .factory: true
         case .oneShot, .requestStream: false
         }
@@ -78,6 +88,20 @@ public struct RequestBody: Sendable {
     var isWhole: Bool {
         guard case .oneShot(_, let source) = form else { return isReplayable }
         return (source as? OneShotSource)?.isUntouched ?? false
+    }
+
+    /// The body with its first `limit` bytes kept, where it is one-shot and nobody began to read it; else as it is.
+    ///
+    /// A stream of the request's own stays as it is: URLSession reads it while it sends, and would have to read it whole
+    /// before it could be sent twice.
+    func teed(limit: Int) -> RequestBody {
+        guard limit > 0, isWhole, case .oneShot(let length, let source) = form else { return self }
+        return RequestBody(ReplayableBody(source, limit: limit), length: length)
+    }
+
+    /// Lets go of what is kept of a one-shot body, since no further attempt will follow.
+    func releaseReplay() {
+        replay?.release()
     }
 
     /// Whether there is no content at all.

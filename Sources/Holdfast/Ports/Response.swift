@@ -33,6 +33,8 @@ public struct Response: Sendable {
 
     /// The request fields it answers, as far as this side knows them: what a cache judges by whose response it is.
     var presentation = Presentation.unknown
+    /// Whether a cache has taken the Age off its Retry-After already.
+    var hasAgeDeducted = false
     /// Removes the stored entry it came from; nil where it came from none.
     var removeStored: (@Sendable () async -> Void)?
 
@@ -64,6 +66,9 @@ public struct Response: Sendable {
             fields = newValue.fields
         }
     }
+
+    /// The head as those look at it who take the Age off a Retry-After themselves, which must not be done twice.
+    var headForRetrying: ResponseHead { hasAgeDeducted ? head.withAgeInRetryAfter : head }
 
     /// The response as Foundation shows it; nil without a ``url``.
     ///
@@ -126,8 +131,14 @@ public struct AttemptRecord: Sendable, Hashable {
     public let status: StatusCode?
     /// The code of the error it ended with, if none came.
     public let errorCode: ServiceError.Code?
+    /// What the failure proved; nil where there was none, or where no rules judged it.
+    public var retryClass: RetryClass?
     /// The wait that followed before the next attempt; nil after the last.
     public var delay: Duration?
+    /// How long the server asked to be left alone; nil where it did not.
+    public var retryAfter: Duration?
     /// Why no attempt followed; nil where one did, or where none was needed.
     public var stopReason: StopReason?
+    /// What was sent beneath for this attempt: hedges, or the attempts of a pipeline that is this one's transport.
+    public var beneath: [AttemptRecord] = []
 }

@@ -34,6 +34,12 @@ public struct ServiceError: Error, Sendable, CustomStringConvertible {
         public static let protocolError = Code("protocol-error")
         /// The machine is offline.
         public static let offline = Code("offline")
+        /// The server asked for less, and for longer than the call may wait: nothing was sent.
+        public static let throttled = Code("throttled")
+        /// Most attempts at the origin failed, so nothing is sent there for a while; ``ServiceError/retryAfter`` says how long.
+        public static let circuitOpen = Code("circuit-open")
+        /// As many exchanges are in flight as may be, and as many wait: nothing was sent.
+        public static let tooManyInFlight = Code("too-many-in-flight")
         /// The body exceeds a limit.
         public static let bodyTooLarge = Code("body-too-large")
         /// The redirect chain exceeds its limit.
@@ -42,6 +48,8 @@ public struct ServiceError: Error, Sendable, CustomStringConvertible {
         public static let unacceptableStatus = Code("unacceptable-status")
         /// The server asks for credentials in a way this transport cannot answer.
         public static let authenticationRequired = Code("authentication-required")
+        /// The credential is missing or refused, and refreshing it failed.
+        public static let authorizationFailed = Code("authorization-failed")
         /// This platform or transport cannot do what was asked.
         public static let unsupported = Code("unsupported")
         /// Nothing usable is stored, and loading was forbidden.
@@ -64,6 +72,10 @@ public struct ServiceError: Error, Sendable, CustomStringConvertible {
     public var response: Response?
     /// Every attempt of the call, in order.
     public var attempts: [AttemptRecord]
+    /// How long the server asked to be left alone, counted from the error's birth; nil where it asked for nothing.
+    ///
+    /// A queue can come back after it; asking earlier is in vain (RFC 9110 §10.2.3).
+    public var retryAfter: Duration?
 
     /// An error of this kind.
     public init(
@@ -105,6 +117,7 @@ public struct ServiceError: Error, Sendable, CustomStringConvertible {
         .badRequest: .badRequest, .resolve: .resolve, .connect: .connect, .timeout: .timeout,
         .deadlineExceeded: .timeout, .tls: .tls, .certificate: .certificate, .connectionLost: .connectionLost,
         .protocolError: .protocolError, .offline: .offline, .bodyTooLarge: .tooLarge,
-        .authenticationRequired: .badRequest, .unsupported: .badRequest,
+        .throttled: .throttled, .circuitOpen: .heldBack, .tooManyInFlight: .heldBack,
+        .authenticationRequired: .badRequest, .authorizationFailed: .badRequest, .unsupported: .badRequest,
     ]
 }

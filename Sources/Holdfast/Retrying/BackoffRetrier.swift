@@ -69,13 +69,15 @@ public final class BackoffRetrier: Retrier {
     public static func factory(
         strategy: Strategy = .exponential(),
         retryCondition: (@Sendable (FailedAttempt) async -> Bool)? = nil,
+        connectivity: (any Connectivity)? = nil,
         makeGenerator: @escaping @Sendable () -> any RandomNumberGenerator & Sendable = {
             SystemRandomNumberGenerator()
         }
     ) -> Factory {
         let governor: RetryGovernor? =
             switch strategy.form {
-            case .exponential(let rules): RetryGovernor(rules)
+            case .exponential(let rules):
+                RetryGovernor(rules, connectivity: connectivity, generator: makeGenerator())
             case .exponentialBinary: nil
             }
         return Factory(
@@ -126,17 +128,5 @@ public final class BackoffRetrier: Retrier {
         public func create(for request: URLRequest) -> any Retrier {
             BackoffRetrier(strategy: strategy, retryCondition: retryCondition, generator: makeGenerator())
         }
-    }
-}
-
-extension RetrierFactory where Self == BackoffRetrier.Factory {
-    /// Exponential backoff with full jitter by `rules`: 100 ms, 200 ms, … capped at 20 s, three attempts by default.
-    public static func backoff(_ rules: RetryRules = .default) -> BackoffRetrier.Factory {
-        BackoffRetrier.factory(strategy: .exponential(rules))
-    }
-
-    /// Waits of 1, 2, 4, … seconds without jitter, while the next one is less than `maxBackoff`.
-    public static func exponentialBinary(maxBackoff: Duration = .seconds(600)) -> BackoffRetrier.Factory {
-        BackoffRetrier.factory(strategy: .exponentialBinary(maxBackoff: maxBackoff))
     }
 }

@@ -57,7 +57,7 @@ import Testing
 
     @Test("RFC 6585 §3–§6: no cache stores a response with these codes, and RFC 9111 §3 forbids no other")
     func forbidStoring() {
-        #expect((0...700).filter { StatusCode($0).forbidsStoring } == [428, 429, 431, 511])
+        #expect((0...700).filter { StatusCode($0).forbidsStoring } == [425, 428, 429, 431, 511])
     }
 
     @Test func phrases() {

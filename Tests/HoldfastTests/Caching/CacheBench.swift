@@ -13,7 +13,7 @@ import HoldfastTesting
 
 /// A pipeline with a cache over a scripted origin and a clock that stands still.
 struct CacheBench {
-    let clock = ManualClock()
+    let clock: ManualClock
     let transport: ScriptedTransport
     let cache: HTTPCache
     let pipeline: Pipeline
@@ -24,11 +24,13 @@ struct CacheBench {
         store: any CacheStore = MemoryStore(capacity: 1 << 20),
         mode: CacheOptions.Mode = .private,
         hooks: [any ServiceHook] = [],
+        clock: ManualClock = ManualClock(),
         retrierFactory: any RetrierFactory = NilRetrier.Factory(),
         _ change: (inout PipelineConfiguration) -> Void = { _ in },
         options changeOptions: (inout CacheOptions) -> Void = { _ in }
     ) {
         self.transport = transport
+        self.clock = clock
         var options = CacheOptions()
         options.mode = mode
         changeOptions(&options)

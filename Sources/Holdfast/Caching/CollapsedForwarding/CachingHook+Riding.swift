@@ -39,7 +39,7 @@ extension CachingHook {
             landing = try await self.landing(of: flight, await patience(need, context), context)
         } catch {
             leave(seat, need)
-            if !error.isCancellation, let stale = await standIn(need, .disconnected, context) { return .answer(stale) }
+            if let answer = await answer(after: error, wasSent: true, need, context) { return .answer(answer) }
             countMiss(need, context)
             throw error
         }
@@ -60,9 +60,9 @@ extension CachingHook {
                 countMiss(need, context)
                 throw failure.error
             }
-            let isDisconnection = ServiceError.attemptFailure(of: failure.error).isDisconnection
-            if failure.exchange != nil, isDisconnection, let stale = await standIn(need, .disconnected, context) {
-                return .answer(stale)
+            let wasSent = failure.exchange != nil
+            if let answer = await answer(after: failure.error, wasSent: wasSent, need, context) {
+                return .answer(answer)
             }
             countMiss(need, context)
             let isOverdue = context.deadline.map { context.clock.now >= $0 } ?? false
@@ -88,8 +88,7 @@ extension CachingHook {
                 return retry(need, nominated: fits ? [] : answer.nominated?.names ?? [], refusesLanded: true)
             }
         }
-        if answer.response.status.isOriginError, var stale = await standIn(need, .staleIfError, context) {
-            stale.cacheDecision?.originStatus = answer.response.status
+        if let stale = await standIn(for: answer.response, need, context) {
             answer.body?.releaseSeat()
             if seat.isFirst, answer.body == nil { answer.response.body.discard() }
             return .answer(stale)
@@ -163,7 +162,7 @@ extension CachingHook {
 
     /// How long the call waits for the origin while something stale is at hand; nil: as long as it takes.
     private func patience(_ need: Need, _ context: CallContext) async -> Patience? {
-        guard let length = need.lookup.directive.staleAfter ?? cache.options.staleAfter else { return nil }
+        guard let length = patience(need) else { return nil }
         let end = context.clock.now.advanced(by: length)
         return await held(need, .patience, context).map { Patience(end: end, held: $0) }
     }
@@ -223,18 +222,6 @@ extension CachingHook {
         response.cacheDecision = decision
         explain(decision, context)
         return response
-    }
-
-    /// What is stale, where it may stand in for this reason.
-    private func held(_ need: Need, _ reason: CacheReason, _ context: CallContext) async -> HeldResponse? {
-        let isAllowed = reason == .staleIfError ? need.staleAllowance.onError : need.staleAllowance.whenDisconnected
-        guard isAllowed, let candidate = need.standIn else { return nil }
-        if let held = need.heldStandIn { return held }
-        return await hold(candidate, context)
-    }
-
-    private func standIn(_ need: Need, _ reason: CacheReason, _ context: CallContext) async -> Response? {
-        await held(need, reason, context).map { answerHit($0, to: need.lookup, need.request, reason, .error, context) }
     }
 
     private func countMiss(_ need: Need, _ context: CallContext) {

@@ -148,6 +148,9 @@ final class Flight: Sendable {
     /// Whether the exchange goes on when nobody reads.
     var isBackground: Bool { state.withLock { $0.isBackground } }
 
+    /// Whether the exchange goes on and nobody waits for it.
+    var isUnattended: Bool { state.withLock { $0.isBackground && $0.readers == 0 } }
+
     /// How many calls have joined and not left again.
     var readers: Int { state.withLock { $0.readers } }
 

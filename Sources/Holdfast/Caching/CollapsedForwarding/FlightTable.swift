@@ -74,6 +74,11 @@ final class FlightTable: Sendable {
         return seat
     }
 
+    /// Whether a response of the key may have been stored since `mark`.
+    func hasLanded(_ key: CacheKey, since mark: UInt64) -> Bool {
+        state.withLock { hasLanded(key, since: mark, $0) }
+    }
+
     private func hasLanded(_ key: CacheKey, since mark: UInt64, _ state: borrowing State) -> Bool {
         let landings = landings
         if landings == mark { return false }
@@ -123,9 +128,18 @@ final class FlightTable: Sendable {
         state.withLock { state in
             state.flights[key]?.removeAll { $0 === flight }
             if state.flights[key]?.isEmpty ?? false { state.flights[key] = nil }
-            state.lastLandings[FlightTable.place(landings)] = key.hashValue
-            landed.add(1, ordering: .releasing)
+            noteLanding(key, &state)
         }
+    }
+
+    /// A response of the key was stored that no flight had brought.
+    func noteLanding(_ key: CacheKey) {
+        state.withLock { noteLanding(key, &$0) }
+    }
+
+    private func noteLanding(_ key: CacheKey, _ state: inout State) {
+        state.lastLandings[FlightTable.place(landings)] = key.hashValue
+        landed.add(1, ordering: .releasing)
     }
 
     /// How many flights can be joined.

@@ -80,9 +80,18 @@ struct Need: Sendable {
             request.setValue(fields[name], forHTTPHeaderField: name.rawName)
         }
         let begun = context
-        context.validation = OfferedValidation(own: own, replaced: replaced, asksPart: completion != nil) { response in
-            isAnswered(by: response, begun, cache)
-        }
+        context.validation = OfferedValidation(
+            own: own,
+            replaced: replaced,
+            asksPart: completion != nil,
+            isAnswered: { isAnswered(by: $0, begun, cache) },
+            renewed: { context in
+                let place = context.currentHook
+                context.currentHook = begun.currentHook
+                defer { context.currentHook = place }
+                return await CachingHook(cache).renewed(self, &context)
+            }
+        )
         return request
     }
 

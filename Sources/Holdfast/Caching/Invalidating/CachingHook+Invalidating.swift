@@ -14,7 +14,9 @@ extension CachingHook {
     /// - Returns: the targets that were invalidated, as they stand in keys.
     func invalidate(by response: Response, _ lookup: CacheLookup, _ context: CallContext) async -> [TargetURI] {
         guard !lookup.onlyAsks else { return [] }
-        let targets = keyTargets(Invalidation.targets(request: lookup.head, response: response.head))
+        let targets = keyTargets(
+            Invalidation.targets(request: lookup.head, response: response.head, mayBeApplied: context.mayBeApplied)
+        )
         for target in targets { await invalidate(target, lookup, context) }
         return targets
     }
@@ -27,7 +29,12 @@ extension CachingHook {
         _ context: CallContext
     ) async {
         guard !lookup.onlyAsks else { return }
-        let targets = Invalidation.targets(request: lookup.head, failure: failure, wasSent: wasSent)
+        let targets = Invalidation.targets(
+            request: lookup.head,
+            failure: failure,
+            wasSent: wasSent,
+            mayBeApplied: context.mayBeApplied
+        )
         for target in keyTargets(targets) { await invalidate(target, lookup, context) }
     }
 

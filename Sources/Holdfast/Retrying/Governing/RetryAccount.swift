@@ -4,36 +4,145 @@
 internal import HoldfastSemantics
 private import Synchronization
 
-/// The state that the calls to one partition share.
+/// The state that the calls to one origin share: budgets, gates, the learned rate, and how many wait.
 final class RetryAccount: Sendable {
-    private let budget: Mutex<RetryBudgetState>
+    /// Who a retry is made for: each kind has a budget of its own, so that work nobody waits for cannot starve callers.
+    enum Traffic: Sendable {
+        case caller
+        case background
+    }
 
-    init(_ rules: RetryRules) {
-        budget = Mutex(RetryBudgetState(rules.budget, now: .zero))
+    private struct State {
+        var callers: RetryBudgetState
+        var background: RetryBudgetState
+        var gates = RetryGates()
+        var waiting = 0
+        var counts = RetryCounts()
+    }
+
+    private let rules: RetryRules
+    private let state: Mutex<State>
+    private let isHeldBack = Atomic(false)
+
+    init(_ rules: RetryRules, now: MonotonicInstant) {
+        self.rules = rules
+        state = Mutex(
+            State(
+                callers: RetryBudgetState(rules.budget, now: now.sinceOrigin),
+                background: RetryBudgetState(rules.budget, now: now.sinceOrigin)
+            )
+        )
     }
 
     /// Takes note of a fresh call.
-    func callBegan(now: MonotonicInstant) {
-        budget.withLock { $0.callBegan(now: now.sinceOrigin) }
+    func callBegan(_ traffic: Traffic = .caller, now: MonotonicInstant) {
+        state.withLock { state in
+            state.counts.calls += 1
+            switch traffic {
+            case .caller: state.callers.callBegan(now: now.sinceOrigin)
+            case .background: state.background.callBegan(now: now.sinceOrigin)
+            }
+        }
     }
 
     /// Takes what a retry or a hedge costs; nil where the budget is spent.
-    func permit(_ cause: RetryBudgetState.Cause, now: MonotonicInstant) -> RetryGrant? {
-        budget.withLock { $0.permit(cause, now: now.sinceOrigin) }
+    func permit(
+        _ cause: RetryBudgetState.Cause,
+        _ traffic: Traffic = .caller,
+        now: MonotonicInstant
+    ) -> RetryGrant? {
+        state.withLock { state in
+            let grant =
+                switch traffic {
+                case .caller: state.callers.permit(cause, now: now.sinceOrigin)
+                case .background: state.background.permit(cause, now: now.sinceOrigin)
+                }
+            if grant != nil { state.counts.note(cause) }
+            return grant
+        }
     }
 
     /// Takes note of an attempt's end; `grant` is nil for a first attempt.
-    func attemptEnded(_ grant: RetryGrant?, succeeded: Bool, now: MonotonicInstant) {
-        budget.withLock { $0.attemptEnded(grant, succeeded: succeeded, now: now.sinceOrigin) }
+    func attemptEnded(
+        _ grant: RetryGrant?,
+        succeeded: Bool,
+        _ traffic: Traffic = .caller,
+        now: MonotonicInstant
+    ) {
+        state.withLock { state in
+            if !succeeded { state.counts.failedAttempts += 1 }
+            switch traffic {
+            case .caller: state.callers.attemptEnded(grant, succeeded: succeeded, now: now.sinceOrigin)
+            case .background: state.background.attemptEnded(grant, succeeded: succeeded, now: now.sinceOrigin)
+            }
+        }
     }
 
     /// Gives back what was granted to an attempt that was not made.
-    func giveBack(_ grant: RetryGrant, now: MonotonicInstant) {
-        budget.withLock { $0.giveBack(grant, now: now.sinceOrigin) }
+    func giveBack(_ grant: RetryGrant, _ traffic: Traffic = .caller, now: MonotonicInstant) {
+        state.withLock { state in
+            switch traffic {
+            case .caller: state.callers.giveBack(grant, now: now.sinceOrigin)
+            case .background: state.background.giveBack(grant, now: now.sinceOrigin)
+            }
+        }
     }
 
-    /// Whether the partition's gate is closed now.
+    /// Closes the gate of a credential for as long as the server asked.
+    ///
+    /// - Returns: whether that changed anything.
+    func close(for credential: Int, asked: Duration, now: MonotonicInstant) -> Bool {
+        state.withLock { state in
+            let before = state.gates
+            state.gates.close(for: credential, asked: asked, now: now.sinceOrigin)
+            isHeldBack.store(!state.gates.isEmpty, ordering: .relaxed)
+            return state.gates != before
+        }
+    }
+
+    /// The closed gate of a credential; nil, without taking a lock, where nothing is closed.
+    func gate(for credential: Int, now: MonotonicInstant) -> RetryGates.Gate? {
+        guard isHeldBack.load(ordering: .relaxed) else { return nil }
+        return state.withLock { state in
+            let gate = state.gates.closed(for: credential, now: now.sinceOrigin)
+            isHeldBack.store(!state.gates.isEmpty, ordering: .relaxed)
+            return gate
+        }
+    }
+
+    /// Whether any gate of the origin is closed now.
     func isClosed(now: MonotonicInstant) -> Bool {
-        false
+        guard isHeldBack.load(ordering: .relaxed) else { return false }
+        return state.withLock { $0.gates.lastOpening(now: now.sinceOrigin) != nil }
+    }
+
+    /// Takes a place among those that wait; false where too many do. A place that was taken must be left.
+    func beginsWaiting() -> Bool {
+        state.withLock { state in
+            guard state.waiting < rules.maxWaiting else { return false }
+            state.waiting += 1
+            return true
+        }
+    }
+
+    func endsWaiting() {
+        state.withLock { $0.waiting -= 1 }
+    }
+
+    /// Takes note of why a call made no further attempt.
+    func stopped(_ reason: StopReason) {
+        state.withLock { $0.counts.note(reason) }
+    }
+
+    /// What an observer sees.
+    func status(now: MonotonicInstant) -> RetryStatus {
+        state.withLock { state in
+            RetryStatus(
+                balance: state.callers.balance(now: now.sinceOrigin),
+                gateOpens: state.gates.lastOpening(now: now.sinceOrigin).map { MonotonicInstant(sinceOrigin: $0) },
+                waiting: state.waiting,
+                counts: state.counts
+            )
+        }
     }
 }

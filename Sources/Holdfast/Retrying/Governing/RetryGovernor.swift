@@ -2,30 +2,122 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 public import HoldfastSemantics
+private import Synchronization
 
 #if canImport(FoundationNetworking)
-    internal import Foundation
+    public import Foundation
     internal import FoundationNetworking
 #else
-    internal import Foundation
+    public import Foundation
 #endif
 
-/// What all calls of a retrier factory share: the budgets, gates and learned rates of each origin.
+/// What all calls of a retrier factory share: the budgets, gates and counts of each origin.
 ///
-/// Make one and keep it as long as the client. Safe to use from any number of tasks; holds a bounded number of partitions.
+/// Make one and keep it as long as the client; pipelines that share it must go by the same clock. Safe to use from any
+/// number of tasks. Knows up to 1,024 origins; of more, the one that was called longest ago is forgotten.
 public final class RetryGovernor: Sendable {
     /// The rules it goes by.
     public let rules: RetryRules
-    private let account: RetryAccount
+    /// Says whether the machine is online; nil: nobody asks.
+    public let connectivity: (any Connectivity)?
+
+    private struct Entry {
+        let account: RetryAccount
+        var lastUse: UInt64
+    }
+
+    private struct State {
+        var entries: [OriginText: Entry] = [:]
+        var latest: (origin: OriginText, account: RetryAccount)?
+        var uses: UInt64 = 0
+        var generator: any RandomNumberGenerator & Sendable
+
+        mutating func forgetOne() {
+            guard let oldest = entries.min(by: { $0.value.lastUse < $1.value.lastUse }) else { return }
+            entries[oldest.key] = nil
+        }
+    }
+
+    /// The most origins that are known at once.
+    static let limit = 1024
+
+    private let state: Mutex<State>
 
     /// A governor that knows nothing yet.
-    public init(_ rules: RetryRules = .default) {
+    ///
+    /// - Parameters:
+    ///   - rules: the rules; ``RetryRules/validate()`` must not refuse them.
+    ///   - connectivity: says whether the machine is online, for `rules.waitsForConnectivity`.
+    ///   - generator: the source of the spread behind gates and of parked retries; seeded in tests.
+    public init(
+        _ rules: RetryRules = .default,
+        connectivity: (any Connectivity)? = nil,
+        generator: sending any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator()
+    ) {
+        do throws(RetryRulesError) {
+            try rules.validate()
+        } catch {
+            preconditionFailure("RetryRules.\(error)")
+        }
         self.rules = rules
-        account = RetryAccount(rules)
+        self.connectivity = connectivity
+        state = Mutex(State(generator: generator))
+    }
+
+    /// How it stands with the origin of a URL; nil where it was never called.
+    ///
+    /// - Parameter now: by the clock of the pipelines that use this governor.
+    public func status(of url: URL, now: MonotonicInstant) -> RetryStatus? {
+        let account = state.withLock { $0.entries[OriginText(url.absoluteString)]?.account }
+        return account?.status(now: now)
     }
 
     /// The state that calls to the request's origin share.
-    func account(for request: URLRequest) -> RetryAccount {
-        account
+    func account(for request: URLRequest, now: MonotonicInstant) -> RetryAccount {
+        let origin = OriginText(request)
+        return state.withLock { state in
+            // Most clients talk to one origin: comparing its text is cheaper than hashing it.
+            if let latest = state.latest, latest.origin == origin { return latest.account }
+            state.uses += 1
+            let account: RetryAccount
+            let owned: OriginText
+            if let index = state.entries.index(forKey: origin) {
+                account = state.entries.values[index].account
+                owned = state.entries.keys[index]
+                state.entries.values[index].lastUse = state.uses
+            } else {
+                if state.entries.count >= RetryGovernor.limit { state.forgetOne() }
+                account = RetryAccount(rules, now: now)
+                owned = OriginText(copying: origin)
+                state.entries[owned] = Entry(account: account, lastUse: state.uses)
+            }
+            state.latest = (owned, account)
+            return account
+        }
+    }
+
+    /// The governor's source of randomness, which all its users draw from.
+    var generator: Generator { Generator(governor: self) }
+
+    /// A sample from 0 up to but not including 1.
+    func sample() -> Double {
+        var generator = generator
+        return Double.random(in: 0..<1, using: &generator)
+    }
+
+    /// Draws from the generator of a governor.
+    struct Generator: RandomNumberGenerator {
+        let governor: RetryGovernor
+
+        func next() -> UInt64 {
+            governor.state.withLock { $0.generator.next() }
+        }
+    }
+}
+
+extension OriginText {
+    /// The same text in storage of its own, so that a long URL is not kept for the sake of its beginning.
+    init(copying other: OriginText) {
+        text = String(other.text)[...]
     }
 }

@@ -13,18 +13,36 @@ public enum Invalidation {
         return response.status.isSuccessful || response.status.isRedirection
     }
 
+    /// Whether an attempt ended so that an unsafe request may have been applied although nobody says so.
+    ///
+    /// Without an answer whatever left this machine may have arrived, and a gateway that says 502 or 504 knows no more than
+    /// that. Any other response is the origin's own word.
+    public static func isAmbiguous(_ outcome: AttemptOutcome) -> Bool {
+        switch outcome {
+        case .failure(let failure): failure.progress > .notSent
+        case .response(let head): head.status == .badGateway || head.status == .gatewayTimeout
+        }
+    }
+
     /// The URIs whose stored responses must be invalidated.
     ///
-    /// Errors invalidate nothing, and neither do locations at
-    /// another origin, which could otherwise be used to empty other sites' entries.
+    /// Errors invalidate nothing, unless an attempt before or a gateway leaves open what was applied. Neither do locations
+    /// at another origin, which could otherwise be used to empty other sites' entries.
     ///
     /// - Parameters:
     ///   - request: the request that was sent.
     ///   - response: its final response.
+    ///   - mayBeApplied: whether an attempt was ambiguous; false by default.
     /// - Returns: the target first, then Location and Content-Location where they name something else; empty when nothing
     ///   is to be done.
-    public static func targets(request: RequestHead, response: ResponseHead) -> [TargetURI] {
-        guard applies(request: request, response: response) else { return [] }
+    public static func targets(
+        request: RequestHead,
+        response: ResponseHead,
+        mayBeApplied: Bool = false
+    ) -> [TargetURI] {
+        guard applies(request: request, response: response) else {
+            return mayBeApplied && !request.method.isSafe ? [request.target] : []
+        }
         var targets = [request.target]
         for line in response.fields where line.name == .location || line.name == .contentLocation {
             guard !line.value.isEmpty, let target = request.target.resolving(line.value),
@@ -44,9 +62,15 @@ public enum Invalidation {
     ///   - request: the request.
     ///   - failure: how it failed.
     ///   - wasSent: whether an attempt had begun.
+    ///   - mayBeApplied: whether an earlier attempt was ambiguous; false by default.
     /// - Returns: the target, or nothing where the method is safe or nothing can have reached the origin.
-    public static func targets(request: RequestHead, failure: AttemptFailure, wasSent: Bool) -> [TargetURI] {
-        guard wasSent, !request.method.isSafe, failure.progress > .notSent else { return [] }
+    public static func targets(
+        request: RequestHead,
+        failure: AttemptFailure,
+        wasSent: Bool,
+        mayBeApplied: Bool = false
+    ) -> [TargetURI] {
+        guard !request.method.isSafe, mayBeApplied || wasSent && failure.progress > .notSent else { return [] }
         return [request.target]
     }
 

@@ -48,6 +48,21 @@ public struct StaleAllowance: Sendable, Hashable {
         let disconnected = max(options.staleWhenDisconnected.wholeSeconds, onError, revalidating)
         whenDisconnected = disconnected > 0 && staleness <= disconnected
     }
+
+    /// As what the stored response may stand in after a failure; nil where it may not.
+    ///
+    /// What is not sent because the server asked for less is answered as the response that said so would be.
+    ///
+    /// - Parameters:
+    ///   - failure: what the last attempt ended with.
+    ///   - isImpatient: whether the caller takes something stale rather than wait; false by default.
+    public func reason(after failure: AttemptFailure, isImpatient: Bool = false) -> CacheReason? {
+        if failure.kind == .throttled {
+            if onError { return .staleIfError }
+            return isImpatient && whenDisconnected ? .patience : nil
+        }
+        return failure.isDisconnection && whenDisconnected ? .disconnected : nil
+    }
 }
 
 extension StatusCode {

@@ -131,3 +131,18 @@ extension StoredResponse {
         return answer
     }
 }
+
+extension ResponseHead {
+    /// The head with a Retry-After as it came from the origin, for those who take the Age off themselves.
+    ///
+    /// Of use to heads that ``StoredResponse/responseHead(now:)`` made, which have been relieved of it once.
+    package var withAgeInRetryAfter: ResponseHead {
+        let waits = fields.values(of: .retryAfter)
+        guard let age, waits.count == 1, let wait = waits.first,
+            let seconds = FieldScanner.number(wait.utf8, limit: CacheControl.maximumDeltaSeconds)
+        else { return self }
+        var head = self
+        head.fields[.retryAfter] = String(seconds + min(age, CacheControl.maximumDeltaSeconds))
+        return head
+    }
+}

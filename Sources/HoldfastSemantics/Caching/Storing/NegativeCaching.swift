@@ -4,10 +4,10 @@
 /// Which errors may be held as an answer about the resource, and which responses may not be held at all.
 extension StatusCode {
     /// Whether a response with this status must never be stored, whatever its fields say: 428, 429, 431 and 511
-    /// (RFC 6585 §3 to §6).
+    /// (RFC 6585 §3 to §6), and 425, which is about a connection that has not finished its handshake (RFC 8470 §5.2).
     public var forbidsStoring: Bool {
         switch rawValue {
-        case 428, 429, 431, 511: true
+        case 425, 428, 429, 431, 511: true
         default: false
         }
     }

@@ -3,7 +3,8 @@
 
 /// How far an attempt came before it failed: what the failure proves rests on it (RFC 9110 §9.2.2).
 public enum TransportProgress: UInt8, Sendable, Hashable, Comparable {
-    /// No byte of the request left this machine.
+    /// No byte of the request left this machine: also where it waited in vain for a connection of the pool, and where a
+    /// proxy made no tunnel.
     case notSent
     /// The request's head, or a part of it, was sent.
     case headSent
@@ -44,6 +45,9 @@ public struct AttemptFailure: Error, Sendable, Hashable {
         public static let certificate = Kind(rawValue: "certificate")
         /// The connection broke.
         public static let connectionLost = Kind(rawValue: "connection-lost")
+        /// The peer said by its protocol that it did not and will not process the request: REFUSED_STREAM or a GOAWAY that
+        /// leaves it out (RFC 9113 §8.7), H3_REQUEST_REJECTED (RFC 9114 §4.1.1).
+        public static let refused = Kind(rawValue: "refused")
         /// The peer did not speak HTTP as it should.
         public static let protocolError = Kind(rawValue: "protocol-error")
         /// The request itself cannot be sent, such as a bad URL; a local fault.
@@ -52,6 +56,10 @@ public struct AttemptFailure: Error, Sendable, Hashable {
         public static let tooLarge = Kind(rawValue: "too-large")
         /// The machine has no network.
         public static let offline = Kind(rawValue: "offline")
+        /// The server asked for less by an earlier response, so that nothing was sent.
+        public static let throttled = Kind(rawValue: "throttled")
+        /// An open circuit or a limit on this side held it back, so that nothing was sent.
+        public static let heldBack = Kind(rawValue: "held-back")
         /// The caller cancelled.
         public static let cancelled = Kind(rawValue: "cancelled")
         /// Anything else.
@@ -86,6 +94,27 @@ public enum AttemptOutcome: Sendable, Hashable {
     case response(ResponseHead)
     /// None came, or the exchange broke after it.
     case failure(AttemptFailure)
+
+    /// Whether it says that the server, or the way to it, is in trouble: what budgets and circuits count as a failure.
+    ///
+    /// An answer that would be the same again is none: the server did its work.
+    public var isServerTrouble: Bool {
+        switch self {
+        case .response(let head):
+            switch head.status {
+            case .requestTimeout, .tooManyRequests: true
+            case .notImplemented, .httpVersionNotSupported, .variantAlsoNegotiates, .insufficientStorage,
+                .loopDetected, 510, .networkAuthenticationRequired:
+                false
+            default: head.status.isServerError
+            }
+        case .failure(let failure):
+            switch failure.kind {
+            case .cancelled, .badRequest, .tooLarge, .certificate: false
+            default: true
+            }
+        }
+    }
 
     /// Whether a retrier is asked about it: any failure, and any status of 400 or above.
     public var isFailure: Bool {

@@ -24,10 +24,13 @@ public struct StopReason: RawRepresentable, Sendable, Hashable {
 
     /// The outcome would be the same again.
     public static let notRetryable = StopReason(rawValue: "not-retryable")
-    /// The request may have taken effect, and sending it twice could do it twice (RFC 9110 §9.2.2).
+    /// The request may have taken effect, and sending it twice could do it twice (RFC 9110 §9.2.2). How far it had come
+    /// stands in the record of the attempt; a label must not multiply by it.
     public static let notIdempotent = StopReason(rawValue: "not-idempotent")
     /// The content was one-shot and part of it is gone.
     public static let notReplayable = StopReason(rawValue: "not-replayable")
+    /// The request asked for a tunnel or an upgrade, and a part of it was sent: the connection is no longer ours to repeat.
+    public static let committed = StopReason(rawValue: "committed")
     /// As many attempts were made as the rules allow.
     public static let attemptsExhausted = StopReason(rawValue: "attempts-exhausted")
     /// The wait would pass the call's deadline.

@@ -2,28 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 extension RetryRules {
-    /// What a failed attempt proves, by these rules.
-    public func classify(_ failed: FailedExchange) -> RetryClass {
-        let found = Retryability.classify(
-            method: failed.method,
-            outcome: failed.outcome,
-            bodyIsReplayable: failed.bodyIsReplayable,
-            declaredIdempotent: failed.declaredIdempotent
-        )
-        guard retriesUnsafeWhenThrottled, found == .never(.notIdempotent) else { return found }
-        let asIdempotent = Retryability.classify(
-            method: failed.method,
-            outcome: failed.outcome,
-            bodyIsReplayable: failed.bodyIsReplayable,
-            declaredIdempotent: true
-        )
-        return asIdempotent == .throttled ? .throttled : found
-    }
-
-    /// Decides what follows a failed attempt; a pure function of its inputs.
-    ///
-    /// A server's Retry-After is never undercut: the wait is the longer of it and the own backoff, and up to half of what
-    /// was asked (5 s at most) is added at random. A wait that does not fit the rules or the time left ends the call now.
+    /// Decides what follows a failed attempt: ``judge(_:history:using:)`` without its reasons.
     ///
     /// - Parameters:
     ///   - failed: the attempt.
@@ -34,38 +13,120 @@ extension RetryRules {
         history: inout RetryHistory,
         using generator: inout some RandomNumberGenerator
     ) -> RetryDecision {
-        let retryClass = classify(failed)
-        if case .never(let reason) = retryClass { return .stop(reason) }
-        guard failed.attempt < maxAttempts else { return .stop(.attemptsExhausted) }
-        if let timeLeft = failed.timeLeft, timeLeft <= .zero { return .stop(.deadline) }
-        if retryClass == .staleSocket, failed.attempt <= 1 { return .retryNow }
-        if retryClass == .unprocessed, case .response = failed.outcome {
-            // 421 and 425 are cured by another connection or a finished handshake, once or not at all.
-            return failed.attempt <= 1 ? .retryNow : .stop(.notRetryable)
+        judge(failed, history: &history, using: &generator).decision
+    }
+
+    /// Judges a failed attempt; a pure function of its inputs.
+    ///
+    /// A stale connection, REFUSED_STREAM and its like, 421, 425 and a 417 to an expectation earn one resend each at once,
+    /// which costs no budget and does not count against ``maxAttempts`` (unless ``countsFreeResends``); after it, the
+    /// first is judged as ambiguous, the second by the policy, and the statuses are final. No call is sent more than
+    /// ``maxAttempts`` + 5 times. A server's Retry-After is never undercut: the wait is the longer of it and the own
+    /// backoff, and up to half of what was asked (5 s at most) is added at random. A wait that does not fit the rules or
+    /// the time left, ``minimumAttemptTime`` included, ends the call now.
+    ///
+    /// - Parameters:
+    ///   - failed: the attempt.
+    ///   - history: what is remembered of the call, one value for all its failures.
+    ///   - generator: a source of randomness; seeded in tests.
+    public func judge(
+        _ failed: FailedExchange,
+        history: inout RetryHistory,
+        using generator: inout some RandomNumberGenerator
+    ) -> RetryJudgement {
+        var retryClass = classify(failed)
+        let isBelow = failed.wasRetriedBeneath && respectsInnerRetries
+        let earned = freeResend(after: failed, retryClass)
+        var free = earned.flatMap { history.freeResends.contains($0) ? nil : $0 }
+        // A layer beneath that retries has sent it once more already.
+        if free == .staleSocket, isBelow { free = nil }
+        if retryClass == .staleSocket, free == nil {
+            retryClass = permits(.ambiguous, failed) ? .ambiguous : .never(.notIdempotent)
         }
-        var delay = backoff.delay(retry: max(0, failed.attempt - 1), using: &generator)
-        if let asked = serverDelay(failed) {
+        let hint = serverHint(failed)
+        var judgement = RetryJudgement(.retryNow, retryClass, serverDelay: hint.wait)
+        if let reason = refusal(retryClass, failed, hint) {
+            judgement.decision = .stop(reason)
+        } else if free == nil, isBelow {
+            judgement.decision = .stop(.retriedBeneath)
+        } else if free == nil, earned != nil, failed.status != nil {
+            judgement.decision = .stop(.notRetryable)
+        } else if !mayBeSent(after: failed, history, isFree: free != nil) {
+            judgement.decision = .stop(.attemptsExhausted)
+        } else {
+            let own = free == nil ? ownDelay(retryClass, &history, using: &generator) : .zero
+            judgement.decision = wait(own, asked: hint.wait, failed.timeLeft, using: &generator)
+        }
+        guard case .retry = judgement.decision else { return judgement }
+        if let free {
+            history.freeResends.insert(free)
+        } else {
+            judgement.cause = cause(of: retryClass, outcome: failed.outcome)
+            if retryClass == .throttled { history.throttlingRetries += 1 } else { history.transientRetries += 1 }
+        }
+        return judgement
+    }
+
+    /// A retry after the own wait, or the longer one that is asked for, if that is allowed and ends in an attempt.
+    private func wait(
+        _ own: Duration,
+        asked: Duration?,
+        _ timeLeft: Duration?,
+        using generator: inout some RandomNumberGenerator
+    ) -> RetryDecision {
+        var delay = own
+        if let asked {
             guard asked <= maxServerDelay else { return .stop(.serverDelayTooLong) }
             let sample = Double.random(in: 0..<1, using: &generator)
-            let spread = min(asked.doubleSeconds * 0.5, 5)
-            delay = max(delay, asked) + Duration(boundedSeconds: sample * spread)
+            delay = max(own, asked) + Duration(boundedSeconds: sample * min(asked.doubleSeconds * 0.5, 5))
         }
-        if let timeLeft = failed.timeLeft, delay >= timeLeft { return .stop(.deadline) }
+        if let timeLeft, delay >= timeLeft || delay + minimumAttemptTime > timeLeft { return .stop(.deadline) }
         return .retry(after: delay)
     }
 
-    /// The wait that the server asks for, counted from the receipt of its answer; nil where it asks for none.
-    public func serverDelay(_ failed: FailedExchange) -> Duration? {
-        guard obeysRetryAfter, case .response(let head) = failed.outcome else { return nil }
-        return RetryAfter.delay(head.fields, receivedAt: failed.receivedAt)
+    private func serverHint(_ failed: FailedExchange) -> ServerHint {
+        guard case .response(let head) = failed.outcome else { return ServerHint() }
+        return hint(head, receivedAt: failed.receivedAt)
     }
 
-    /// For how long a response holds back all calls to its partition; nil: not at all.
-    ///
-    /// Asked of every response, also of good ones: a RateLimit field with nothing left closes the gate before a 429 does.
-    public func gateDelay(_ head: ResponseHead, receivedAt: Timestamp) -> Duration? {
-        guard closesGate, obeysRetryAfter else { return nil }
-        guard [.tooManyRequests, .serviceUnavailable].contains(head.status) else { return nil }
-        return RetryAfter.delay(head.fields, receivedAt: receivedAt)
+    /// Why a failure is final whatever the call has been through.
+    private func refusal(_ retryClass: RetryClass, _ failed: FailedExchange, _ hint: ServerHint) -> StopReason? {
+        if case .never(let reason) = retryClass { return reason }
+        if isLeftToCaller(failed) { return .retriedAbove }
+        return hint.forbidsRetry ? .serverForbids : nil
     }
+
+    private func isLeftToCaller(_ failed: FailedExchange) -> Bool {
+        guard leavesRetriesToCaller, failed.fields.contains(attemptField ?? RetryRules.usualAttemptField) else {
+            return false
+        }
+        // From the second attempt on the field may be our own.
+        return attemptField == nil || failed.attempt <= 1
+    }
+
+    private func mayBeSent(after failed: FailedExchange, _ history: RetryHistory, isFree: Bool) -> Bool {
+        guard maxAttempts > 1 else { return false }
+        let sends = maxAttempts.addingReportingOverflow(FreeResend.kinds)
+        guard failed.attempt < (sends.overflow ? .max : sends.partialValue) else { return false }
+        if countsFreeResends { return history.countedAttempts + history.freeResends.count < maxAttempts }
+        return isFree || history.countedAttempts < maxAttempts
+    }
+
+    private func ownDelay(
+        _ retryClass: RetryClass,
+        _ history: inout RetryHistory,
+        using generator: inout some RandomNumberGenerator
+    ) -> Duration {
+        guard retryClass == .throttled else {
+            return backoff.delay(retry: history.transientRetries, using: &generator, state: &history.backoff)
+        }
+        return throttlingBackoff.delay(
+            retry: history.throttlingRetries,
+            using: &generator,
+            state: &history.throttlingBackoff
+        )
+    }
+
+    /// What ``leavesRetriesToCaller`` looks for where ``attemptField`` names nothing else.
+    public static let usualAttemptField: FieldName = "x-retry-attempt"
 }

@@ -6,7 +6,13 @@ extension RetryRules {
     public static let `default` = RetryRules()
 
     /// One retry and no more, as RFC 9110 §9.2.2 has it.
-    public static let strict = RetryRules(maxAttempts: 2)
+    ///
+    /// The resend that cures a stale connection counts as that retry.
+    public static let strict: RetryRules = {
+        var rules = RetryRules(maxAttempts: 2)
+        rules.countsFreeResends = true
+        return rules
+    }()
 
     /// For work that may wait: many attempts, and an empty budget is waited out instead of giving up.
     public static let patient: RetryRules = {
@@ -26,8 +32,11 @@ extension RetryRules {
     }()
 
     /// For a gateway: one retry, never of what is not idempotent, and none of what its client retries itself.
+    ///
+    /// What certainly was not processed is sent again whatever its method (RFC 9110 §9.2.2).
     public static let gateway: RetryRules = {
         var rules = RetryRules(maxAttempts: 2)
+        rules.countsFreeResends = true
         rules.isGateway = true
         rules.leavesRetriesToCaller = true
         rules.replayLimit = 0

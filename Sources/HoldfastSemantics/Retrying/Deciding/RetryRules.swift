@@ -9,8 +9,12 @@
 public struct RetryRules: Sendable, Hashable {
     // MARK: How often
 
-    /// How many attempts a call may make, the first included; 3 by default, 1 to 1,000.
+    /// How many attempts a call may make, the first included; 3 by default, 1 to 1,000. With 1 nothing is sent twice.
     public var maxAttempts = 3
+
+    /// Whether resends that cure a failure at once (of a stale connection, of what the server refused to process, after
+    /// 421, 425 and 417) count as attempts; false by default: one of each kind a call, outside ``maxAttempts``.
+    public var countsFreeResends = false
 
     /// The waits between attempts; 100 ms, 200 ms, … up to 20 s with full jitter by default.
     public var backoff = Backoff()
@@ -29,19 +33,24 @@ public struct RetryRules: Sendable, Hashable {
     /// The longest a retry waits for a token; 60 s by default.
     public var maxParking: Duration = .seconds(60)
 
+    /// How many calls to one origin may wait at a closed gate or for a token; 1,000 by default. Further ones fail at once.
+    public var maxWaiting = 1000
+
     // MARK: Whom to obey
 
-    /// Whether Retry-After is obeyed (RFC 9110 §10.2.3); true by default.
+    /// Whether Retry-After is obeyed (RFC 9110 §10.2.3), by retries and by the gate; true by default.
     public var obeysRetryAfter = true
 
     /// The longest wait asked for by a server that is waited out; 60 s by default. A longer one ends the call at once rather
     /// than being cut.
     public var maxServerDelay: Duration = .seconds(60)
 
-    /// Whether a 429 or 503 with Retry-After holds back all calls to its partition until that time; true by default.
+    /// Whether a 429 or 503 with Retry-After holds back all calls to its partition until that time; true by default. False
+    /// leaves the gate open whatever comes, ``obeysRateLimit`` included.
     public var closesGate = true
 
-    /// Whether a RateLimit field with nothing left closes the gate before a 429 does; true by default.
+    /// Whether a RateLimit field with nothing left closes the gate before a 429 does, and holds back a retry where there is
+    /// no Retry-After; true by default.
     public var obeysRateLimit = true
 
     /// Which vendors' own fields are read; none by default.
@@ -64,7 +73,8 @@ public struct RetryRules: Sendable, Hashable {
     /// answer; false by default, because the server may have acted (RFC 9110 §9.2.2 calls it the riskier approach).
     public var retriesUnsafeOnStaleSocket = false
 
-    /// Further statuses that count as passing failures; none by default.
+    /// Further statuses, of 400 or more, that count as passing failures; none by default. A 422 to an Idempotency-Key is
+    /// final all the same: the key was used with other content.
     public var retryableStatuses: Set<StatusCode> = []
 
     /// Statuses that are final although they would be retried; none by default. Wins over ``retryableStatuses``.
@@ -97,7 +107,8 @@ public struct RetryRules: Sendable, Hashable {
     /// The field that tells the server the number of the attempt, from the second on; nil, the default, sends none.
     public var attemptField: FieldName?
 
-    /// Whether a request that bears the attempt field already is left to who sent it: one attempt; false by default.
+    /// Whether a request that bears the attempt field already (`x-retry-attempt` where ``attemptField`` is nil) is left to
+    /// who sent it: one attempt; false by default.
     public var leavesRetriesToCaller = false
 
     /// The field that tells the server how many milliseconds are left; nil, the default, sends none.

@@ -17,10 +17,10 @@ public enum RetryClass: Sendable, Hashable {
 
 /// Sorts outcomes into retry classes.
 public enum Retryability {
-    /// The class of an outcome for one request.
+    /// The class of an outcome for one request, by the default rules.
     ///
     /// Where the server may have acted, only idempotent requests are sent again; content that cannot be replayed is sent
-    /// again only if none of it was read.
+    /// again only if none of it was read. ``RetryRules/classify(_:)`` knows the request's fields and other rules as well.
     ///
     /// - Parameters:
     ///   - method: the request's method.
@@ -34,43 +34,64 @@ public enum Retryability {
         bodyIsReplayable: Bool,
         declaredIdempotent: Bool?
     ) -> RetryClass {
-        let proven: RetryClass
-        var bodyIsUntouched = false
-        switch outcome {
-        case .response(let head):
-            proven = provenClass(of: head)
-        case .failure(let failure):
-            proven = provenClass(of: failure)
-            bodyIsUntouched = failure.progress == .notSent
-        }
-        if case .never = proven { return proven }
-        guard bodyIsReplayable || bodyIsUntouched else { return .never(.notReplayable) }
-        guard proven == .unprocessed || declaredIdempotent ?? method.isIdempotent else { return .never(.notIdempotent) }
-        return proven
+        RetryRules.default.classify(
+            FailedExchange(
+                outcome,
+                method: method,
+                bodyIsReplayable: bodyIsReplayable,
+                declaredIdempotent: declaredIdempotent,
+                receivedAt: .distantPast
+            )
+        )
     }
 
-    private static func provenClass(of failure: AttemptFailure) -> RetryClass {
+    /// What an outcome proves, whatever the method is and whoever may send it again.
+    ///
+    /// - Parameters:
+    ///   - outcome: how the attempt ended.
+    ///   - request: the request's fields as they were sent; they say what a 409, a 417 and a 422 speak of.
+    static func proof(of outcome: AttemptOutcome, to request: HeaderFields) -> RetryClass {
+        switch outcome {
+        case .failure(let failure): proof(of: failure)
+        case .response(let head): proof(of: head, to: request)
+        }
+    }
+
+    private static func proof(of failure: AttemptFailure) -> RetryClass {
         switch failure.kind {
         case .cancelled: return .never(.cancelled)
         case .certificate, .badRequest, .tooLarge: return .never(.notRetryable)
+        // The protocol says that the request was not and will not be processed, wherever its bytes went.
+        case .refused: return .unprocessed
         default: break
         }
         if failure.progress == .notSent { return .unprocessed }
         if failure.kind == .connectionLost, failure.connectionReused, failure.progress < .headReceived {
             return .staleSocket
         }
+        // From the head on as well: whoever asks was not handed the response, so nothing of it has reached the caller.
         return .ambiguous
     }
 
-    private static func provenClass(of head: ResponseHead) -> RetryClass {
+    private static func proof(of head: ResponseHead, to request: HeaderFields) -> RetryClass {
         switch head.status {
         case .misdirectedRequest, .tooEarly: .unprocessed
         case .tooManyRequests, .serviceUnavailable: .throttled
         case .contentTooLarge: head.fields.contains(.retryAfter) ? .throttled : .never(.notRetryable)
+        // Another attempt with the same key is at work; draft-ietf-httpapi-idempotency-key-header asks to come back.
+        case .conflict: request.bearsIdempotencyKey ? .throttled : .never(.notRetryable)
+        case .expectationFailed: request.contains(.expect) ? .unprocessed : .never(.notRetryable)
         case .requestTimeout, .internalServerError, .badGateway, .gatewayTimeout: .ambiguous
         default:
             // A server error whose code is not known counts as a 500 (RFC 9110 §15).
             head.status.isServerError && !head.status.isRegistered ? .ambiguous : .never(.notRetryable)
         }
+    }
+}
+
+extension HeaderFields {
+    /// Whether there is an Idempotency-Key, and it says something.
+    var bearsIdempotencyKey: Bool {
+        values(of: .idempotencyKey).contains { !$0.isEmpty }
     }
 }

@@ -20,21 +20,36 @@ public enum RetryAfter {
     public static func delay(_ fields: HeaderFields, receivedAt: Timestamp) -> Duration? {
         let lines = fields.values(of: .retryAfter)
         guard !lines.isEmpty else { return nil }
-        let head = ResponseHead(status: .serviceUnavailable, fields: fields)
-        let age = head.age ?? 0
-        let sent = head.date(receivedAt: receivedAt)?.timestamp.advanced(byMilliseconds: age * 1000)
+        let clock = SenderClock(fields, receivedAt: receivedAt)
         var longest: Int64?
         for line in lines {
             let milliseconds: Int64
             if let seconds = FieldScanner.number(line.utf8, limit: maximumSeconds) {
-                milliseconds = (seconds - age) * 1000
+                milliseconds = (seconds - clock.age) * 1000
             } else if let date = HTTPDate(line, receivedAt: receivedAt) {
-                milliseconds = (sent ?? receivedAt).millisecondsUntil(date.timestamp)
+                milliseconds = clock.now.millisecondsUntil(date.timestamp)
             } else {
                 continue
             }
             longest = max(longest ?? 0, milliseconds, 0)
         }
         return longest.map { .milliseconds($0) }
+    }
+}
+
+/// The server's clock at the moment its response came, as the response itself shows it.
+///
+/// Date counts whole seconds, cut off, so a wait up to an instant on this clock is up to a second too long and never too
+/// short.
+struct SenderClock {
+    /// How long ago the response was made, in seconds: 0 unless a cache stood between.
+    let age: Int64
+    /// The time by the server's clock, or by ours where it does not tell.
+    let now: Timestamp
+
+    init(_ fields: HeaderFields, receivedAt: Timestamp) {
+        let head = ResponseHead(status: .serviceUnavailable, fields: fields)
+        age = head.age ?? 0
+        now = head.date(receivedAt: receivedAt)?.timestamp.advanced(byMilliseconds: age * 1000) ?? receivedAt
     }
 }

@@ -6,120 +6,192 @@ import HoldfastTesting
 import Testing
 
 @Suite struct RetryRulesTests {
-    private func decide(
-        _ outcome: AttemptOutcome,
-        rules: RetryRules = RetryRules(backoff: Backoff(jitter: .none)),
-        method: RequestMethod = .get,
-        attempt: Int = 1,
-        replayable: Bool = true,
-        declared: Bool? = nil,
-        timeLeft: Duration? = nil,
-        seed: UInt64 = 7
-    ) -> RetryDecision {
-        var source = SeededGenerator(seed: seed)
-        var history = RetryHistory()
-        let failed = FailedExchange(
-            outcome,
-            method: method,
-            attempt: attempt,
-            bodyIsReplayable: replayable,
-            declaredIdempotent: declared,
-            timeLeft: timeLeft,
-            receivedAt: .noon
-        )
-        return rules.decide(failed, history: &history, using: &source)
-    }
-
-    private func response(_ status: Int, _ fields: HeaderFields = [:]) -> AttemptOutcome {
-        .response(ResponseHead(status: StatusCode(status), fields: fields))
-    }
-
-    private func failure(
-        _ kind: AttemptFailure.Kind,
-        _ progress: TransportProgress,
-        reused: Bool = false
-    ) -> AttemptOutcome {
-        .failure(AttemptFailure(kind: kind, progress: progress, connectionReused: reused))
-    }
-
     @Test("Waits grow, and attempts end")
     func attempts() {
-        #expect(decide(response(500)) == .retry(after: .milliseconds(100)))
-        #expect(decide(response(500), attempt: 2) == .retry(after: .milliseconds(200)))
-        #expect(decide(response(500), attempt: 3) == .stop(.attemptsExhausted))
-        #expect(decide(response(500), attempt: .max) == .stop(.attemptsExhausted))
-        #expect(decide(response(500), rules: .strict, attempt: 2) == .stop(.attemptsExhausted))
-        #expect(decide(response(500), rules: RetryRules(maxAttempts: -1)) == .stop(.attemptsExhausted))
+        var call = RetryCall()
+        #expect(call.decide(.status(500)) == .retry(after: .milliseconds(100)))
+        #expect(call.decide(.status(500)) == .retry(after: .milliseconds(200)))
+        #expect(call.decide(.status(500)) == .stop(.attemptsExhausted))
+        #expect(call.history.countedAttempts == 3)
+        for (rules, attempt) in [
+            (RetryRules.none, 0), (RetryRules(maxAttempts: -1), 0), (RetryRules(maxAttempts: .min), 0),
+            (RetryRules(), Int.max - 1), (RetryRules(maxAttempts: .max), Int.max - 1), (RetryRules(), 7),
+        ] {
+            var call = RetryCall(rules)
+            call.attempt = attempt
+            #expect(call.decide(.status(500)) == .stop(.attemptsExhausted))
+        }
     }
 
     @Test("What stops a retry is named")
     func stops() {
-        #expect(decide(response(404)) == .stop(.notRetryable))
-        #expect(decide(response(500), method: .post) == .stop(.notIdempotent))
-        #expect(decide(response(500), method: .post, declared: true) == .retry(after: .milliseconds(100)))
-        #expect(decide(response(500), replayable: false) == .stop(.notReplayable))
-        #expect(decide(failure(.cancelled, .bodySent)) == .stop(.cancelled))
-        #expect(decide(response(500), timeLeft: .milliseconds(100)) == .stop(.deadline))
-        #expect(decide(response(500), timeLeft: .milliseconds(101)) == .retry(after: .milliseconds(100)))
-        #expect(decide(response(421), timeLeft: .zero) == .stop(.deadline))
-    }
-
-    @Test("RETRY.md §3.1: at once, once")
-    func atOnce() {
-        let lost = failure(.connectionLost, .bodySent, reused: true)
-        #expect(decide(lost) == .retryNow)
-        #expect(decide(lost, attempt: 2) == .retry(after: .milliseconds(200)))
-        #expect(decide(response(421), method: .post) == .retryNow)
-        #expect(decide(response(425), attempt: 2) == .stop(.notRetryable))
-        #expect(decide(failure(.connect, .notSent), method: .post) == .retry(after: .milliseconds(100)))
-    }
-
-    @Test(
-        "RETRY.md §3.2: Retry-After is never undercut and jittered upward by at most half of it or 5 s",
-        arguments: [
-            (1, 1.5), (4, 6.0), (10, 15.0), (40, 45.0), (60, 65.0),
-        ]
-    )
-    func retryAfter(seconds: Int, most: Double) throws {
-        for seed in propertySeeds {
-            let decision = decide(response(503, ["Retry-After": "\(seconds)"]), seed: seed)
-            guard case .retry(let delay) = decision else {
-                Issue.record("\(decision)")
-                continue
-            }
-            #expect(delay >= .seconds(seconds))
-            #expect(delay <= .seconds(most))
+        func first(_ outcome: AttemptOutcome, _ change: (inout RetryCall) -> Void = { _ in }) -> RetryDecision {
+            var call = RetryCall()
+            change(&call)
+            return call.decide(outcome)
         }
+        #expect(first(.status(404)) == .stop(.notRetryable))
+        #expect(first(.status(500)) { $0.method = .post } == .stop(.notIdempotent))
+        #expect(first(.status(500)) { $0.replayable = false } == .stop(.notReplayable))
+        #expect(first(.failed(.cancelled)) == .stop(.cancelled))
+        #expect(first(.status(421)) { $0.timeLeft = .zero } == .stop(.deadline))
+        #expect(first(.status(500)) { $0.wasRetriedBeneath = true } == .stop(.retriedBeneath))
+        #expect(first(.status(503)) { $0.method = .connect } == .stop(.committed))
     }
 
-    @Test("RETRY.md §3.2 rule 3: too long a wait ends the call at once")
-    func serverDelayTooLong() {
-        #expect(decide(response(429, ["Retry-After": "61"])) == .stop(.serverDelayTooLong))
-        #expect(decide(response(429, ["Retry-After": "30"]), timeLeft: .seconds(30)) == .stop(.deadline))
-        #expect(decide(response(413, ["Retry-After": date(7200)])) == .stop(.serverDelayTooLong))
+    @Test("Rows 4 and 14 of RETRY.md §1: throttling has its own waits, and its own place in their series")
+    func twoSeries() {
+        var call = RetryCall(.unjittered { $0.maxAttempts = 6 })
+        let outcomes: [AttemptOutcome] = [.status(500), .status(429), .failed(.timeout), .status(503), .status(429)]
+        let waits = outcomes.map { call.decide($0) }
+        let expected: [Duration] = [.milliseconds(100), .seconds(1), .milliseconds(200), .seconds(2), .seconds(4)]
+        #expect(waits == expected.map { .retry(after: $0) })
+        #expect(call.decide(.status(500)) == .stop(.attemptsExhausted))
+        #expect(call.history.transientRetries == 2 && call.history.throttlingRetries == 3)
     }
 
-    @Test("RETRY.md §3.2 rule 2: the own backoff counts where it is longer")
-    func ownBackoffIsLonger() {
-        let rules = RetryRules(backoff: Backoff(base: .seconds(9), jitter: .none))
-        #expect(decide(response(503, ["Retry-After": "0"]), rules: rules) == .retry(after: .seconds(9)))
-        #expect(decide(response(503, ["Retry-After": "soon"]), rules: rules) == .retry(after: .seconds(9)))
+    @Test("Each series looks back on its own waits only")
+    func decorrelated() {
+        var rules = RetryRules(backoff: Backoff(base: .milliseconds(100), jitter: .decorrelated), maxAttempts: 1000)
+        rules.throttlingBackoff = Backoff(base: .seconds(1), jitter: .decorrelated)
+        var call = RetryCall(rules)
+        var last: [Bool: Duration] = [false: .milliseconds(100), true: .seconds(1)]
+        for round in 0..<200 {
+            let isThrottled = round.isMultiple(of: 3)
+            guard case .retry(let wait) = call.decide(.status(isThrottled ? 429 : 500)) else {
+                Issue.record("round \(round)")
+                return
+            }
+            #expect(wait <= (last[isThrottled] ?? .zero) * 3 + .nanoseconds(3))
+            last[isThrottled] = wait
+        }
+        #expect(call.history.backoff != call.history.throttlingBackoff)
+    }
+
+    @Test("Complaint 2 of 12: a wait that cannot end in an attempt is not begun")
+    func deadline() {
+        var call = RetryCall()
+        call.timeLeft = .milliseconds(100)
+        #expect(call.decide(.status(500)) == .stop(.deadline))
+        call.timeLeft = .milliseconds(101)
+        #expect(call.decide(.status(500)) == .retry(after: .milliseconds(100)))
+        call.rules.minimumAttemptTime = .milliseconds(300)
+        call.timeLeft = .milliseconds(499)
+        #expect(call.decide(.status(500)) == .stop(.deadline))
+        call.timeLeft = .milliseconds(500)
+        #expect(call.decide(.status(500)) == .retry(after: .milliseconds(200)))
+        var stale = RetryCall(call.rules)
+        stale.timeLeft = .milliseconds(299)
+        #expect(stale.decide(.staleSocket) == .stop(.deadline))
+        stale.timeLeft = .seconds(20)
+        #expect(stale.decide(.status(503, ["Retry-After": "20"])) == .stop(.deadline))
+    }
+
+    @Test("A wait that was refused leaves the history as it was")
+    func refusedWaits() {
+        var call = RetryCall()
+        call.timeLeft = .milliseconds(1)
+        #expect(call.decide(.status(500)) == .stop(.deadline))
+        #expect(call.decide(.status(429, ["Retry-After": "99"])) == .stop(.serverDelayTooLong))
+        #expect(call.history.countedAttempts == 1)
     }
 
     @Test("RETRY.md §3.1: throttled unsafe requests by opt-in only")
     func throttledUnsafe() {
-        var rules = RetryRules(backoff: Backoff(jitter: .none))
-        #expect(decide(response(429), rules: rules, method: .post) == .stop(.notIdempotent))
-        rules.retriesUnsafeWhenThrottled = true
-        #expect(decide(response(429), rules: rules, method: .post) == .retry(after: .milliseconds(100)))
-        #expect(decide(response(500), rules: rules, method: .post) == .stop(.notIdempotent))
-        #expect(decide(response(429), rules: rules, method: .post, replayable: false) == .stop(.notReplayable))
+        var call = RetryCall(.unjittered, .post)
+        #expect(call.decide(.status(429)) == .stop(.notIdempotent))
+        call.rules.retriesUnsafeWhenThrottled = true
+        #expect(call.decide(.status(429)) == .retry(after: .seconds(1)))
+        #expect(call.decide(.status(500)) == .stop(.notIdempotent))
+        call.replayable = false
+        #expect(call.decide(.status(429)) == .stop(.notReplayable))
+    }
+
+    @Test("RETRY.md §2.2, §3.2.6: what a retry costs by; a Retry-After of 0 costs a token too")
+    func causes() {
+        for (outcome, cause) in [
+            (AttemptOutcome.status(500), RetryBudgetState.Cause.transient), (.status(504), .transient),
+            (.failed(.connect, .notSent), .transient), (.failed(.timeout), .timeout),
+            (.failed(.timeout, .notSent), .timeout), (.status(429), .throttling),
+            (.status(503, ["Retry-After": "0"]), .throttling), (.status(413, ["Retry-After": "0"]), .throttling),
+        ] {
+            var call = RetryCall()
+            let judgement = call.judge(outcome)
+            #expect(judgement.cause == cause, "\(outcome)")
+            #expect(call.rules.cause(of: judgement.retryClass, outcome: outcome) == cause)
+            guard case .retry = judgement.decision else { Issue.record("\(judgement)"); continue }
+        }
+        var call = RetryCall()
+        #expect(call.judge(.status(404)) == RetryJudgement(.stop(.notRetryable), .never(.notRetryable)))
+        #expect(call.rules.cause(of: .never(.cancelled), outcome: .failed(.cancelled)) == nil)
+    }
+
+    @Test("RETRY.md §4.6: what the layer beneath has retried is final here, unless one resend cures it")
+    func retriedBeneath() {
+        for (outcome, decision) in [
+            (AttemptOutcome.status(503), RetryDecision.stop(.retriedBeneath)),
+            (.failed(.connect, .notSent), .stop(.retriedBeneath)), (.staleSocket, .stop(.retriedBeneath)),
+            (.failed(.refused, .headSent), .retryNow), (.status(421), .retryNow), (.status(404), .stop(.notRetryable)),
+        ] {
+            var call = RetryCall()
+            call.wasRetriedBeneath = true
+            #expect(call.decide(outcome) == decision, "\(outcome)")
+        }
+        var call = RetryCall(.unjittered { $0.respectsInnerRetries = false })
+        call.wasRetriedBeneath = true
+        #expect(call.decide(.status(500)) == .retry(after: .milliseconds(100)))
+    }
+
+    @Test("RETRY.md §4.6: a request that is retried above gets one attempt")
+    func retriedAbove() {
+        var call = RetryCall(.unjittered { $0.leavesRetriesToCaller = true })
+        #expect(call.decide(.status(500)) == .retry(after: .milliseconds(100)))
+        call = RetryCall(call.rules, .get, ["X-Retry-Attempt": "2"])
+        #expect(call.decide(.status(500)) == .stop(.retriedAbove))
+        #expect(call.decide(.staleSocket) == .stop(.retriedAbove))
+        #expect(call.decide(.status(404)) == .stop(.notRetryable))
+        call = RetryCall(.unjittered { $0.attemptField = "Try" }, .get, ["Try": "2"])
+        #expect(call.decide(.status(500)) == .retry(after: .milliseconds(100)))
+        call.rules.leavesRetriesToCaller = true
+        // The field of a second attempt is our own.
+        #expect(call.decide(.status(500)) == .retry(after: .milliseconds(200)))
+        call.attempt = 0
+        #expect(call.decide(.status(500)) == .stop(.retriedAbove))
+    }
+
+    @Test("Defect 8 of 15: the first retry is not immediate", arguments: propertySeeds)
+    func firstRetryWaits(seed: UInt64) {
+        var waits: [RetryDecision] = []
+        for round in 0..<50 {
+            var call = RetryCall(.default)
+            call.source = SeededGenerator(seed: seed &+ UInt64(round))
+            waits.append(call.decide(.status(500)))
+        }
+        #expect(waits.filter { $0 == .retryNow }.count <= 1)
+        #expect(Set(waits).count > 45)
+    }
+
+    @Test("Defect 11 of 15: 429 is retried by default, and the waits are spread")
+    func jitterByDefault() {
+        var waits: Set<RetryDecision> = []
+        for seed in 0..<40 {
+            var call = RetryCall(.default)
+            call.source = SeededGenerator(seed: UInt64(seed))
+            let decision = call.decide(.status(429))
+            waits.insert(decision)
+            guard case .retry(let wait) = decision, wait < .seconds(1) else { Issue.record("\(decision)"); continue }
+        }
+        #expect(waits.count > 35)
     }
 
     @Test("The same generator gives the same decision")
     func determinism() {
-        let outcome = response(503, ["Retry-After": "3"])
-        #expect(decide(outcome, rules: .default, seed: 9) == decide(outcome, rules: .default, seed: 9))
-        #expect(decide(outcome, rules: .default, seed: 9) != decide(outcome, rules: .default, seed: 10))
+        func first(seed: UInt64) -> RetryDecision {
+            var call = RetryCall(.default)
+            call.source = SeededGenerator(seed: seed)
+            return call.decide(.status(503, ["Retry-After": "3"]))
+        }
+        #expect(first(seed: 9) == first(seed: 9))
+        #expect(first(seed: 9) != first(seed: 10))
     }
 }

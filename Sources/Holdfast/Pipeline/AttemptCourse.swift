@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import HoldfastSemantics
+
+#if canImport(FoundationNetworking)
+    internal import Foundation
+    internal import FoundationNetworking
+#else
+    internal import Foundation
+#endif
+
+/// What the attempt loop knows of one exchange between its attempts.
+struct AttemptCourse {
+    /// The rules of this call; nil where its factory has none, and then nothing is governed.
+    let rules: RetryRules?
+    let governor: RetryGovernor?
+    let account: RetryAccount?
+    /// Who the attempt to come is made for: callers leave an exchange, and join it.
+    var traffic: RetryAccount.Traffic
+    private let request: URLRequest
+    private let principal: String?
+    /// Finds out whether a layer beneath has retried; nil where none can stand there.
+    let scope: RetryScope?
+    var records: [AttemptRecord] = []
+    var retrier: (any Retrier)?
+    /// How many of the attempts were resends that no retrier was asked about.
+    private var uncounted = 0
+    /// The resends that cost nothing, each of which the call gets once.
+    private var freeResends: Set<FreeResend> = []
+    /// What the attempt to come, or in hand, was permitted by; must be ended or given back.
+    var grant: RetryGrant?
+
+    init(
+        of request: URLRequest,
+        rules: RetryRules?,
+        governor: RetryGovernor?,
+        scope: RetryScope?,
+        _ context: CallContext
+    ) {
+        self.request = request
+        self.rules = rules
+        self.governor = governor
+        self.scope = scope
+        principal = context.options.principal
+        traffic = context.isBackground ? .background : .caller
+        account = governor?.account(for: request, now: context.clock.now)
+        account?.callBegan(traffic, now: context.clock.now)
+    }
+
+    /// How many attempts there were, without the resends that no retrier was asked about.
+    var countedAttempts: Int { records.count - uncounted }
+
+    /// Whose gate it is: the caller as far as the request tells. Read only where a gate closes or is closed.
+    var credential: Int {
+        var hasher = Hasher()
+        hasher.combine(principal)
+        hasher.combine(request.value(forHTTPHeaderField: "Authorization"))
+        return hasher.finalize()
+    }
+
+    /// Takes note of how an attempt ended, for the budget and for the gate.
+    mutating func attemptEnded(_ result: Result<Response, any Error>, _ context: CallContext) {
+        guard let account else { return }
+        let now = context.clock.now
+        switch result {
+        case .success(let response):
+            let succeeded = !AttemptOutcome.response(response.head).isServerTrouble
+            account.attemptEnded(grant, succeeded: succeeded, traffic, now: now)
+            grant = nil
+            closeGate(by: response, account, context)
+        case .failure(let error):
+            let failure = ServiceError.attemptFailure(of: error)
+            guard AttemptOutcome.failure(failure).isServerTrouble else { return giveBack(now: now) }
+            account.attemptEnded(grant, succeeded: false, traffic, now: now)
+            grant = nil
+        }
+    }
+
+    /// Gives back what was granted to an attempt that was not made, or whose end says nothing.
+    mutating func giveBack(now: MonotonicInstant) {
+        guard let grant, let account else { return }
+        account.giveBack(grant, traffic, now: now)
+        self.grant = nil
+    }
+
+    /// What a retry costs the budget by; nil where it is free.
+    ///
+    /// Free is what cannot feed a storm: a resend that is made once a call and shows its worth at once.
+    mutating func cause(of failed: FailedExchange, _ rules: RetryRules) -> RetryBudgetState.Cause? {
+        let retryClass = rules.classify(failed)
+        if let free = rules.freeResend(after: failed, retryClass), freeResends.insert(free).inserted { return nil }
+        // A retrier of one's own may send again what the rules would not.
+        return rules.cause(of: retryClass, outcome: failed.outcome) ?? .transient
+    }
+
+    /// Puts down what a failure proved and what the server asked for.
+    mutating func explain(_ failed: FailedAttempt) {
+        guard let rules else { return }
+        records[records.count - 1].retryClass = rules.classify(failed.exchange)
+        records[records.count - 1].retryAfter = rules.serverDelay(failed.exchange)
+    }
+
+    /// Notes that another attempt follows.
+    mutating func goesOn(after delay: Duration) {
+        records[records.count - 1].delay = delay
+    }
+
+    /// Notes that another attempt follows that no retrier was asked about, and that none of them counts.
+    mutating func resendsAtOnce(after delay: Duration = .zero) {
+        goesOn(after: delay)
+        uncounted += 1
+    }
+
+    /// Notes that no further attempt follows.
+    mutating func stops(for reason: StopReason) {
+        records[records.count - 1].stopReason = reason
+        account?.stopped(reason)
+    }
+
+    private func closeGate(by response: Response, _ account: RetryAccount, _ context: CallContext) {
+        let receivedAt = response.responseTime ?? context.clock.timestamp
+        guard let asked = rules?.gateDelay(response.head, receivedAt: receivedAt) else { return }
+        guard account.close(for: credential, asked: asked, now: context.clock.now) else { return }
+        context.emit(.gateClosed) { event in
+            event.attempt = context.attempt
+            event.status = response.status
+            event.delay = asked
+        }
+    }
+}

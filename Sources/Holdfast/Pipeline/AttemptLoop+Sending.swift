@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+internal import HoldfastSemantics
+
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
+
+/// How one attempt is made.
+extension AttemptLoop {
+    /// The request as it goes out: edited by each `prepare` step, and with what the rules let the server know.
+    func prepared(
+        _ request: URLRequest,
+        _ course: AttemptCourse,
+        _ authorized: inout AuthorizedHop?,
+        _ context: CallContext
+    ) async throws -> URLRequest {
+        try Task.checkCancellation()
+        var prepared = request
+        try await authorized?.apply(to: &prepared, context)
+        if let rules = course.rules { rules.announce(context, on: &prepared) }
+        for step in prepare { try await step(&prepared, context) }
+        return prepared
+    }
+
+    func attempt(
+        _ prepared: URLRequest,
+        _ course: AttemptCourse,
+        _ context: inout CallContext
+    ) async -> Result<Response, any Error> {
+        do {
+            let limit = (course.rules?.attemptTimeout ?? attemptTimeout).map { context.clock.now.advanced(by: $0) }
+            context.attemptDeadline = earlier(context.deadline, limit)
+            context.attemptIsCut = context.attemptDeadline.map { $0 != limit } ?? false
+            if let deadline = context.deadline, context.clock.now >= deadline { throw deadlineExceeded(cause: nil) }
+            context.exchange = SentExchange(
+                request: prepared,
+                presentedFields: context.presentedFields(of: prepared),
+                requestTime: context.clock.timestamp,
+                responseTime: nil
+            )
+            context.emit(.attemptStarted) { $0.attempt = context.attempt }
+            var response = try await send(prepared, course, context)
+            let responseTime = context.clock.timestamp
+            context.exchange?.responseTime = responseTime
+            // A transport that sent a later copy says itself when; what a store beneath remembers is older than the attempt.
+            response.requestTime = [response.requestTime, context.exchange?.requestTime].compactMap(\.self).max()
+            response.responseTime = responseTime
+            if response.url == nil { response.url = prepared.url }
+            if case .unknown = response.presentation, let presented = context.exchange?.presentedFields {
+                response.presentation = .fields(presented)
+            }
+            response.body = response.body.announcingEnd(to: context)
+            let isOwnPart = context.validation?.asksPart == true && response.status == .partialContent
+            if let acceptance = context.options.acceptance, acceptance.judgesAttempts, response.status.isSuccessful,
+                !isOwnPart
+            {
+                try await acceptance.judge(&response)
+            }
+            return .success(response)
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func send(_ request: URLRequest, _ course: AttemptCourse, _ context: CallContext) async throws -> Response {
+        guard let scope = course.scope else { return try await send(request, context) }
+        scope.ended(exhausted: false)
+        return try await RetryScope.$current.withValue(scope) { try await send(request, context) }
+    }
+
+    private func send(_ request: URLRequest, _ context: CallContext) async throws -> Response {
+        guard let deadline = context.attemptDeadline, !transport.enforcesDeadline else {
+            return try await transport.send(request, body: context.body, context: context)
+        }
+        let transport = transport
+        return try await withDeadline(deadline, on: context.clock, discard: { $0.body.discard() }) {
+            try await transport.send(request, body: context.body, context: context)
+        }
+    }
+
+    func record(
+        of result: Result<Response, any Error>,
+        start: MonotonicInstant,
+        _ context: CallContext
+    ) -> AttemptRecord {
+        let end = context.clock.now
+        let response = try? result.get()
+        var error: (any Error)?
+        if case .failure(let failure) = result { error = failure }
+        context.emit(.attemptEnded) { event in
+            event.attempt = context.attempt
+            event.status = response?.status
+            event.error = error
+            event.delay = start.duration(to: end)
+        }
+        return AttemptRecord(
+            number: context.attempt,
+            start: start,
+            end: end,
+            status: response?.status,
+            errorCode: error.map { ($0 as? ServiceError)?.code ?? .other },
+            beneath: response?.attempts ?? (error as? ServiceError)?.attempts ?? []
+        )
+    }
+
+    /// The caller's own request, where a response answers nothing that a cache asked in its place: a response to somebody
+    /// else's question must not be used, so it is asked once more as it came (RFC 9111 §4.3.3).
+    func withoutConditions(
+        _ request: URLRequest,
+        after result: Result<Response, any Error>,
+        _ context: inout CallContext
+    ) -> URLRequest? {
+        guard case .success(let response) = result, let validation = context.validation,
+            !validation.isAnswered(response), context.body.isWhole
+        else { return nil }
+        context.validation = nil
+        response.body.discard()
+        var unconditional = request
+        for name in validation.replaced {
+            unconditional.setValue(validation.own[name], forHTTPHeaderField: name.rawName)
+        }
+        return unconditional
+    }
+}
+
+extension RetryRules {
+    /// Tells the server which attempt this is, and how much time is left, where the rules name fields for it.
+    fileprivate func announce(_ context: CallContext, on request: inout URLRequest) {
+        if let attemptField, context.attempt > 1 {
+            request.setValue(String(context.attempt), forHTTPHeaderField: attemptField.rawName)
+        }
+        if let timeLeftField, let deadline = context.deadline {
+            let left = context.clock.now.duration(to: deadline)
+            let milliseconds = max(
+                0,
+                left.components.seconds * 1000 + left.components.attoseconds / 1_000_000_000_000_000
+            )
+            request.setValue(String(milliseconds), forHTTPHeaderField: timeLeftField.rawName)
+        }
+    }
+}
+
+private func earlier(_ first: MonotonicInstant?, _ second: MonotonicInstant?) -> MonotonicInstant? {
+    guard let first, let second else { return first ?? second }
+    return min(first, second)
+}
+
+extension AttemptOutcome {
+    init(_ result: Result<Response, any Error>) {
+        switch result {
+        case .success(let response): self = .response(response.headForRetrying)
+        case .failure(let error): self = .failure(ServiceError.attemptFailure(of: error))
+        }
+    }
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// The versions of a credential and the one refresh under way; each change says what is to be done once the lock is released.
+struct RefreshState {
+    typealias Continuation = CheckedContinuation<VersionedCredential, any Error>
+
+    /// Something to do outside the lock.
+    enum Action {
+        case start(@Sendable () async throws -> IssuedCredential)
+        case resume(Continuation, Result<VersionedCredential, any Error>)
+        case cancel(Task<Void, Never>)
+    }
+
+    /// What a call that was refused can hope for.
+    enum Prospect {
+        /// A newer credential, now or after a refresh.
+        case newer
+        /// Nothing: the credential is itself new and was never accepted.
+        case none
+    }
+
+    private struct Running {
+        var task: Task<Void, Never>?
+        var waiters: [UInt64: Continuation] = [:]
+        /// Everybody left, and it was told to end.
+        var isAbandoned = false
+    }
+
+    private struct Failure {
+        let error: any Error
+        let until: MonotonicInstant
+    }
+
+    private let retryPause: Duration
+    private(set) var current: VersionedCredential
+    private var running: Running?
+    /// The failed refresh of the current version.
+    private var failure: Failure?
+    /// Until when a refusal of the current version, which no answer has accepted yet, calls for no further refresh.
+    private var probation: MonotonicInstant?
+    private var nextWaiter: UInt64 = 0
+    private var departed: Set<UInt64> = []
+
+    init(_ credential: IssuedCredential, retryPause: Duration) {
+        current = VersionedCredential(version: 1, issued: credential)
+        self.retryPause = retryPause
+    }
+
+    /// How many calls wait for the refresh.
+    var waiterCount: Int { running?.waiters.count ?? 0 }
+
+    /// A number for one who will wait.
+    mutating func enroll() -> UInt64 {
+        nextWaiter += 1
+        return nextWaiter
+    }
+
+    /// Whether a refusal of `version` can be mended.
+    func prospect(after version: Int, now: MonotonicInstant) -> Prospect {
+        guard version == current.version, let probation, now < probation else { return .newer }
+        return .none
+    }
+
+    /// An answer shows that the server takes this version.
+    mutating func accepted(_ version: Int) {
+        if version == current.version { probation = nil }
+    }
+
+    /// Waits for a credential newer than `version`: there is one, or the refresh under way is joined, or begun.
+    mutating func join(
+        _ waiter: UInt64,
+        newerThan version: Int,
+        _ continuation: Continuation,
+        now: MonotonicInstant
+    ) -> [Action] {
+        if departed.contains(waiter) { return [.resume(continuation, .failure(CancellationError()))] }
+        if current.version > version { return [.resume(continuation, .success(current))] }
+        if let failure, now < failure.until { return [.resume(continuation, .failure(failure.error))] }
+        if running != nil {
+            running?.waiters[waiter] = continuation
+            return []
+        }
+        running = Running(waiters: [waiter: continuation])
+        return [.start(current.issued.renew)]
+    }
+
+    /// Takes the task of the refresh that was started.
+    mutating func adopt(_ task: Task<Void, Never>) -> [Action] {
+        guard running != nil else { return [] }
+        running?.task = task
+        return running?.isAbandoned == true ? [.cancel(task)] : []
+    }
+
+    /// One who waited leaves; the last one ends the refresh.
+    mutating func leave(_ waiter: UInt64) -> [Action] {
+        guard let continuation = running?.waiters.removeValue(forKey: waiter) else {
+            departed.insert(waiter)
+            return []
+        }
+        var actions: [Action] = [.resume(continuation, .failure(CancellationError()))]
+        if running?.waiters.isEmpty == true {
+            running?.isAbandoned = true
+            if let task = running?.task { actions.append(.cancel(task)) }
+        }
+        return actions
+    }
+
+    /// One who waited is gone for good.
+    mutating func forget(_ waiter: UInt64) {
+        departed.remove(waiter)
+    }
+
+    /// The refresh is over.
+    mutating func finish(_ result: Result<IssuedCredential, any Error>, now: MonotonicInstant) -> [Action] {
+        guard let ended = running else { return [] }
+        running = nil
+        let outcome: Result<VersionedCredential, any Error>
+        switch result {
+        case .success(let issued):
+            current = VersionedCredential(version: current.version + 1, issued: issued)
+            failure = nil
+            probation = now.advanced(by: retryPause)
+            outcome = .success(current)
+        case .failure(let error):
+            if ended.isAbandoned {
+                // It failed because it was told to; those who came since then are owed one of their own.
+                guard !ended.waiters.isEmpty else { return [] }
+                running = Running(waiters: ended.waiters)
+                return [.start(current.issued.renew)]
+            }
+            failure = Failure(error: error, until: now.advanced(by: retryPause))
+            outcome = .failure(error)
+        }
+        return ended.waiters.sorted { $0.key < $1.key }.map { .resume($0.value, outcome) }
+    }
+}
+
+/// The error of a refresh, told apart from the deadline and the cancellation of those who wait for it.
+struct RefreshFailure: Error {
+    let cause: any Error
+}
+
+/// A credential and its place in the row of those that followed one another.
+struct VersionedCredential: Sendable {
+    let version: Int
+    let issued: IssuedCredential
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// The state of one partition's circuit: a value that is changed by what happens to attempts, at the times it is told.
+///
+/// Closed, it lets every attempt pass and counts how they end. When the share of failures in the sliding window reaches
+/// `CircuitRules.failureRatio` it opens and refuses all. After the open time it is half open: probes pass, one failure opens
+/// it again, and as many successes as there are probes close it. Times are lengths since any fixed origin. Constant memory.
+public struct CircuitState: Sendable {
+    /// What is done with an attempt that wants to be sent; closed.
+    public enum Admission: Sendable, Hashable {
+        /// Send it, and report its end with this pass, once.
+        case go(CircuitPass)
+        /// Do not send it; the time at which another attempt may be let through.
+        case refuse(until: Duration)
+    }
+
+    /// What an attempt's end changed; closed.
+    public enum Change: Sendable, Hashable {
+        /// The circuit opened until this time.
+        case opened(until: Duration)
+        /// The circuit closed.
+        case closed
+    }
+
+    private enum Phase: Sendable {
+        case closed
+        case open(until: Duration)
+        case halfOpen(HalfOpen)
+    }
+
+    private struct HalfOpen: Sendable {
+        var inFlight = 0
+        var succeeded = 0
+        var lastProbe: Duration = .zero
+    }
+
+    private let probes: Int
+    private let openTime: Duration
+    private let minimumAttempts: Int
+    private let failuresPerMillion: Int
+    private var counts: CircuitCounts
+    private var phase = Phase.closed
+    private var period = 0
+
+    /// A closed circuit. Rules that make no sense are taken as the nearest that do.
+    public init(_ rules: CircuitRules) {
+        probes = max(1, rules.probes)
+        openTime = max(.zero, rules.openTime)
+        minimumAttempts = max(1, rules.minimumAttempts)
+        // In millionths, since 0.3 times 10 must be 3.
+        failuresPerMillion = max(1, rules.failureRatio.millionths)
+        counts = CircuitCounts(window: rules.window)
+    }
+
+    /// Whether all attempts pass.
+    public var isClosed: Bool {
+        if case .closed = phase { true } else { false }
+    }
+
+    /// Says whether an attempt may be sent; every pass must be ended or given back exactly once.
+    public mutating func admit(now: Duration) -> Admission {
+        switch phase {
+        case .closed:
+            return .go(CircuitPass(isProbe: false, period: period))
+        case .open(let until):
+            guard now >= until else { return .refuse(until: until) }
+            period &+= 1
+            phase = .halfOpen(HalfOpen(inFlight: 1, lastProbe: now))
+            return .go(CircuitPass(isProbe: true, period: period))
+        case .halfOpen(var state):
+            if state.inFlight + state.succeeded >= probes {
+                // A probe that hangs must not keep the circuit half open for ever: after another open time one more goes.
+                let next = state.lastProbe + openTime
+                guard now >= next, now > state.lastProbe else { return .refuse(until: next) }
+            }
+            state.inFlight += 1
+            state.lastProbe = now
+            phase = .halfOpen(state)
+            return .go(CircuitPass(isProbe: true, period: period))
+        }
+    }
+
+    /// Takes note of how an attempt ended. What began before the circuit last changed says nothing about it now.
+    public mutating func ended(_ pass: CircuitPass, succeeded: Bool, now: Duration) -> Change? {
+        guard pass.period == period else { return nil }
+        switch phase {
+        case .open:
+            return nil
+        case .closed:
+            counts.record(succeeded: succeeded, now: now)
+            guard !succeeded, shouldOpen(now: now) else { return nil }
+            return open(now: now)
+        case .halfOpen(var state):
+            guard succeeded else { return open(now: now) }
+            state.inFlight = max(0, state.inFlight - 1)
+            state.succeeded += 1
+            phase = .halfOpen(state)
+            guard state.succeeded >= probes else { return nil }
+            phase = .closed
+            period &+= 1
+            counts.removeAll()
+            return .closed
+        }
+    }
+
+    /// Takes back the pass of an attempt that was cancelled or said nothing about the server: another may go in its place.
+    public mutating func giveBack(_ pass: CircuitPass) {
+        guard pass.period == period, case .halfOpen(var state) = phase else { return }
+        state.inFlight = max(0, state.inFlight - 1)
+        phase = .halfOpen(state)
+    }
+
+    private func shouldOpen(now: Duration) -> Bool {
+        let (failures, total) = counts.totals(now: now)
+        guard total >= minimumAttempts else { return false }
+        return failures.multipliedFullWidth(by: 1_000_000) >= total.multipliedFullWidth(by: failuresPerMillion)
+    }
+
+    private mutating func open(now: Duration) -> Change {
+        let until = now + openTime
+        phase = .open(until: until)
+        period &+= 1
+        counts.removeAll()
+        return .opened(until: until)
+    }
+}
+
+/// The permission for one attempt past a circuit.
+public struct CircuitPass: Sendable, Hashable {
+    /// Whether the attempt is a probe: its end decides whether the circuit closes.
+    public let isProbe: Bool
+    /// The period between two changes of the circuit in which it was given.
+    let period: Int
+}

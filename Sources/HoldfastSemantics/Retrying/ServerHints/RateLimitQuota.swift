@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// What a server says is left of a quota (draft-ietf-httpapi-ratelimit-headers, and the three fields of its first drafts).
+///
+/// Something left promises nothing; nothing left says that a request before the reset would be refused. What is malformed
+/// is ignored, as the draft asks. The problem types of the draft stand in the response's content and are not read.
+public struct RateLimitQuota: Sendable, Hashable {
+    /// The name of the policy; empty in the form of the first drafts, which have none.
+    public var policy: String
+    /// What is left, in the policy's unit; not negative.
+    public var remaining: Int64
+    /// In how many seconds more will be left, counted from the making of the response; nil where it is not said.
+    public var reset: Int64?
+
+    /// A quota from its parts.
+    public init(policy: String, remaining: Int64, reset: Int64?) {
+        self.policy = policy
+        self.remaining = remaining
+        self.reset = reset
+    }
+
+    /// The quotas that a response tells of, in their order.
+    ///
+    /// A member of `RateLimit` whose `r` is no number counts as malformed, and so does one whose `t` is none. Policies
+    /// that count requests at the same time are left out: what they lack comes back when a request ends, not by waiting.
+    /// `RateLimit-Remaining` and `RateLimit-Reset` are read where `RateLimit` tells nothing.
+    public static func read(_ fields: HeaderFields) -> [RateLimitQuota] {
+        let current = members(fields)
+        return current.isEmpty ? older(fields).map { [$0] } ?? [] : current
+    }
+
+    /// How long nothing is left: the longest reset among the quotas that are used up, less the response's Age.
+    ///
+    /// - Returns: more than zero; nil where every quota has something left or does not say when.
+    public static func wait(_ fields: HeaderFields) -> Duration? {
+        // Asked of every response, and most tell nothing: one look at the first bytes of the names is all they cost.
+        guard fields.contains(where: { $0.name.canonicalName.utf8.starts(with: "ratelimit".utf8) }) else { return nil }
+        let resets = read(fields).compactMap { $0.remaining == 0 ? $0.reset : nil }
+        guard let longest = resets.max() else { return nil }
+        let left = min(longest, RetryAfter.maximumSeconds) - (ResponseHead(status: .ok, fields: fields).age ?? 0)
+        return left > 0 ? .seconds(left) : nil
+    }
+
+    private static func members(_ fields: HeaderFields) -> [RateLimitQuota] {
+        guard let value = fields["RateLimit"], let list = try? StructuredList(parsing: value) else { return [] }
+        let concurrent = concurrentPolicies(fields)
+        return list.members.compactMap { member in
+            guard let item = member.item, let policy = name(item), !concurrent.contains(policy),
+                case .integer(let remaining) = item.parameters["r"], remaining >= 0
+            else { return nil }
+            guard let reset = item.parameters["t"] else {
+                return RateLimitQuota(policy: policy, remaining: remaining, reset: nil)
+            }
+            guard case .integer(let seconds) = reset, seconds >= 0 else { return nil }
+            return RateLimitQuota(policy: policy, remaining: remaining, reset: seconds)
+        }
+    }
+
+    private static func concurrentPolicies(_ fields: HeaderFields) -> Set<String> {
+        guard let value = fields["RateLimit-Policy"], let list = try? StructuredList(parsing: value) else { return [] }
+        return Set(
+            list.members.compactMap { member in
+                guard let item = member.item, case .string("concurrent-requests") = item.parameters["qu"] else {
+                    return nil
+                }
+                return name(item)
+            }
+        )
+    }
+
+    /// The policy's name: a String, and a Token in drafts before it was one.
+    private static func name(_ item: StructuredItem) -> String? {
+        switch item.value {
+        case .string(let name), .token(let name): name
+        default: nil
+        }
+    }
+
+    private static func older(_ fields: HeaderFields) -> RateLimitQuota? {
+        guard let remaining = fields["RateLimit-Remaining"], let reset = fields["RateLimit-Reset"],
+            let left = FieldScanner.number(remaining.utf8, limit: .max),
+            let seconds = FieldScanner.number(reset.utf8, limit: RetryAfter.maximumSeconds)
+        else { return nil }
+        return RateLimitQuota(policy: "", remaining: left, reset: seconds)
+    }
+}

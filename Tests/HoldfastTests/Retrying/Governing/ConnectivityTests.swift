@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import Holdfast
+import HoldfastSemantics
+import HoldfastTesting
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@Suite("Waiting for the network (RETRY.md §4.15)", .timeLimit(.minutes(20)))
+struct ConnectivityTests {
+    let clock = ManualClock()
+    let network = ManualConnectivity(isOnline: false)
+
+    func pipeline(_ transport: ScriptedTransport, waits: Bool = true, maxAttempts: Int = 1) -> Pipeline {
+        var configuration = PipelineConfiguration()
+        configuration.clock = clock
+        var rules = RetryRules(maxAttempts: maxAttempts)
+        rules.waitsForConnectivity = waits
+        let factory = BackoffRetrier.factory(
+            strategy: .exponential(rules),
+            connectivity: network,
+            makeGenerator: { SeededGenerator(seed: 5) }
+        )
+        return Pipeline(transport: transport, retrierFactory: factory, configuration: configuration)
+    }
+
+    private let offline = ScriptedTransport.Step.fail(.offline, progress: .notSent)
+
+    @Test("Time offline costs no attempts: a call of one attempt is sent when the network is back")
+    func noAttempts() async throws {
+        let transport = ScriptedTransport([offline, .respond(200)])
+        let pipeline = pipeline(transport)
+        let call = Task { try await pipeline.send(.request("POST", "http://origin.example/")) }
+        try await network.waitForWaits(1)
+        clock.advance(by: .seconds(3600))
+        #expect(transport.sent.count == 1)
+        network.goOnline()
+        try await clock.waitForSleeps(1)
+        clock.advance(by: .seconds(1))
+        let response = try await call.value
+        #expect(response.status == .ok)
+        #expect(response.attempts.count == 2)
+    }
+
+    @Test("Defect of Alamofire's retrier, §4.15: those who waited come back spread over a second, not at once")
+    func released() async throws {
+        let transport = ScriptedTransport(Array(repeating: offline, count: 30) + [.respond(200)], repeatsLastStep: true)
+        let pipeline = pipeline(transport)
+        let calls = (0..<30).map { _ in Task { try await pipeline.send(.get()) } }
+        try await network.waitForWaits(30)
+        network.goOnline()
+        try await clock.waitForSleeps(30)
+        #expect(Set(clock.waits).count > 25)
+        #expect(clock.waits.allSatisfy { $0 < .seconds(1) })
+        clock.advance(by: .seconds(1))
+        for call in calls { #expect(try await call.value.status == .ok) }
+    }
+
+    @Test("The wait ends with the deadline, and with cancellation")
+    func bounded() async throws {
+        let transport = ScriptedTransport([offline], repeatsLastStep: true)
+        let pipeline = pipeline(transport)
+        var options = CallOptions()
+        options.timeout = .seconds(5)
+        let late = Task { [options] in try await pipeline.send(.get(), options: options) }
+        try await network.waitForWaits(1)
+        try await clock.waitForSleeps(1)
+        clock.advance(by: .seconds(5))
+        await #expect(throws: ServiceError.self) { try await late.value }
+        let left = Task { try await pipeline.send(.get()) }
+        try await network.waitForWaits(2)
+        left.cancel()
+        await #expect(throws: CancellationError.self) { try await left.value }
+        #expect(clock.sleeperCount == 0)
+    }
+
+    @Test("Without the rule, or online, a failed connection is an attempt like others", arguments: [true, false])
+    func notWaited(online: Bool) async throws {
+        if online { network.goOnline() }
+        let transport = ScriptedTransport([offline], repeatsLastStep: true)
+        let pipeline = pipeline(transport, waits: online)
+        await #expect(throws: ServiceError.self) { try await pipeline.send(.get()) }
+        #expect(transport.sent.count == 1)
+    }
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import Holdfast
+import HoldfastSemantics
+import HoldfastTesting
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@Suite("The gate (RETRY.md §3.2.5, E7)", .timeLimit(.minutes(20)))
+struct GateTests {
+    let clock = ManualClock()
+
+    func pipeline(
+        _ transport: ScriptedTransport,
+        _ rules: RetryRules = .default,
+        observers: [any EventObserver] = []
+    ) -> Pipeline {
+        var configuration = PipelineConfiguration()
+        configuration.clock = clock
+        configuration.observers = observers
+        let factory = BackoffRetrier.factory(
+            strategy: .exponential(rules),
+            makeGenerator: { SeededGenerator(seed: 11) }
+        )
+        return Pipeline(transport: transport, retrierFactory: factory, configuration: configuration)
+    }
+
+    private func throttled(_ seconds: Int, _ status: Int = 429) -> ScriptedTransport.Step {
+        .respond(status, [.retryAfter: "\(seconds)"])
+    }
+
+    @Test(
+        "E7: after one 429 with Retry-After no call of the partition is sent before its time, and all go out after it"
+    )
+    func holdsBack() async throws {
+        let clock = clock
+        let transport = ScriptedTransport { _ in
+            .respond(clock.now.sinceOrigin < .seconds(10) ? 429 : 200, [.retryAfter: "10"])
+        }
+        var rules = RetryRules.default
+        rules.maxAttempts = 2
+        let pipeline = pipeline(transport, rules)
+        let first = Task { try await pipeline.send(.get()) }
+        try await clock.waitForSleeps(1)
+        let others = (0..<50).map { index in Task { try await pipeline.send(.get("http://origin.example/\(index)")) } }
+        try await clock.waitForSleeps(51)
+        #expect(transport.sent.count == 1)
+        clock.advance(by: .milliseconds(9999))
+        #expect(transport.sent.count == 1)
+        // Half of what was asked, 5 s at most, is the spread behind the gate.
+        clock.advance(by: .milliseconds(5001))
+        for task in others + [first] { #expect(try await task.value.status == .ok) }
+        #expect(transport.sent.dropFirst().allSatisfy { $0.time.sinceOrigin >= .seconds(10) })
+        #expect(transport.sent.count == 52)
+    }
+
+    @Test("The calls behind a gate come back spread, not at once, and never early")
+    func spread() async throws {
+        let transport = ScriptedTransport([throttled(8), .respond(200)], repeatsLastStep: true)
+        let pipeline = pipeline(transport, .none)
+        #expect(try await pipeline.send(.get()).status == .tooManyRequests)
+        let tasks = (0..<40).map { _ in Task { try await pipeline.send(.get()) } }
+        try await clock.waitForSleeps(40)
+        #expect(clock.waits.allSatisfy { $0 >= .seconds(8) && $0 <= .seconds(12) })
+        #expect(Set(clock.waits).count > 30)
+        clock.advance(by: .seconds(12))
+        for task in tasks { _ = try await task.value }
+    }
+
+    @Test("A call whose time is over before the gate opens fails at once, with the pause on the error")
+    func failsFast() async throws {
+        let transport = ScriptedTransport([throttled(30), .respond(200)], repeatsLastStep: true)
+        let pipeline = pipeline(transport, .none)
+        _ = try await pipeline.send(.get())
+        clock.advance(by: .seconds(10))
+        var options = CallOptions()
+        options.timeout = .seconds(5)
+        do {
+            _ = try await pipeline.send(.get(), options: options)
+            Issue.record("the call should fail")
+        } catch let error as ServiceError {
+            #expect(error.code == .throttled)
+            #expect(error.retryAfter == .seconds(20))
+            #expect(error.progress == .notSent)
+        }
+        #expect(transport.sent.count == 1 && clock.waits.isEmpty)
+    }
+
+    @Test("A pause beyond maxServerDelay is neither slept nor cut: the call and all that follow end at once")
+    func tooLong() async throws {
+        let transport = ScriptedTransport([throttled(61)], repeatsLastStep: true)
+        let pipeline = pipeline(transport)
+        let response = try await pipeline.send(.get())
+        #expect(response.attempts.last?.stopReason == .serverDelayTooLong)
+        #expect(response.attempts.last?.retryAfter == .seconds(61))
+        await #expect(throws: ServiceError.self) { try await pipeline.send(.get()) }
+        #expect(transport.sent.count == 1 && clock.waits.isEmpty)
+    }
+
+    @Test("A gate is closed for one origin and one credential")
+    func partitions() async throws {
+        let transport = ScriptedTransport([throttled(61), .respond(200)], repeatsLastStep: true)
+        let pipeline = pipeline(transport, .none)
+        _ = try await pipeline.send(.get("http://a.example/", ["Authorization": "one"]))
+        #expect(try await pipeline.send(.get("http://a.example/", ["Authorization": "two"])).status == .ok)
+        #expect(try await pipeline.send(.get("http://b.example/", ["Authorization": "one"])).status == .ok)
+        #expect(try await pipeline.send(.get("http://a.example:8080/", ["Authorization": "one"])).status == .ok)
+        await #expect(throws: ServiceError.self) {
+            try await pipeline.send(.get("http://A.example:80/x", ["Authorization": "one"]))
+        }
+    }
+
+    @Test("Not more than maxWaiting calls wait at a gate; further ones fail at once")
+    func bounded() async throws {
+        let transport = ScriptedTransport([throttled(5), .respond(200)], repeatsLastStep: true)
+        var rules = RetryRules.none
+        rules.maxWaiting = 3
+        let pipeline = pipeline(transport, rules)
+        _ = try await pipeline.send(.get())
+        let waiting = (0..<3).map { _ in Task { try await pipeline.send(.get()) } }
+        try await clock.waitForSleeps(3)
+        await #expect(throws: ServiceError.self) { try await pipeline.send(.get()) }
+        clock.advance(by: .seconds(10))
+        for task in waiting { #expect(try await task.value.status == .ok) }
+    }
+
+    @Test("Cancelling a call that waits at a gate ends it, and gives its place back")
+    func cancelled() async throws {
+        let transport = ScriptedTransport([throttled(5), .respond(200)], repeatsLastStep: true)
+        var rules = RetryRules.none
+        rules.maxWaiting = 1
+        let pipeline = pipeline(transport, rules)
+        _ = try await pipeline.send(.get())
+        let waiting = Task { try await pipeline.send(.get()) }
+        try await clock.waitForSleeps(1)
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        #expect(clock.sleeperCount == 0)
+        let next = Task { try await pipeline.send(.get()) }
+        try await clock.waitForSleeps(2)
+        clock.advance(by: .seconds(10))
+        #expect(try await next.value.status == .ok)
+    }
+
+    @Test("Complaint 3 of 12: the switch that turns Retry-After off turns the gate off as well")
+    func offSwitch() async throws {
+        let transport = ScriptedTransport([throttled(61), .respond(200)], repeatsLastStep: true)
+        var rules = RetryRules.none
+        rules.obeysRetryAfter = false
+        let pipeline = pipeline(transport, rules)
+        _ = try await pipeline.send(.get())
+        #expect(try await pipeline.send(.get()).status == .ok)
+    }
+
+    @Test("Observers hear of a closing gate and of those who wait at it")
+    func events() async throws {
+        let recorder = EventRecorder()
+        let transport = ScriptedTransport([throttled(5), .respond(200)], repeatsLastStep: true)
+        let pipeline = pipeline(transport, .none, observers: [recorder])
+        _ = try await pipeline.send(.get())
+        let waiting = Task { try await pipeline.send(.get()) }
+        try await clock.waitForSleeps(1)
+        clock.advance(by: .seconds(10))
+        _ = try await waiting.value
+        #expect(recorder.events(.gateClosed).map(\.delay) == [.seconds(5)])
+        #expect(recorder.events(.gateAwaited).count == 1)
+    }
+}
