@@ -68,6 +68,8 @@ struct AttemptCourse {
             let succeeded = !AttemptOutcome.response(response.head).isServerTrouble
             account.attemptEnded(grant, succeeded: succeeded, traffic, now: now)
             grant = nil
+            let isThrottled = [.tooManyRequests, .serviceUnavailable].contains(response.status)
+            if isThrottled || succeeded { account.paceAnswered(isThrottled: isThrottled, now: now) }
             closeGate(by: response, account, context)
         case .failure(let error):
             let failure = ServiceError.attemptFailure(of: error)

@@ -39,6 +39,21 @@ extension AttemptLoop {
         }
     }
 
+    /// Waits for the learned rate, where the rules learn one and the server has throttled.
+    ///
+    /// - Throws: ``ServiceError`` `.throttled` at once where the call's turn comes too late, or too many wait already.
+    func waitForPace(_ course: inout AttemptCourse, _ context: CallContext) async throws {
+        guard let account = course.account, let rules = course.rules, rules.pacesAdaptively else { return }
+        while let wait = account.pace(now: context.clock.now) {
+            let end = context.clock.now.advanced(by: wait)
+            guard wait <= rules.maxServerDelay, mayWait(until: end, rules, context), account.beginsWaiting() else {
+                throw closed(for: wait, &course)
+            }
+            defer { account.endsWaiting() }
+            try await rest(until: end, context)
+        }
+    }
+
     /// Why a retry must not follow after all; nil where it may, and then the budget has been charged for it.
     func refusal(
         of failed: FailedAttempt,

@@ -32,7 +32,7 @@ struct AttemptLoop: Exchanging {
         authorization: AuthorizationRefresh?,
         attemptTimeout: Duration?
     ) {
-        self.transport = transport
+        self.transport = AttemptLoop.guarded(transport, retrierFactory.governor)
         self.retrierFactory = retrierFactory
         self.prepare = prepare
         self.authorization = authorization
@@ -40,6 +40,17 @@ struct AttemptLoop: Exchanging {
         ownGovernor = retrierFactory.governor
         fallbackGovernor = ownGovernor ?? RetryGovernor()
         isInnermost = transport is URLSessionTransport
+    }
+
+    /// The transport behind the parts that the rules ask for: each copy of a hedge passes the circuit by itself.
+    private static func guarded(_ transport: any Transport, _ governor: RetryGovernor?) -> any Transport {
+        guard let governor else { return transport }
+        var guarded = transport
+        if let circuit = governor.rules.circuit { guarded = CircuitBreaker(guarded, rules: circuit) }
+        if let hedging = governor.rules.hedging {
+            guarded = HedgedTransport(guarded, rules: hedging, governor: governor)
+        }
+        return guarded
     }
 
     func exchange(_ request: URLRequest, _ context: inout CallContext) async throws -> Response {
@@ -52,6 +63,7 @@ struct AttemptLoop: Exchanging {
         while true {
             context.attempt = course.records.count + 1
             try await waitAtGate(&course, context)
+            try await waitForPace(&course, context)
             // What a step refuses was never sent, and trying again is not this loop's to decide.
             let prepared = try await prepared(request, course, &authorized, context)
             let start = context.clock.now

@@ -16,6 +16,7 @@ final class RetryAccount: Sendable {
         var callers: RetryBudgetState
         var background: RetryBudgetState
         var gates = RetryGates()
+        var pacing: AdaptivePacing
         var waiting = 0
         var counts = RetryCounts()
     }
@@ -29,7 +30,8 @@ final class RetryAccount: Sendable {
         state = Mutex(
             State(
                 callers: RetryBudgetState(rules.budget, now: now.sinceOrigin),
-                background: RetryBudgetState(rules.budget, now: now.sinceOrigin)
+                background: RetryBudgetState(rules.budget, now: now.sinceOrigin),
+                pacing: AdaptivePacing(now: now.sinceOrigin)
             )
         )
     }
@@ -116,6 +118,25 @@ final class RetryAccount: Sendable {
         return state.withLock { $0.gates.lastOpening(now: now.sinceOrigin) != nil }
     }
 
+    /// How long to wait for the learned rate before asking again; nil: go, the attempt is counted.
+    func pace(now: MonotonicInstant) -> Duration? {
+        guard rules.pacesAdaptively else { return nil }
+        let wait = state.withLock { $0.pacing.acquire(now: now.sinceOrigin) }
+        return wait > .zero ? wait : nil
+    }
+
+    /// Tells the learned rate how the server took an attempt.
+    func paceAnswered(isThrottled: Bool, now: MonotonicInstant) {
+        guard rules.pacesAdaptively else { return }
+        state.withLock { state in
+            if isThrottled {
+                state.pacing.throttled(now: now.sinceOrigin)
+            } else {
+                state.pacing.succeeded(now: now.sinceOrigin)
+            }
+        }
+    }
+
     /// Takes a place among those that wait; false where too many do. A place that was taken must be left.
     func beginsWaiting() -> Bool {
         state.withLock { state in
@@ -141,6 +162,7 @@ final class RetryAccount: Sendable {
                 balance: state.callers.balance(now: now.sinceOrigin),
                 gateOpens: state.gates.lastOpening(now: now.sinceOrigin).map { MonotonicInstant(sinceOrigin: $0) },
                 waiting: state.waiting,
+                learnedRate: state.pacing.rate,
                 counts: state.counts
             )
         }

@@ -11,6 +11,8 @@ public struct RetryStatus: Sendable, Hashable {
     public let gateOpens: MonotonicInstant?
     /// How many calls wait at a closed gate or for a token.
     public let waiting: Int
+    /// The attempts a second that adaptive pacing lets through; nil where nothing was throttled, or nothing is paced.
+    public let learnedRate: Double?
     /// What has been counted since the origin was first called.
     public let counts: RetryCounts
 }

@@ -18,6 +18,8 @@ extension RetryRules {
     public static let patient: RetryRules = {
         var rules = RetryRules(maxAttempts: 50)
         rules.parks = true
+        // Half the usual window: what was parked during an outage comes back at 2.4 times the capacity instead of 3.9.
+        rules.budget = .ratio(0.1, window: RetryWindow(limit: 8))
         return rules
     }()
 

@@ -19,7 +19,8 @@ extension CacheBench {
         _ transport: ScriptedTransport
     ) {
         self.transport = transport
-        clock = ManualClock()
+        let clock = ManualClock()
+        self.clock = clock
         cache = HTTPCache(store: store, options: options)
         var configuration = PipelineConfiguration()
         configuration.clock = clock
