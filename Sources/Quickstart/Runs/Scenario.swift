@@ -23,6 +23,8 @@ struct Scenario: Sendable {
     static let retries: RetryRules = {
         var rules = RetryRules(backoff: Backoff(base: .milliseconds(20), cap: .milliseconds(500)), maxAttempts: 8)
         rules.throttlingBackoff = rules.backoff
+        // A burst of failures may empty the budget; the retries then wait for tokens rather than give up.
+        rules.parks = true
         return rules
     }()
 
