@@ -77,7 +77,7 @@ struct HedgeBench {
     }
 }
 
-/// A body of chunks that says whether it was read to its end or given up.
+/// A body of chunks that says whether it was read to its end or given up by word, which dropping it is not.
 final class ChunkList: ByteSource {
     private let chunks: Mutex<ArraySlice<String>>
     private let read: CountWatch
@@ -89,8 +89,6 @@ final class ChunkList: ByteSource {
         self.read = read
         self.discarded = discarded
     }
-
-    deinit { end(discarded) }
 
     func next() async throws -> ByteChunk? {
         if let chunk = chunks.withLock({ $0.popFirst() }) { return ByteChunk(copying: chunk.utf8) }
