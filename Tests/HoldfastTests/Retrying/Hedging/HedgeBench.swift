@@ -148,3 +148,18 @@ final class CountingTransport: Transport {
         return Response(status: .ok, body: ResponseBody(ChunkList(["x"], read: read, discarded: discarded)))
     }
 }
+
+/// A transport that answers by a closure, which is told the number of the copy.
+struct NumberedTransport: Transport {
+    private let sends = CountWatch()
+    private let answer: @Sendable (Int, CallContext) async throws -> Response
+
+    init(_ answer: @escaping @Sendable (Int, CallContext) async throws -> Response) {
+        self.answer = answer
+    }
+
+    func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
+        sends.increment()
+        return try await answer(sends.count, context)
+    }
+}
