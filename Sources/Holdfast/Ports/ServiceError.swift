@@ -106,11 +106,13 @@ public struct ServiceError: Error, Sendable, CustomStringConvertible {
         guard let error = error as? ServiceError else {
             return AttemptFailure(kind: .other, progress: .bodySent, connectionReused: false)
         }
-        return AttemptFailure(
+        var failure = AttemptFailure(
             kind: kinds[error.code] ?? .other,
             progress: error.progress ?? .bodySent,
             connectionReused: error.connectionReused
         )
+        failure.retryAfter = error.retryAfter
+        return failure
     }
 
     private static let kinds: [Code: AttemptFailure.Kind] = [

@@ -75,6 +75,9 @@ public struct AttemptFailure: Error, Sendable, Hashable {
     /// Whether the connection had served an earlier request.
     public let connectionReused: Bool
 
+    /// How long another attempt would be in vain, counted from the failure, as an open circuit says; nil where nobody knows.
+    public var retryAfter: Duration?
+
     /// Creates a failure.
     ///
     /// - Parameters:

@@ -85,8 +85,10 @@ extension RetryRules {
     }
 
     private func serverHint(_ failed: FailedExchange) -> ServerHint {
-        guard case .response(let head) = failed.outcome else { return ServerHint() }
-        return hint(head, receivedAt: failed.receivedAt)
+        switch failed.outcome {
+        case .response(let head): hint(head, receivedAt: failed.receivedAt)
+        case .failure(let failure): ServerHint(wait: failure.retryAfter)
+        }
     }
 
     /// Why a failure is final whatever the call has been through.

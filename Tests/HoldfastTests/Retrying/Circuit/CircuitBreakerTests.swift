@@ -47,7 +47,9 @@ struct CircuitBreakerTests {
         #expect(error.message.contains("http://origin.example"))
         #expect(error.message.contains(HTTPDate(clock.timestamp.advanced(by: .seconds(3))).description))
         #expect(transport.sent.count == 20)
-        #expect(ServiceError.attemptFailure(of: error) == AttemptFailure(kind: .heldBack, progress: .notSent))
+        var failure = AttemptFailure(kind: .heldBack, progress: .notSent)
+        failure.retryAfter = .seconds(3)
+        #expect(ServiceError.attemptFailure(of: error) == failure)
     }
 
     @Test("Each origin has a circuit of its own")
@@ -104,6 +106,33 @@ struct CircuitBreakerTests {
         clock.advance(by: .seconds(5))
         #expect(code(await send(breaker)) == .other)
         #expect(try await send(breaker).get() == 200)
+    }
+
+    @Test("A retrier waits until a probe may go, and no longer than its rules allow: else it ends the call at once")
+    func retrying() async throws {
+        let clock = ManualClock(autoAdvances: true)
+        let steps = [ScriptedTransport.Step](repeating: .respond(500), count: 20)
+        let transport = ScriptedTransport(steps + [.respond(200)])
+        let breaker = CircuitBreaker(transport)
+        var configuration = PipelineConfiguration()
+        configuration.clock = clock
+        let patient = Pipeline(transport: breaker, retrierFactory: .backoff(), configuration: configuration)
+        let hasty = Pipeline(transport: breaker, retrierFactory: .backoff(.interactive), configuration: configuration)
+        for _ in 0..<20 { _ = try await breaker.send(.get(), body: .none, context: CallContext(clock: clock)) }
+        do {
+            _ = try await hasty.send(.get())
+            Issue.record("an error was expected")
+        } catch let error as ServiceError {
+            #expect(error.code == .circuitOpen)
+            #expect(error.attempts.map(\.stopReason) == [.serverDelayTooLong])
+        }
+        #expect(clock.waits.isEmpty)
+        // Nothing was sent, so a POST may wait as well.
+        var post = URLRequest.get()
+        post.httpMethod = "POST"
+        #expect(try await patient.send(post).status == .ok)
+        #expect(clock.waits.count == 1)
+        #expect((.seconds(5)...(.seconds(7.5))).contains(clock.waits[0]))
     }
 
     @Test("Under many tasks: it opens while the server fails, and closes once the server is well")

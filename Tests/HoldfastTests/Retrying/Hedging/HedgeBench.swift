@@ -77,7 +77,7 @@ struct HedgeBench {
     }
 }
 
-/// A body of chunks that says whether it was read to its end or given up.
+/// A body of chunks that says whether it was read to its end or given up by word, which dropping it is not.
 final class ChunkList: ByteSource {
     private let chunks: Mutex<ArraySlice<String>>
     private let read: CountWatch
@@ -89,8 +89,6 @@ final class ChunkList: ByteSource {
         self.read = read
         self.discarded = discarded
     }
-
-    deinit { end(discarded) }
 
     func next() async throws -> ByteChunk? {
         if let chunk = chunks.withLock({ $0.popFirst() }) { return ByteChunk(copying: chunk.utf8) }
@@ -148,5 +146,20 @@ final class CountingTransport: Transport {
         for _ in 0..<(started.count % 4) { await Task.yield() }
         made.increment()
         return Response(status: .ok, body: ResponseBody(ChunkList(["x"], read: read, discarded: discarded)))
+    }
+}
+
+/// A transport that answers by a closure, which is told the number of the copy.
+struct NumberedTransport: Transport {
+    private let sends = CountWatch()
+    private let answer: @Sendable (Int, CallContext) async throws -> Response
+
+    init(_ answer: @escaping @Sendable (Int, CallContext) async throws -> Response) {
+        self.answer = answer
+    }
+
+    func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
+        sends.increment()
+        return try await answer(sends.count, context)
     }
 }

@@ -148,15 +148,12 @@ struct HedgedTransportTests {
         try await clock.waitForSleeps(2)
         clock.advance(by: .milliseconds(10))
         try await transport.waitForSends(2)
-        if status == 503 {
-            while clock.sleeperCount != 1 { await Task.yield() }
-            clock.advance(by: .milliseconds(10))
-        }
+        if status == 503 { clock.advance(by: .milliseconds(10)) }
         #expect(try await call.value.status.rawValue == (status == 503 ? 200 : 404))
         while clock.sleeperCount > 0 { await Task.yield() }
     }
 
-    @Test("Where all copies fail the last failure goes up, with a record of each")
+    @Test("Where all copies fail, the failure that came last goes up, with a record of each")
     func allFail() async throws {
         let transport = ScriptedTransport([
             .fail(.connectionLost, progress: .bodySent).delayed(by: .milliseconds(20)), .respond(503),
@@ -166,30 +163,55 @@ struct HedgedTransportTests {
         try await clock.waitForSleeps(2)
         clock.advance(by: .milliseconds(10))
         try await transport.waitForSends(2)
-        while clock.sleeperCount != 1 { await Task.yield() }
         clock.advance(by: .milliseconds(10))
+        let attempts: [AttemptRecord]
         do {
-            _ = try await call.value
-            Issue.record("an error was expected")
+            attempts = try await call.value.attempts
         } catch let error as ServiceError {
             #expect(error.code == .connectionLost)
-            #expect(error.attempts.map(\.status) == [nil, .serviceUnavailable])
-            #expect(error.attempts.map(\.errorCode) == [.connectionLost, nil])
+            attempts = error.attempts
         }
+        #expect(attempts.map(\.status) == [nil, .serviceUnavailable])
+        #expect(attempts.map(\.errorCode) == [.connectionLost, nil])
     }
 
-    @Test("A 409 to the second copy of a keyed request says that the first is at work: it is no answer")
+    @Test("A 409 to the second copy of a keyed request says that the first is at work: no answer, and no third copy")
     func conflict() async throws {
-        let transport = ScriptedTransport([.respond().delayed(by: .milliseconds(20)), .respond(409)])
-        let hedged = HedgedTransport(transport, rules: bench.rules)
+        var rules = bench.rules
+        rules.maxCopies = 3
+        let quick = [ScriptedTransport.Step](repeating: .respond(), count: 3)
+        let transport = ScriptedTransport(
+            quick + [.respond().delayed(by: .milliseconds(20)), .respond(409), .respond()]
+        )
+        let hedged = HedgedTransport(transport, rules: rules)
+        for _ in quick { _ = try await bench.send(hedged, clock) }
         let keyed = HedgeBench.Case("POST", key: "\"k\"", isHedged: true)
         let call = Task { try await bench.send(hedged, clock, keyed) }
-        try await clock.waitForSleeps(2)
+        while transport.sent.count < 4 || clock.sleeperCount < 2 { await Task.yield() }
         clock.advance(by: .milliseconds(10))
-        try await transport.waitForSends(2)
-        while clock.sleeperCount != 1 { await Task.yield() }
+        try await transport.waitForSends(5)
+        for _ in 0..<50 { await Task.yield() }
         clock.advance(by: .milliseconds(10))
         #expect(try await call.value.status == .ok)
+        #expect(transport.sent.count == 5)
+    }
+
+    @Test("The body of a copy that failed is given up")
+    func failedBody() async throws {
+        let discarded = CountWatch()
+        let transport = NumberedTransport { number, context in
+            if number == 1 { try await context.clock.sleep(until: MonotonicInstant(sinceOrigin: .milliseconds(20))) }
+            let body = ResponseBody(ChunkList(["x"], discarded: discarded))
+            return Response(status: number == 1 ? .ok : .serviceUnavailable, body: body)
+        }
+        let hedged = HedgedTransport(transport, rules: bench.rules)
+        let call = Task { try await bench.send(hedged, clock) }
+        try await clock.waitForSleeps(2)
+        clock.advance(by: .milliseconds(10))
+        try await discarded.wait(for: 1)
+        clock.advance(by: .milliseconds(10))
+        #expect(try await call.value.status == .ok)
+        #expect(discarded.count == 1)
     }
 
     @Test("A copy that could not be there before the deadline is not sent, and no timer runs for it")
