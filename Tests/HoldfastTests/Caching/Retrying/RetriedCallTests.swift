@@ -23,16 +23,20 @@ struct RetriedCallTests {
         _ steps: [ScriptedTransport.Step],
         _ change: (inout RetryRules) -> Void = { _ in }
     ) -> CacheBench {
-        CacheBench(
-            ScriptedTransport(steps),
-            clock: ManualClock(autoAdvances: true),
-            retrierFactory: .seeded(change)
-        )
+        bench(steps, .seeded(change))
+    }
+
+    static func bench(_ steps: [ScriptedTransport.Step], _ factory: any RetrierFactory) -> CacheBench {
+        CacheBench(ScriptedTransport(steps), clock: ManualClock(autoAdvances: true), retrierFactory: factory)
     }
 
     @Test("§3.6.2, E12: three attempts are one request, one look-up, one miss and one thing stored")
     func countsOnce() async throws {
-        let bench = Self.bench([.respond(503), .fail(progress: .headSent), .respond(200, cacheable, body: "new")])
+        let factory = BackoffRetrier.Factory.seeded()
+        let bench = Self.bench(
+            [.respond(503), .fail(progress: .headSent), .respond(200, cacheable, body: "new")],
+            factory
+        )
         let recorder = HitRateRecorder(rate: 1)
         bench.cache.record(with: recorder)
         #expect(try await bench.load() == .network("new").after(3))
@@ -46,6 +50,9 @@ struct RetriedCallTests {
         #expect(bench.events.events(.attemptStarted).count == 3)
         #expect(bench.events.events(.cacheDecided).count == 1)
         #expect(bench.events.events(.callStarted).count == 1)
+        let url = try #require(URLRequest.get().url)
+        let status = try #require(factory.governor?.status(of: url, now: bench.clock.now))
+        #expect(status.counts.calls == 1 && status.counts.retries == 2)
         _ = try await bench.load()
         #expect(bench.cache.store.statistics.lookups == 2)
     }

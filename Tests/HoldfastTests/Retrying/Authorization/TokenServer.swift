@@ -94,8 +94,3 @@ extension Response {
         get async throws { String(decoding: try await body.collect(), as: UTF8.self) }
     }
 }
-
-/// Lets other tasks run until `condition` holds.
-func until(_ condition: () -> Bool) async {
-    while !condition() { await Task.yield() }
-}
