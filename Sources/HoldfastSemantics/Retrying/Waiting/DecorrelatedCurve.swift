@@ -5,7 +5,7 @@
 ///
 /// Asked for in units of 2^(n-1), since 2^5000 is no Double but the quotient of two neighbors is.
 package enum DecorrelatedCurve {
-    /// The divisor that puts the medians of the delays near base × 1, 2, 4, …
+    /// The divisor that puts the medians of the delays near base × 1, 1, 2, 4, …
     private static let median = 1.4
 
     /// The share of its supremum that a delay takes, from 0 to 1.
