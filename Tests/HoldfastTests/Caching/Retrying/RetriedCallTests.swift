@@ -155,4 +155,66 @@ struct RetriedCallTests {
         #expect(waited >= .seconds(100) && waited <= .seconds(105))
         #expect(bench.sends == 2)
     }
+
+    @Test(
+        "Complaint 6 of 12: the last response comes unread and intact, with a cache and without",
+        arguments: [true, false]
+    )
+    func lastResponseIntact(_ hasCache: Bool) async throws {
+        var configuration = PipelineConfiguration()
+        configuration.clock = ManualClock(autoAdvances: true)
+        let transport = ScriptedTransport(
+            (1...3).map { .stream(503, ["X-Number": "\($0)"], chunks: ["answer ", "\($0)"], length: 8) }
+        )
+        let pipeline = Pipeline(
+            transport: transport,
+            cache: hasCache ? .inMemory() : nil,
+            retrierFactory: .seeded(),
+            configuration: configuration
+        )
+        let response = try await pipeline.send(.get())
+        #expect(response.status == .serviceUnavailable && response.fields["X-Number"] == "3")
+        #expect(response.source == .network(attempts: 3))
+        #expect(response.attempts.map(\.status?.rawValue) == [503, 503, 503])
+        #expect(response.attempts.last?.stopReason == .attemptsExhausted)
+        #expect(try await response.body.collect() == ByteChunk(copying: "answer 3".utf8))
+    }
+
+    @Test(
+        "Complaint 6 of 12: the last error is thrown as it is with all attempts, with a cache and without",
+        arguments: [true, false]
+    )
+    func lastErrorIntact(_ hasCache: Bool) async throws {
+        var configuration = PipelineConfiguration()
+        configuration.clock = ManualClock(autoAdvances: true)
+        let last = ServiceError(.connectionLost, "the last one", cause: Refused(reason: "cause"), progress: .bodySent)
+        let pipeline = Pipeline(
+            transport: ScriptedTransport([.respond(500), .fail(progress: .headSent), .fail(last)]),
+            cache: hasCache ? .inMemory() : nil,
+            retrierFactory: .seeded(),
+            configuration: configuration
+        )
+        await #expect {
+            try await pipeline.send(.get())
+        } throws: { error in
+            let error = error as? ServiceError
+            return error?.message == "the last one" && error?.cause as? Refused == Refused(reason: "cause")
+                && error?.attempts.map(\.errorCode) == [nil, .connectionLost, .connectionLost]
+                && error?.attempts.map(\.status) == [.internalServerError, nil, nil]
+        }
+    }
+
+    @Test("Complaint 1 of 12: who refuses the status is told how long the server asked to be left alone")
+    func refusedStatus() async throws {
+        let bench = Self.bench([.respond(429, ["Retry-After": "3600"], body: "no")])
+        var options = CallOptions()
+        options.acceptance = .successful
+        await #expect {
+            try await bench.load(.get(), options)
+        } throws: { error in
+            let error = error as? ServiceError
+            return error?.code == .unacceptableStatus && error?.retryAfter == .seconds(3_600)
+        }
+        #expect(bench.sends == 1 && bench.clock.waits.isEmpty)
+    }
 }
