@@ -122,7 +122,7 @@ struct AttemptCourse {
 
     private func closeGate(by response: Response, _ account: RetryAccount, _ context: CallContext) {
         let receivedAt = response.responseTime ?? context.clock.timestamp
-        guard let asked = rules?.gateDelay(response.head, receivedAt: receivedAt) else { return }
+        guard let asked = rules?.gateDelay(response.headForRetrying, receivedAt: receivedAt) else { return }
         guard account.close(for: credential, asked: asked, now: context.clock.now) else { return }
         context.emit(.gateClosed) { event in
             event.attempt = context.attempt

@@ -64,6 +64,8 @@ struct AttemptLoop: Exchanging {
             context.attempt = course.records.count + 1
             try await waitAtGate(&course, context)
             try await waitForPace(&course, context)
+            // Whatever the wait was for, what is stored may have changed by its end.
+            if context.validation != nil { request = await context.renewingConditions(of: request) }
             // What a step refuses was never sent, and trying again is not this loop's to decide.
             let prepared = try await prepared(request, course, &authorized, context)
             let start = context.clock.now
@@ -117,7 +119,6 @@ struct AttemptLoop: Exchanging {
                 }
                 if delay > .zero { try await rest(until: context.clock.now.advanced(by: delay), context) }
                 if failed.exchange.isRefusedExpectation { request.setValue(nil, forHTTPHeaderField: "Expect") }
-                request = await context.renewingConditions(of: request)
             }
         }
     }

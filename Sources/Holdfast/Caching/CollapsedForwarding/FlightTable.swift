@@ -76,7 +76,7 @@ final class FlightTable: Sendable {
 
     /// Whether a response of the key may have been stored since `mark`.
     func hasLanded(_ key: CacheKey, since mark: UInt64) -> Bool {
-        state.withLock { hasLanded(key, since: mark, $0) }
+        landings != mark && state.withLock { hasLanded(key, since: mark, $0) }
     }
 
     private func hasLanded(_ key: CacheKey, since mark: UInt64, _ state: borrowing State) -> Bool {

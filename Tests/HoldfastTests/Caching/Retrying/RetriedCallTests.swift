@@ -23,16 +23,20 @@ struct RetriedCallTests {
         _ steps: [ScriptedTransport.Step],
         _ change: (inout RetryRules) -> Void = { _ in }
     ) -> CacheBench {
-        CacheBench(
-            ScriptedTransport(steps),
-            clock: ManualClock(autoAdvances: true),
-            retrierFactory: .seeded(change)
-        )
+        bench(steps, .seeded(change))
+    }
+
+    static func bench(_ steps: [ScriptedTransport.Step], _ factory: any RetrierFactory) -> CacheBench {
+        CacheBench(ScriptedTransport(steps), clock: ManualClock(autoAdvances: true), retrierFactory: factory)
     }
 
     @Test("§3.6.2, E12: three attempts are one request, one look-up, one miss and one thing stored")
     func countsOnce() async throws {
-        let bench = Self.bench([.respond(503), .fail(progress: .headSent), .respond(200, cacheable, body: "new")])
+        let factory = BackoffRetrier.Factory.seeded()
+        let bench = Self.bench(
+            [.respond(503), .fail(progress: .headSent), .respond(200, cacheable, body: "new")],
+            factory
+        )
         let recorder = HitRateRecorder(rate: 1)
         bench.cache.record(with: recorder)
         #expect(try await bench.load() == .network("new").after(3))
@@ -46,6 +50,9 @@ struct RetriedCallTests {
         #expect(bench.events.events(.attemptStarted).count == 3)
         #expect(bench.events.events(.cacheDecided).count == 1)
         #expect(bench.events.events(.callStarted).count == 1)
+        let url = try #require(URLRequest.get().url)
+        let status = try #require(factory.governor?.status(of: url, now: bench.clock.now))
+        #expect(status.counts.calls == 1 && status.counts.retries == 2)
         _ = try await bench.load()
         #expect(bench.cache.store.statistics.lookups == 2)
     }
@@ -147,5 +154,67 @@ struct RetriedCallTests {
         let waited = try #require(response.attempts.first?.delay)
         #expect(waited >= .seconds(100) && waited <= .seconds(105))
         #expect(bench.sends == 2)
+    }
+
+    @Test(
+        "Complaint 6 of 12: the last response comes unread and intact, with a cache and without",
+        arguments: [true, false]
+    )
+    func lastResponseIntact(_ hasCache: Bool) async throws {
+        var configuration = PipelineConfiguration()
+        configuration.clock = ManualClock(autoAdvances: true)
+        let transport = ScriptedTransport(
+            (1...3).map { .stream(503, ["X-Number": "\($0)"], chunks: ["answer ", "\($0)"], length: 8) }
+        )
+        let pipeline = Pipeline(
+            transport: transport,
+            cache: hasCache ? .inMemory() : nil,
+            retrierFactory: .seeded(),
+            configuration: configuration
+        )
+        let response = try await pipeline.send(.get())
+        #expect(response.status == .serviceUnavailable && response.fields["X-Number"] == "3")
+        #expect(response.source == .network(attempts: 3))
+        #expect(response.attempts.map(\.status?.rawValue) == [503, 503, 503])
+        #expect(response.attempts.last?.stopReason == .attemptsExhausted)
+        #expect(try await response.body.collect() == ByteChunk(copying: "answer 3".utf8))
+    }
+
+    @Test(
+        "Complaint 6 of 12: the last error is thrown as it is with all attempts, with a cache and without",
+        arguments: [true, false]
+    )
+    func lastErrorIntact(_ hasCache: Bool) async throws {
+        var configuration = PipelineConfiguration()
+        configuration.clock = ManualClock(autoAdvances: true)
+        let last = ServiceError(.connectionLost, "the last one", cause: Refused(reason: "cause"), progress: .bodySent)
+        let pipeline = Pipeline(
+            transport: ScriptedTransport([.respond(500), .fail(progress: .headSent), .fail(last)]),
+            cache: hasCache ? .inMemory() : nil,
+            retrierFactory: .seeded(),
+            configuration: configuration
+        )
+        await #expect {
+            try await pipeline.send(.get())
+        } throws: { error in
+            let error = error as? ServiceError
+            return error?.message == "the last one" && error?.cause as? Refused == Refused(reason: "cause")
+                && error?.attempts.map(\.errorCode) == [nil, .connectionLost, .connectionLost]
+                && error?.attempts.map(\.status) == [.internalServerError, nil, nil]
+        }
+    }
+
+    @Test("Complaint 1 of 12: who refuses the status is told how long the server asked to be left alone")
+    func refusedStatus() async throws {
+        let bench = Self.bench([.respond(429, ["Retry-After": "3600"], body: "no")])
+        var options = CallOptions()
+        options.acceptance = .successful
+        await #expect {
+            try await bench.load(.get(), options)
+        } throws: { error in
+            let error = error as? ServiceError
+            return error?.code == .unacceptableStatus && error?.retryAfter == .seconds(3_600)
+        }
+        #expect(bench.sends == 1 && bench.clock.waits.isEmpty)
     }
 }

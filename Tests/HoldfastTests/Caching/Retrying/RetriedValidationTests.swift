@@ -88,6 +88,26 @@ struct RetriedValidationTests {
         }
     }
 
+    @Test("§3.6.4: they are made anew behind a gate too, however long the first attempt waited there")
+    func renewedBehindGate() async throws {
+        let bench = CacheBench(
+            ScriptedTransport([
+                .respond(200, Self.fields("a"), body: "one"), .respond(503, ["Retry-After": "30"]),
+                .respond(200, Self.fields("b", 60), body: "two"),
+            ]),
+            retrierFactory: .seeded { $0.maxAttempts = 1 }
+        )
+        try await bench.load()
+        bench.clock.advance(by: .seconds(20))
+        try await bench.load(.get("http://origin.example/elsewhere"))
+        let call = Task { try await bench.load() }
+        try await bench.clock.waitForSleeps(1)
+        try await bench.cache.removeAll()
+        bench.clock.advance(by: .seconds(60))
+        #expect(try await call.value == .network("two"))
+        #expect(bench.sent("If-None-Match") == [nil, nil, nil])
+    }
+
     @Test("§3.6.4: what hooks beneath the cache have set stays when the conditions change")
     func hooksBeneath() async throws {
         let clock = ManualClock()

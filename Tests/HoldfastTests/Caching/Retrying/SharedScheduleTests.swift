@@ -53,6 +53,9 @@ struct SharedScheduleTests {
         #expect(factory.questions.map(\.attempt) == [1, 2])
         #expect(bench.clock.waits == [.seconds(10), .seconds(10)])
         #expect(bench.sends == 3)
+        let url = try #require(URLRequest.get().url)
+        let status = try #require(factory.governor?.status(of: url, now: bench.clock.now))
+        #expect(status.counts.calls == 1 && status.counts.retries == 2)
     }
 
     @Test("§3.6.7: who comes during the backoff joins it and does not reset it")

@@ -5,7 +5,6 @@ import Foundation
 import HoldfastSemantics
 import HoldfastStorage
 import HoldfastTesting
-import Synchronization
 import Testing
 
 @testable import Holdfast
@@ -18,6 +17,7 @@ import Testing
 struct StaleLastTests {
     static let spare: HeaderFields = ["Cache-Control": "max-age=10, stale-if-error=1000"]
     static let strict = ["must-revalidate", "no-cache"]
+    static let elsewhere = URLRequest.get("http://origin.example/elsewhere")
 
     /// A bench over an origin that gave `fields` once, which is stale by now, and goes on with `steps`.
     static func bench(
@@ -103,54 +103,44 @@ struct StaleLastTests {
     @Test("§3.6.1: at once where the gate is closed for longer than the patience, before anything is sent")
     func gateBeyondPatience() async throws {
         let clock = ManualClock()
-        let isClosed = SharedFlag()
-        // Stands in for the gate of a partition, which the attempt loop waits at.
-        let gate: PrepareStep = { _, context in
-            guard isClosed.isSet else { return }
-            let end = clock.now.advanced(by: .seconds(5))
-            context.flight?.rests(until: end)
-            try await clock.sleep(until: end)
-            context.flight?.rests(until: nil)
-        }
         let bench = try await Self.bench(
             ["Cache-Control": "max-age=10"],
-            [.respond(200, cacheable, body: "new")],
+            [.respond(503, ["Retry-After": "5"]), .respond(200, cacheable, body: "new")],
             clock: clock,
-            retrierFactory: .seeded(),
-            staleAfter: .milliseconds(300),
-            prepare: [gate]
+            retrierFactory: .seeded { $0.maxAttempts = 1 },
+            staleAfter: .milliseconds(300)
         )
-        isClosed.set(true)
+        try await bench.load(Self.elsewhere)
         #expect(try await bench.load() == .stale("old"))
-        #expect(bench.sends == 1)
-        await until { clock.waits.contains(.seconds(5)) }
-        clock.advance(by: .seconds(5))
+        #expect(bench.sends == 2)
+        try await clock.waitForSleeps(1)
+        clock.advance(by: .seconds(10))
         await bench.pipeline.drain()
         #expect(try await bench.load() == .fresh("new"))
+        let sent = try #require(bench.transport.sent.last)
+        #expect(sent.time.sinceOrigin >= .seconds(25))
     }
 
     @Test(
         "§3.6.1: a gate closed for longer than the call may wait is answered as the 503 that closed it would be",
-        arguments: [("max-age=10, stale-if-error=1000", true), ("max-age=10", false), ("no-store", false)]
+        arguments: [("max-age=10, stale-if-error=1000", true), ("max-age=10", false), ("no-store", false)],
+        [Duration.milliseconds(300), nil]
     )
-    func gateBeyondDeadline(_ cacheControl: String, _ standsIn: Bool) async throws {
-        let isClosed = SharedFlag()
-        let gate: PrepareStep = { _, _ in
-            guard isClosed.isSet else { return }
-            var error = ServiceError(.throttled, "The gate is closed; come back later.", progress: .notSent)
-            error.retryAfter = .seconds(90)
-            throw error
-        }
+    func gateBeyondReach(_ stored: (cacheControl: String, standsIn: Bool), _ staleAfter: Duration?) async throws {
+        let clock = ManualClock()
         let bench = try await Self.bench(
-            ["Cache-Control": cacheControl],
-            [],
+            ["Cache-Control": stored.cacheControl],
+            [.respond(503, ["Retry-After": "90"])],
+            clock: clock,
             retrierFactory: .seeded(),
-            prepare: [gate]
+            staleAfter: staleAfter
         )
-        isClosed.set(true)
-        if standsIn {
+        try await bench.load(Self.elsewhere)
+        let isImpatient = staleAfter != nil && stored.cacheControl == "max-age=10"
+        if stored.standsIn || isImpatient {
             let response = try await bench.pipeline.send(.get())
-            #expect(response.source == .stale && response.cacheDecision?.reason == .staleIfError)
+            #expect(response.source == .stale)
+            #expect(response.cacheDecision?.reason == (isImpatient ? .patience : .staleIfError))
         } else {
             await #expect {
                 try await bench.load()
@@ -159,7 +149,7 @@ struct StaleLastTests {
                 return error?.code == .throttled && error?.retryAfter == .seconds(90)
             }
         }
-        #expect(bench.sends == 1)
+        #expect(bench.sends == 2)
     }
 
     @Test(
