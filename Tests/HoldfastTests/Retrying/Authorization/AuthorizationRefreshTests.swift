@@ -65,6 +65,22 @@ struct AuthorizationRefreshTests {
         #expect(transport.credentials == ["Bearer t0", "Bearer t1"])
     }
 
+    @Test("Exactly one resend also where nothing keeps a new credential from being refreshed again")
+    func onceWithoutPause() async throws {
+        let server = TokenServer(accepts: [])
+        let tokens = AuthorizationRefresh(
+            credential: 0,
+            for: TokenServer.scope,
+            retryPause: .zero,
+            apply: { $1.setValue("Bearer t\($0)", forHTTPHeaderField: "Authorization") },
+            refresh: { ($0 ?? 0) + 1 }
+        )
+        let transport = server.transport
+        let pipeline = server.pipeline(tokens, transport)
+        #expect(try await pipeline.send(.get(TokenServer.url)).status == .unauthorized)
+        #expect(transport.credentials == ["Bearer t0", "Bearer t1"])
+    }
+
     @Test(
         "Alamofire #3297: a new credential that is refused everywhere asks for no further refresh before the pause is over"
     )
