@@ -16,6 +16,7 @@ let package = Package(
         .executable(name: "disk", targets: ["DiskBenchmark"]),
         .executable(name: "hitrate", targets: ["HitRateBenchmark"]),
         .executable(name: "memory", targets: ["MemoryBenchmark"]),
+        .executable(name: "storm", targets: ["StormBenchmark"]),
     ],
     dependencies: [
         .package(name: "holdfast", path: ".."),
@@ -45,10 +46,26 @@ let package = Package(
                 .product(name: "HoldfastStorage", package: "holdfast"),
             ]
         ),
+        .executableTarget(
+            name: "StormBenchmark",
+            dependencies: [
+                "Harness",
+                .product(name: "HoldfastSemantics", package: "holdfast"),
+                .product(name: "HoldfastTesting", package: "holdfast"),
+            ]
+        ),
         .testTarget(name: "HarnessTests", dependencies: ["Harness"]),
         .testTarget(
             name: "HitRateBenchmarkTests",
             dependencies: ["HitRateBenchmark", "Harness", .product(name: "HoldfastStorage", package: "holdfast")]
+        ),
+        .testTarget(
+            name: "StormBenchmarkTests",
+            dependencies: [
+                "StormBenchmark", "Harness",
+                .product(name: "HoldfastSemantics", package: "holdfast"),
+                .product(name: "HoldfastTesting", package: "holdfast"),
+            ]
         ),
     ] + (hasLMDB ? [.systemLibrary(name: "CLMDB", providers: [.apt(["liblmdb-dev"]), .brew(["lmdb"])])] : []),
     swiftLanguageModes: [.v6]

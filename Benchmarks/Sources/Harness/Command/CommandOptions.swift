@@ -37,17 +37,22 @@ public struct CommandOptions: Sendable, Equatable {
     /// Values of the benchmark's own options that are words, by name without the dashes, in the order given.
     public var words: [String: [String]] = [:]
 
+    /// The benchmark's own options that take no value and were given, by name without the dashes.
+    public var flags: Set<String> = []
+
     /// Takes the words apart.
     ///
     /// - Parameters:
     ///   - words: what follows the program's name.
     ///   - numberOptions: names (without dashes) of options whose value is a whole number, 0 or more.
     ///   - wordOptions: names (without dashes) of options whose value is a word; each may be given several times.
+    ///   - flagOptions: names (without dashes) of options that take no value.
     /// - Throws: ``Misuse`` for an unknown option, a missing or malformed value, or a word that is no option.
     public init(
         parsing words: [String],
         numberOptions: Set<String> = [],
-        wordOptions: Set<String> = []
+        wordOptions: Set<String> = [],
+        flagOptions: Set<String> = []
     ) throws(Misuse) {
         var rest = words[...]
         while let word = rest.popFirst() {
@@ -63,6 +68,9 @@ public struct CommandOptions: Sendable, Equatable {
                 if name == "json" { wantsJSON = true }
                 if name == "quick" { isQuick = true }
                 if name == "help" { wantsHelp = true }
+            case _ where flagOptions.contains(name):
+                guard attached == nil else { throw Misuse("--\(name) takes no value; write it alone.") }
+                flags.insert(name)
             case "case":
                 cases += Self.names(try Self.value(of: name, attached, &rest))
             case "subject":

@@ -29,19 +29,19 @@ package struct RatioRules: Sendable, Hashable {
 /// In millionths of a retry, so a share such as 0.3 is exact, and adding and subtracting never drift. What was taken expires
 /// with its slot as deposits do: over any time to live there are at most share × calls + reserve retries.
 struct RatioBalance: Sendable, Hashable {
-    private static let slotCount = 10
+    private static let slotCount: Int64 = 10
     /// Of one retry.
-    static let scale = 1_000_000
-    /// Ten slots of this size still fit an Int with room to spare.
-    private static let most = 1 << 58
+    static let scale: Int64 = 1_000_000
+    /// Ten slots of this size still fit with room to spare. Not Int: there are systems where that has 32 bits.
+    private static let most: Int64 = 1 << 58
 
-    private let deposit: Int
-    private let reserve: Int
-    private let slotLength: Int
+    private let deposit: Int64
+    private let reserve: Int64
+    private let slotLength: Int64
     /// Sixteen lanes, ten in use: in place, unlike an array.
-    private var slots = SIMD16<Int>()
+    private var slots = SIMD16<Int64>()
     /// The number of the youngest slot, counted from time 0.
-    private var current: Int
+    private var current: Int64
 
     init(_ rules: RatioRules, now: Duration) {
         let life = min(max(rules.timeToLive, .milliseconds(10)), .seconds(3600))
@@ -52,13 +52,13 @@ struct RatioBalance: Sendable, Hashable {
     }
 
     /// What a retry costs.
-    var cost: Int { RatioBalance.scale }
+    var cost: Int { Int(RatioBalance.scale) }
 
     /// How many retries are left.
     func retries(now: Duration) -> Int {
         var copy = self
         copy.advance(to: now)
-        return max(0, copy.left / RatioBalance.scale)
+        return Int(clamping: max(0, copy.left / RatioBalance.scale))
     }
 
     mutating func callBegan(now: Duration) {
@@ -67,27 +67,27 @@ struct RatioBalance: Sendable, Hashable {
     }
 
     /// Takes one retry; returns the slot it was taken from, or nil if nothing is left.
-    mutating func take(now: Duration) -> Int? {
+    mutating func take(now: Duration) -> Int64? {
         advance(to: now)
-        guard left >= cost else { return nil }
-        add(-cost, to: current)
+        guard left >= RatioBalance.scale else { return nil }
+        add(-RatioBalance.scale, to: current)
         return current
     }
 
     /// Adds what a retry that succeeded had cost.
     mutating func refund(_ amount: Int, now: Duration) {
         advance(to: now)
-        add(amount, to: current)
+        add(Int64(amount), to: current)
     }
 
     /// Undoes what was taken from a slot; nothing if that is forgotten already.
-    mutating func giveBack(_ amount: Int, from slot: Int, now: Duration) {
+    mutating func giveBack(_ amount: Int, from slot: Int64, now: Duration) {
         advance(to: now)
         guard slot <= current, slot > current - RatioBalance.slotCount else { return }
-        add(amount, to: slot)
+        add(Int64(amount), to: slot)
     }
 
-    private var left: Int { slots.wrappedSum() + reserve }
+    private var left: Int64 { slots.wrappedSum() + reserve }
 
     /// Forgets the slots that are too old. A clock that stands still or goes back changes nothing.
     private mutating func advance(to now: Duration) {
@@ -101,26 +101,26 @@ struct RatioBalance: Sendable, Hashable {
         current = slot
     }
 
-    private mutating func add(_ amount: Int, to slot: Int) {
+    private mutating func add(_ amount: Int64, to slot: Int64) {
         let lane = RatioBalance.lane(of: slot)
         slots[lane] = min(RatioBalance.most, max(-RatioBalance.most, slots[lane] + amount))
     }
 
-    private static func lane(of slot: Int) -> Int {
+    private static func lane(of slot: Int64) -> Int {
         let remainder = slot % slotCount
-        return remainder < 0 ? remainder + slotCount : remainder
+        return Int(remainder < 0 ? remainder + slotCount : remainder)
     }
 
-    private static func scaled(_ value: Double) -> Int {
-        value > 0 ? Int(value * Double(scale) + 0.5) : 0
+    private static func scaled(_ value: Double) -> Int64 {
+        value > 0 ? Int64(value * Double(scale) + 0.5) : 0
     }
 }
 
 extension Duration {
     /// Whole nanoseconds, bounded at 126 years to both sides so that nothing overflows.
-    var wholeNanoseconds: Int {
+    var wholeNanoseconds: Int64 {
         let bounded = min(max(self, .seconds(-4_000_000_000)), .seconds(4_000_000_000))
         let (seconds, attoseconds) = bounded.components
-        return Int(seconds) * 1_000_000_000 + Int(attoseconds / 1_000_000_000)
+        return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
     }
 }

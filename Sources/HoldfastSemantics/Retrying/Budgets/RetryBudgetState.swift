@@ -162,5 +162,5 @@ public struct RetryGrant: Sendable, Hashable {
     /// What it was granted for.
     package var cause = RetryBudgetState.Cause.transient
     /// The slot of time that the cost was taken from, where the budget counts by time.
-    package var slot = 0
+    package var slot: Int64 = 0
 }

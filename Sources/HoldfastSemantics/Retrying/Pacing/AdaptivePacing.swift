@@ -106,7 +106,7 @@ public struct AdaptivePacing: Sendable, Hashable {
 
     private static func startOfBucket(_ time: Double) -> Double {
         // Half seconds are exact in a Double; time may be negative, so the truncation is put right.
-        let count = Double(Int(time * bucketsPerSecond))
+        let count = Double(Int64(time * bucketsPerSecond))
         return (count > time * bucketsPerSecond ? count - 1 : count) / bucketsPerSecond
     }
 }

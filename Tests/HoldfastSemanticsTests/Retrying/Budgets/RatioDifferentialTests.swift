@@ -50,7 +50,7 @@ import Testing
     @Test(
         "RETRY.md §5.1, E14: the study's candidates A, D and their kin, decision for decision",
         arguments: forms,
-        propertySeeds
+        FuzzRounds.seeds
     )
     private func decisions(form: Form, seed: UInt64) {
         var source = SeededGenerator(seed: seed)
@@ -59,7 +59,7 @@ import Testing
         var grants: [RetryGrant] = []
         var milliseconds = 0
         var failures = 0.3
-        for step in 0..<1200 {
+        for step in 0..<FuzzRounds.of(1200) {
             // Mostly dense, sometimes longer than the memory; phases with and without failures.
             let pace = Int.random(in: 0..<200, using: &source) == 0 ? 20_000 : 120
             milliseconds += Int.random(in: 0...pace, using: &source)

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+internal import Harness
+internal import HoldfastTesting
+
+/// What is run, through what, and what is made of it.
+struct Plan: Sendable {
+    /// What is run through: those of the study, or those of the files.
+    let scenarios: [StormScenario]
+    /// Who is run.
+    let subjects: [StormSubject]
+    /// Where the plot of the first scenario goes; nil: there is none.
+    let plot: String?
+    /// Whether the contention study is run in place of the storms.
+    let isContention: Bool
+    /// Trials of each row of the contention study.
+    let trials: Int
+    /// Runs at a time.
+    let width: Int
+
+    /// Options beyond those of every benchmark.
+    static let wordOptions: Set<String> = ["scenario", "seeds", "plot"]
+    static let numberOptions: Set<String> = ["jobs", "trials"]
+    static let flagOptions: Set<String> = ["contention"]
+
+    /// The names of the scenarios of the study.
+    static let scenarioNames = StormScenario.study.map(\.name)
+
+    /// All subjects: the presets, then their peers.
+    static let subjects = StormSubject.presets + StormSubject.peers
+    static let subjectNames = subjects.map(\.name)
+
+    /// Reads the options; `read` gives the content of a file.
+    init(
+        _ options: CommandOptions,
+        read: (String) throws -> Data = { try Data(contentsOf: URL(fileURLWithPath: $0)) }
+    ) throws {
+        if options.directory != nil {
+            throw CommandOptions.Misuse("storm writes no files beside --plot; leave out --directory.")
+        }
+        let files = options.words["scenario"] ?? []
+        var scenarios = try files.isEmpty ? StormScenario.study : files.map { try Plan.scenario(in: $0, read) }
+        try options.check(cases: scenarios.map(\.name), subjects: Plan.subjectNames)
+        scenarios = scenarios.filter { options.includes(case: $0.name) }
+        if options.isQuick {
+            if options.cases.isEmpty, files.isEmpty { scenarios.removeAll { Plan.skippedWhenQuick.contains($0.name) } }
+            for index in scenarios.indices { scenarios[index].seeds = Array(scenarios[index].seeds.prefix(1)) }
+        }
+        if let seeds = try Plan.seeds(options.words["seeds"]) {
+            for index in scenarios.indices { scenarios[index].seeds = seeds }
+        }
+        self.scenarios = scenarios
+        subjects = Plan.subjects.filter { options.includes(subject: $0.name) }
+        plot = options.words["plot"]?.last
+        isContention = options.flags.contains("contention")
+        trials = max(1, options.numbers["trials"] ?? (options.isQuick ? 20 : 100))
+        width = max(1, options.numbers["jobs"] ?? ProcessInfo.processInfo.activeProcessorCount)
+    }
+
+    /// Brown-outs between those that tell the most.
+    private static let skippedWhenQuick = ["brownout-1", "brownout-5", "brownout-90"]
+
+    private static func scenario(in path: String, _ read: (String) throws -> Data) throws -> StormScenario {
+        let data: Data
+        do {
+            data = try read(path)
+        } catch {
+            throw ScenarioFileError(path: path, reason: "it cannot be read (\(error))")
+        }
+        do {
+            let scenario = try JSONDecoder().decode(StormScenario.self, from: data)
+            try scenario.validate()
+            return scenario
+        } catch let error as StormScenarioError {
+            throw ScenarioFileError(path: path, reason: error.description)
+        } catch {
+            throw ScenarioFileError(
+                path: path,
+                reason: "it is no scenario (\(error)); docs/measuring-retries.md has one"
+            )
+        }
+    }
+
+    private static func seeds(_ words: [String]?) throws(CommandOptions.Misuse) -> [UInt64]? {
+        guard let text = words?.joined(separator: ",") else { return nil }
+        let seeds = text.split(separator: ",", omittingEmptySubsequences: false).map { UInt64($0) }
+        guard !seeds.contains(nil) else {
+            throw CommandOptions.Misuse("--seeds takes whole numbers with commas between, not '\(text)'.")
+        }
+        return seeds.compactMap { $0 }
+    }
+}
+
+/// A scenario file that cannot be used, and why.
+struct ScenarioFileError: Error, CustomStringConvertible {
+    /// The file.
+    let path: String
+    /// What is wrong with it.
+    let reason: String
+
+    var description: String { "\(path): \(reason)" }
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import HoldfastTesting
+
+/// Every subject's runs through every scenario.
+struct StormRuns: Sendable {
+    /// By scenario and subject, in the plan's order.
+    private(set) var reports: [[[StormReport]]]
+
+    /// Runs all, several at a time.
+    static func run(_ plan: Plan) async throws -> StormRuns {
+        var runs = StormRuns(
+            reports: plan.scenarios.map { _ in Array(repeating: [], count: plan.subjects.count) }
+        )
+        let cells = plan.scenarios.indices.flatMap { row in plan.subjects.indices.map { (row, $0) } }
+        try await withThrowingTaskGroup(of: (Int, Int, [StormReport]).self) { group in
+            var waiting = cells[...]
+            func begin() {
+                guard let (row, column) = waiting.popFirst() else { return }
+                let (scenario, rules) = (plan.scenarios[row], plan.subjects[column].rules)
+                group.addTask { (row, column, try await Storm(scenario).run(rules)) }
+            }
+            for _ in 0..<plan.width { begin() }
+            while let (row, column, reports) = try await group.next() {
+                runs.reports[row][column] = reports
+                begin()
+            }
+        }
+        return runs
+    }
+}

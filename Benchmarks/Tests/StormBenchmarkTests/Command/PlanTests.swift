@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import Harness
+import HoldfastTesting
+import Testing
+
+@testable import StormBenchmark
+
+@Suite("What is run")
+struct PlanTests {
+    private func plan(_ words: [String], file: String = "") throws -> Plan {
+        let options = try CommandOptions(
+            parsing: words,
+            numberOptions: Plan.numberOptions,
+            wordOptions: Plan.wordOptions,
+            flagOptions: Plan.flagOptions
+        )
+        return try Plan(options) { _ in Data(file.utf8) }
+    }
+
+    @Test("without options: the study, every preset, every peer, three seeds")
+    func usual() throws {
+        let plan = try plan([])
+        #expect(plan.scenarios == StormScenario.study)
+        #expect(plan.subjects == StormSubject.presets + StormSubject.peers)
+        #expect(plan.scenarios.allSatisfy { $0.seeds == [1, 2, 3] } && !plan.isContention && plan.plot == nil)
+    }
+
+    @Test("cases and subjects are chosen by name; brownout stands for all of its siblings")
+    func chosen() throws {
+        let plan = try plan(["--case", "outage,brownout", "--subject", "default,alamofire", "--seeds", "4,5"])
+        #expect(plan.scenarios.map(\.name).first == "outage" && plan.scenarios.count == 7)
+        #expect(plan.subjects.map(\.name) == ["default", "alamofire"])
+        #expect(plan.scenarios.allSatisfy { $0.seeds == [4, 5] })
+    }
+
+    @Test("quick is one seed of the cases that tell the most, or of those that are asked for")
+    func quick() throws {
+        #expect(try plan(["--quick"]).scenarios.allSatisfy { $0.seeds == [1] && $0.name != "brownout-5" })
+        #expect(try plan(["--quick", "--case", "brownout-5"]).scenarios.map(\.name) == ["brownout-5"])
+    }
+
+    @Test("a scenario file takes the place of the study")
+    func file() throws {
+        let plan = try plan(
+            ["--scenario", "x.json"],
+            file: #"{"name": "mine", "rate": 10, "horizon": 5, "seeds": [9]}"#
+        )
+        #expect(plan.scenarios.map(\.name) == ["mine"] && plan.scenarios[0].seeds == [9])
+    }
+
+    @Test(
+        "a file that is no sensible scenario is refused, with its name and the property",
+        arguments: [
+            ("{}", "name"), ("[]", "scenario"), (#"{"name": "x"}"#, "rate"),
+            (#"{"name": "x", "rate": 1, "server": {"workers": 0}}"#, "server.workers"),
+            (#"{"name": "x", "rate": 1, "faults": [{"kind": "flood", "from": 0, "to": 1}]}"#, "faults[0].kind"),
+        ]
+    )
+    func badFile(_ content: String, _ word: String) {
+        let error = #expect(throws: ScenarioFileError.self) { try plan(["--scenario", "x.json"], file: content) }
+        #expect(error?.description.contains("x.json") == true && error?.description.contains(word) == true)
+    }
+
+    @Test(
+        "words that make no sense are refused",
+        arguments: [
+            ["--case", "tsunami"], ["--subject", "nobody"], ["--seeds", "a"], ["--seeds", "1,,2"],
+            ["--directory", "/x"],
+            ["--contention=1"],
+        ]
+    )
+    func misuse(_ words: [String]) {
+        #expect(throws: CommandOptions.Misuse.self) { try plan(words) }
+    }
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// A load, a server and what goes wrong with it: what ``Storm`` runs retriers through.
+///
+/// Times are in seconds of the virtual clock. As JSON every property is optional but ``name`` and one of ``rate`` and
+/// ``burst``; what is left out has its default.
+public struct StormScenario: Sendable, Hashable {
+    /// A server without a network before it: so many workers, one queue, service times distributed exponentially.
+    public struct Server: Sendable, Hashable {
+        /// Requests served at a time; 50 by default.
+        public var workers = 50
+        /// The mean service time in seconds; 0.05 by default, which with 50 workers makes 1,000 requests a second.
+        public var mean = 0.05
+        /// A request that would wait longer than this is refused with 503 at once; 5 s by default.
+        public var maxWait = 5.0
+
+        /// A server of the defaults.
+        public init() {}
+
+        /// Requests a second that it serves at best.
+        public var capacity: Double { mean > 0 ? Double(workers) / mean : 0 }
+    }
+
+    /// The name, for reports.
+    public var name: String
+    /// Fresh calls a second of all processes together, arriving independently of each other (Poisson); nil: see ``burst``.
+    public var rate: Double?
+    /// So many calls within the first 10 ms and none after; nil: see ``rate``, which is not heard where both are set.
+    public var burst: Int?
+    /// Client processes, each with a pipeline and a retrier factory of its own; 50 by default.
+    public var processes = 50
+    /// No fresh call begins after this time; 60 by default.
+    public var horizon = 60.0
+    /// What goes wrong; nothing by default. Faults may overlap.
+    public var faults: [StormFault] = []
+    /// The server.
+    public var server = Server()
+    /// The time an attempt may take, in seconds; 1 by default.
+    public var attemptTimeout = 1.0
+    /// The time a call may take, in seconds; 10 by default.
+    public var deadline = 10.0
+    /// The attempts given to rules with more than one in place of their own; nil, the default: their own.
+    public var attempts: Int?
+    /// A run each; 1, 2, 3 by default.
+    public var seeds: [UInt64] = [1, 2, 3]
+
+    /// A scenario of the defaults with an open load of `rate` calls a second.
+    public init(_ name: String, rate: Double) {
+        self.name = name
+        self.rate = rate
+    }
+
+    /// A scenario of the defaults with `burst` calls at once.
+    public init(_ name: String, burst: Int) {
+        self.name = name
+        self.burst = burst
+    }
+
+    /// From the start of the first fault to the end of the last; nil without faults.
+    public var faultWindow: Range<Double>? {
+        guard let start = faults.map(\.from).min(), let end = faults.map(\.to).max(), start < end else { return nil }
+        return start..<end
+    }
+}
+
+extension StormScenario: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case name, rate, burst, processes, horizon, faults, server, attemptTimeout, deadline, attempts, seeds
+    }
+
+    /// Reads a scenario; ``validate()`` is the caller's to call.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        name = try container.decode(String.self, forKey: .name)
+        rate = try container.decodeIfPresent(Double.self, forKey: .rate)
+        burst = try container.decodeIfPresent(Int.self, forKey: .burst)
+        processes = try container.decodeIfPresent(Int.self, forKey: .processes) ?? processes
+        horizon = try container.decodeIfPresent(Double.self, forKey: .horizon) ?? horizon
+        faults = try container.decodeIfPresent([StormFault].self, forKey: .faults) ?? faults
+        server = try container.decodeIfPresent(Server.self, forKey: .server) ?? server
+        attemptTimeout = try container.decodeIfPresent(Double.self, forKey: .attemptTimeout) ?? attemptTimeout
+        deadline = try container.decodeIfPresent(Double.self, forKey: .deadline) ?? deadline
+        attempts = try container.decodeIfPresent(Int.self, forKey: .attempts)
+        seeds = try container.decodeIfPresent([UInt64].self, forKey: .seeds) ?? seeds
+    }
+}
+
+extension StormScenario.Server: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case workers, mean, maxWait
+    }
+
+    /// Reads a server; what is left out has its default.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        workers = try container.decodeIfPresent(Int.self, forKey: .workers) ?? workers
+        mean = try container.decodeIfPresent(Double.self, forKey: .mean) ?? mean
+        maxWait = try container.decodeIfPresent(Double.self, forKey: .maxWait) ?? maxWait
+    }
+}

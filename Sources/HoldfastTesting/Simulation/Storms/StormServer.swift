@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import HoldfastSemantics
+
+/// The server of a scenario: workers, one queue, exponential service, and the faults.
+///
+/// A client that gives up does not free its worker: the work is done for nobody. That is what lets naive retries keep a
+/// server down after its fault is over.
+struct StormServer {
+    /// How a request ends for its sender.
+    enum Ending: UInt8 {
+        case served, refused, throttled, timedOut
+    }
+
+    /// When a request ends for its sender, and how.
+    struct Answer {
+        let time: Duration
+        let ending: Ending
+        /// The whole seconds of Retry-After.
+        var advice: Int = 0
+    }
+
+    /// How long a refusal takes.
+    static let refusalTime: Duration = .milliseconds(5)
+
+    /// Requests served after their sender had given up.
+    private(set) var wasted = 0
+    private let server: StormScenario.Server
+    private let maxWait: Duration
+    private let faults: [StormFault]
+    private var numbers: SimulationNumbers
+    private var idle: Int
+    private var workers = EventQueue<Void>()
+
+    init(_ scenario: StormScenario, seed: UInt64) {
+        server = scenario.server
+        maxWait = Duration(boundedSeconds: scenario.server.maxWait)
+        faults = scenario.faults
+        numbers = SimulationNumbers(seed: seed)
+        idle = scenario.server.workers
+    }
+
+    /// Takes a request.
+    ///
+    /// - Parameters:
+    ///   - now: the time, never less than before.
+    ///   - limit: when its sender gives up; nil: never.
+    mutating func submit(now: Duration, limit: Duration?) -> Answer {
+        var factor = 1.0
+        let seconds = now.doubleSeconds
+        for fault in faults where fault.isActive(at: seconds) {
+            switch fault.kind {
+            case .down: return turnedAway(.refused, now, limit)
+            case .err: if numbers.uniform() < fault.amount { return turnedAway(.refused, now, limit) }
+            case .throttle: return turnedAway(.throttled, now, limit, advice: Int(max(0, min(fault.amount, 86_400))))
+            case .slow: factor *= fault.amount
+            default: break
+            }
+        }
+        let free = idle > 0 ? now : max(now, workers.next?.time ?? now)
+        if free - now > maxWait { return turnedAway(.refused, now, limit) }
+        if idle > 0 { idle -= 1 } else { _ = workers.removeNext() }
+        let end = free + Duration(boundedSeconds: numbers.exponential(mean: server.mean * factor))
+        workers.add((), at: end)
+        if let limit, end > limit {
+            wasted += 1
+            return Answer(time: limit, ending: .timedOut)
+        }
+        return Answer(time: end, ending: .served)
+    }
+
+    /// Takes note that the sender of a request being served was stopped before its answer.
+    mutating func abandon() {
+        wasted += 1
+    }
+
+    private func turnedAway(_ ending: Ending, _ now: Duration, _ limit: Duration?, advice: Int = 0) -> Answer {
+        let time = now + StormServer.refusalTime
+        if let limit, limit < time { return Answer(time: limit, ending: .timedOut) }
+        return Answer(time: time, ending: ending, advice: advice)
+    }
+}
