@@ -67,7 +67,6 @@ struct AuthorizationRefreshTests {
 
     @Test("Exactly one resend also where nothing keeps a new credential from being refreshed again")
     func onceWithoutPause() async throws {
-        let server = TokenServer(accepts: [])
         let tokens = AuthorizationRefresh(
             credential: 0,
             for: TokenServer.scope,
@@ -75,8 +74,8 @@ struct AuthorizationRefreshTests {
             apply: { $1.setValue("Bearer t\($0)", forHTTPHeaderField: "Authorization") },
             refresh: { ($0 ?? 0) + 1 }
         )
-        let transport = server.transport
-        let pipeline = server.pipeline(tokens, transport)
+        let transport = ScriptedTransport([.respond(401), .respond(401), .respond(200)])
+        let pipeline = TokenServer(accepts: []).pipeline(tokens, transport)
         #expect(try await pipeline.send(.get(TokenServer.url)).status == .unauthorized)
         #expect(transport.credentials == ["Bearer t0", "Bearer t1"])
     }
