@@ -117,7 +117,9 @@ public final class AuthorizationRefresh: Sendable {
     /// The credential to send with, renewed before where its end is near.
     func credentialToSend(_ context: CallContext) async throws -> VersionedCredential {
         let current = current
-        guard current.issued.isDue(at: context.clock.timestamp, ahead: renewsAhead) else { return current }
+        guard current.issued.canEnd, current.issued.isDue(at: context.clock.timestamp, ahead: renewsAhead) else {
+            return current
+        }
         do {
             return try await credential(newerThan: current.version, context)
         } catch  where !error.isCancellation && current.issued.isUsable(at: context.clock.timestamp) {
@@ -195,9 +197,9 @@ public final class AuthorizationRefresh: Sendable {
             switch action {
             case .resume(let continuation, let result): continuation.resume(with: result)
             case .cancel(let task): task.cancel()
-            case .start(let renew):
+            case .start(let number, let renew):
                 let task = Task { await run(renew, clock) }
-                perform(state.withLock { $0.adopt(task) }, clock)
+                perform(state.withLock { $0.adopt(task, of: number) }, clock)
             }
         }
     }

@@ -37,6 +37,9 @@ struct IssuedCredential: Sendable {
         }
     }
 
+    /// Whether it is worth a look at the clock.
+    var canEnd: Bool { apply == nil || expiresAt != nil }
+
     /// Whether it can be sent at all.
     func isUsable(at now: Timestamp) -> Bool {
         apply != nil && expiresAt.map { now < $0 } ?? true

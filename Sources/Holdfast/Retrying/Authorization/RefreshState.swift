@@ -7,7 +7,7 @@ struct RefreshState {
 
     /// Something to do outside the lock.
     enum Action {
-        case start(@Sendable () async throws -> IssuedCredential)
+        case start(refresh: Int, @Sendable () async throws -> IssuedCredential)
         case resume(Continuation, Result<VersionedCredential, any Error>)
         case cancel(Task<Void, Never>)
     }
@@ -21,6 +21,7 @@ struct RefreshState {
     }
 
     private struct Running {
+        let number: Int
         var task: Task<Void, Never>?
         var waiters: [UInt64: Continuation] = [:]
         /// Everybody left, and it was told to end.
@@ -40,6 +41,7 @@ struct RefreshState {
     /// Until when a refusal of the current version, which no answer has accepted yet, calls for no further refresh.
     private var probation: MonotonicInstant?
     private var nextWaiter: UInt64 = 0
+    private var refreshCount = 0
     private var departed: Set<UInt64> = []
 
     init(_ credential: IssuedCredential, retryPause: Duration) {
@@ -81,13 +83,18 @@ struct RefreshState {
             running?.waiters[waiter] = continuation
             return []
         }
-        running = Running(waiters: [waiter: continuation])
-        return [.start(current.issued.renew)]
+        return start(for: [waiter: continuation])
     }
 
-    /// Takes the task of the refresh that was started.
-    mutating func adopt(_ task: Task<Void, Never>) -> [Action] {
-        guard running != nil else { return [] }
+    private mutating func start(for waiters: [UInt64: Continuation]) -> [Action] {
+        refreshCount += 1
+        running = Running(number: refreshCount, waiters: waiters)
+        return [.start(refresh: refreshCount, current.issued.renew)]
+    }
+
+    /// Takes the task of a refresh that was started; it may be over by now, and another one begun.
+    mutating func adopt(_ task: Task<Void, Never>, of refresh: Int) -> [Action] {
+        guard running?.number == refresh else { return [] }
         running?.task = task
         return running?.isAbandoned == true ? [.cancel(task)] : []
     }
@@ -126,8 +133,7 @@ struct RefreshState {
             if ended.isAbandoned {
                 // It failed because it was told to; those who came since then are owed one of their own.
                 guard !ended.waiters.isEmpty else { return [] }
-                running = Running(waiters: ended.waiters)
-                return [.start(current.issued.renew)]
+                return start(for: ended.waiters)
             }
             failure = Failure(error: error, until: now.advanced(by: retryPause))
             outcome = .failure(error)

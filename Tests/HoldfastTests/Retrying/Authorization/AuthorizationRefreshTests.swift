@@ -65,6 +65,21 @@ struct AuthorizationRefreshTests {
         #expect(transport.credentials == ["Bearer t0", "Bearer t1"])
     }
 
+    @Test("Exactly one resend also where nothing keeps a new credential from being refreshed again")
+    func onceWithoutPause() async throws {
+        let tokens = AuthorizationRefresh(
+            credential: 0,
+            for: TokenServer.scope,
+            retryPause: .zero,
+            apply: { $1.setValue("Bearer t\($0)", forHTTPHeaderField: "Authorization") },
+            refresh: { ($0 ?? 0) + 1 }
+        )
+        let transport = ScriptedTransport([.respond(401), .respond(401), .respond(200)])
+        let pipeline = TokenServer(accepts: []).pipeline(tokens, transport)
+        #expect(try await pipeline.send(.get(TokenServer.url)).status == .unauthorized)
+        #expect(transport.credentials == ["Bearer t0", "Bearer t1"])
+    }
+
     @Test(
         "Alamofire #3297: a new credential that is refused everywhere asks for no further refresh before the pause is over"
     )

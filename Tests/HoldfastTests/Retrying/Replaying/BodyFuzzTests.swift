@@ -134,6 +134,44 @@ struct BodyFuzzTests {
         }
     }
 
+    @Test("Once the answer's head came nothing is kept for another attempt, unless a redirect may ask for the content")
+    func released() async throws {
+        for (statuses, isWhole) in [([200], false), ([307, 404], true)] {
+            let held = HoldingTransport(statuses)
+            let pipeline = Pipeline(transport: held, retrierFactory: .backoff())
+            let source = ListSource([ByteChunk("ab"), ByteChunk("cd")])
+            let request = URLRequest.request("PUT", "http://origin.example/a")
+            let response = try await pipeline.send(request, body: .oneShot(source))
+            #expect(response.status.rawValue == statuses.last)
+            #expect(held.bodies.first?.isWhole == isWhole)
+            // The redirect was followed with the content from its start.
+            #expect(held.received == Array(repeating: Array("abcd".utf8), count: statuses.count))
+        }
+    }
+
+    /// Reads the content, keeps hold of the body, and answers by a script.
+    private final class HoldingTransport: Transport {
+        private let state: Mutex<(statuses: ArraySlice<Int>, bodies: [RequestBody], received: [[UInt8]])>
+
+        init(_ statuses: [Int]) {
+            state = Mutex((statuses[...], [], []))
+        }
+
+        var bodies: [RequestBody] { state.withLock { $0.bodies } }
+        var received: [[UInt8]] { state.withLock { $0.received } }
+
+        func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
+            guard case .factory(_, let make) = body.form else { return Response(status: .badRequest) }
+            let bytes = try await make().readAll()
+            let status = state.withLock { state in
+                state.bodies.append(body)
+                state.received.append(bytes)
+                return state.statuses.popFirst() ?? 500
+            }
+            return Response(status: StatusCode(rawValue: status), fields: ["Location": "/b"])
+        }
+    }
+
     private func replayRules(_ limit: Int) -> RetryRules {
         var rules = RetryRules(maxAttempts: 5)
         rules.replayLimit = limit

@@ -41,6 +41,7 @@ final class DuplicateCounter: Sendable {
     }
 
     private let arrivals = Mutex<[Int: (copies: Int, applied: Int)]>([:])
+    private let spoiled = Atomic(0)
     private let treatment: @Sendable (_ number: Int) -> Treatment
 
     init(_ treatment: @escaping @Sendable (_ number: Int) -> Treatment) {
@@ -55,6 +56,9 @@ final class DuplicateCounter: Sendable {
         guard let number = request.values(of: DuplicateCounter.field).first.flatMap({ Int($0) }) else {
             return LoopbackReply(400)
         }
+        if !request.body.isEmpty, request.text != DuplicateCounter.content(number) {
+            spoiled.add(1, ordering: .relaxed)
+        }
         let chosen = treatment(number)
         return arrivals.withLock { arrivals in
             var counted = arrivals[number] ?? (0, 0)
@@ -65,6 +69,12 @@ final class DuplicateCounter: Sendable {
             return applied.reply
         }
     }
+
+    /// The content that a request has, if any.
+    static func content(_ number: Int) -> String { "content of \(number)" }
+
+    /// How many requests had another content than they should.
+    var spoiledCount: Int { spoiled.load(ordering: .relaxed) }
 
     /// How often the request with a number was acted on.
     func applied(_ number: Int) -> Int {

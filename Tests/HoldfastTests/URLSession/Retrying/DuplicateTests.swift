@@ -61,6 +61,7 @@ struct DuplicateTests {
                 for (number, status) in some { all[number] = status }
             }
         }
+        #expect(counter.spoiledCount == 0, "seed \(seed): contents that are not what was given")
         for number in 0..<200 {
             let method = DuplicateTests.methods[number % 8]
             let note: Comment = "seed \(seed), request \(number): \(method), \(treatments[number])"
@@ -80,7 +81,7 @@ struct DuplicateTests {
         request.setValue("\(number)", forHTTPHeaderField: DuplicateCounter.field)
         // Every third request with content has it in a file or a stream instead of in memory.
         let isBare = ["GET", "HEAD", "DELETE"].contains(method) || number % 16 == 1
-        let content = Data("content of \(number)".utf8)
+        let content = Data(DuplicateCounter.content(number).utf8)
         let body: RequestBody =
             isBare
             ? .none : number % 3 == 0 ? .oneShot(ListSource([ByteChunk(copying: Array(content))])) : .data(content)
