@@ -18,8 +18,8 @@ struct StormRuns: Sendable {
             var waiting = cells[...]
             func begin() {
                 guard let (row, column) = waiting.popFirst() else { return }
-                let (scenario, rules) = (plan.scenarios[row], plan.subjects[column].rules)
-                group.addTask { (row, column, try await Storm(scenario).run(rules)) }
+                let (scenario, subject) = (plan.scenarios[row], plan.subjects[column])
+                group.addTask { (row, column, try await Storm(scenario).run(subject)) }
             }
             for _ in 0..<plan.width { begin() }
             while let (row, column, reports) = try await group.next() {
