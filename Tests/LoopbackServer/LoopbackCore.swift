@@ -19,6 +19,7 @@ final class LoopbackCore: Sendable {
     /// Counts connections that have ended.
     let ended = LoopbackCounter()
 
+    private let opening: @Sendable (Int) -> LoopbackOpening
     private let handler: @Sendable (LoopbackRequest) -> LoopbackReply
     private let bodyLimit: Int
     private let connectionLimit: Int
@@ -27,10 +28,12 @@ final class LoopbackCore: Sendable {
     init(
         connectionLimit: Int,
         bodyLimit: Int,
+        opening: @escaping @Sendable (Int) -> LoopbackOpening,
         handler: @escaping @Sendable (LoopbackRequest) -> LoopbackReply
     ) {
         self.connectionLimit = connectionLimit
         self.bodyLimit = bodyLimit
+        self.opening = opening
         self.handler = handler
     }
 
@@ -55,6 +58,11 @@ final class LoopbackCore: Sendable {
         var outcome = LoopbackWriter.Outcome.keep
         var kind = LoopbackConnectionEnd.Kind.server
         do {
+            let opening = opening(number)
+            if var left = opening.byteCount {
+                while left > 0, let bytes = try socket.receive(upTo: left) { left -= bytes.count }
+                outcome = opening.resets ? .reset : .close
+            }
             while outcome == .keep {
                 guard let request = try next(&reader, socket) else {
                     kind = .peer

@@ -37,7 +37,7 @@ public struct LoopbackReply: Sendable {
             case raw([UInt8])
             case interim(Int, [LoopbackField])
             case pause(LoopbackGate)
-            case close, reset, never
+            case close, reset, never, halfClose
         }
 
         let kind: Kind
@@ -58,6 +58,8 @@ public struct LoopbackReply: Sendable {
         public static let close = Step(kind: .close)
         /// Ends the connection with a TCP reset, here and now.
         public static let reset = Step(kind: .reset)
+        /// Ends the server's own side of the connection and reads on, until the peer goes away.
+        public static let halfClose = Step(kind: .halfClose)
         /// Sends nothing any more until the peer goes away.
         public static let never = Step(kind: .never)
     }

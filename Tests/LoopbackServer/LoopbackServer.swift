@@ -58,14 +58,21 @@ public final class LoopbackServer: Sendable {
     /// - Parameters:
     ///   - connectionLimit: how many connections may be open; more are accepted and closed at once. 64 by default.
     ///   - bodyLimit: the longest request body in bytes; longer ones get a 400. 256 MiB by default.
+    ///   - opening: what becomes of a connection, by its number; by default all are served.
     ///   - handler: answers a request.
     public static func start(
         connectionLimit: Int = 64,
         bodyLimit: Int = 256 << 20,
+        opening: @escaping @Sendable (_ connection: Int) -> LoopbackOpening = { _ in .serve },
         handler: @escaping @Sendable (LoopbackRequest) -> LoopbackReply
     ) throws -> LoopbackServer {
         let (listener, port) = try listen()
-        let core = LoopbackCore(connectionLimit: connectionLimit, bodyLimit: bodyLimit, handler: handler)
+        let core = LoopbackCore(
+            connectionLimit: connectionLimit,
+            bodyLimit: bodyLimit,
+            opening: opening,
+            handler: handler
+        )
         let listenerEnded = DispatchSemaphore(value: 0)
         Thread.detachNewThread {
             LoopbackServer.accept(on: listener, core)

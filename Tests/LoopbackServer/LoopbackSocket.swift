@@ -50,6 +50,11 @@ final class LoopbackSocket {
         }
     }
 
+    /// Reads and drops until the peer has closed its side.
+    func drain() throws(Ending) {
+        while try receive() != nil {}
+    }
+
     /// Sends all of `bytes`.
     func send(_ bytes: [UInt8]) throws(Ending) {
         var sent = 0

@@ -78,6 +78,10 @@ struct LoopbackWriter {
             try socket.wait(at: gate)
         case .never:
             try socket.wait(at: nil)
+        case .halfClose:
+            socket.end()
+            try socket.drain()
+            return .close
         case .close:
             return .close
         case .reset:

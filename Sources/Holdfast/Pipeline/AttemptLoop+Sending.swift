@@ -45,7 +45,8 @@ extension AttemptLoop {
             var response = try await send(prepared, course, context)
             let responseTime = context.clock.timestamp
             context.exchange?.responseTime = responseTime
-            response.requestTime = context.exchange?.requestTime
+            // A transport that sent a later copy says itself when; what a store beneath remembers is older than the attempt.
+            response.requestTime = [response.requestTime, context.exchange?.requestTime].compactMap(\.self).max()
             response.responseTime = responseTime
             if response.url == nil { response.url = prepared.url }
             if case .unknown = response.presentation, let presented = context.exchange?.presentedFields {

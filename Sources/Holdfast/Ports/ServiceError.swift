@@ -36,6 +36,10 @@ public struct ServiceError: Error, Sendable, CustomStringConvertible {
         public static let offline = Code("offline")
         /// The server asked for less, and for longer than the call may wait: nothing was sent.
         public static let throttled = Code("throttled")
+        /// Most attempts at the origin failed, so nothing is sent there for a while; ``ServiceError/retryAfter`` says how long.
+        public static let circuitOpen = Code("circuit-open")
+        /// As many exchanges are in flight as may be, and as many wait: nothing was sent.
+        public static let tooManyInFlight = Code("too-many-in-flight")
         /// The body exceeds a limit.
         public static let bodyTooLarge = Code("body-too-large")
         /// The redirect chain exceeds its limit.
@@ -113,7 +117,7 @@ public struct ServiceError: Error, Sendable, CustomStringConvertible {
         .badRequest: .badRequest, .resolve: .resolve, .connect: .connect, .timeout: .timeout,
         .deadlineExceeded: .timeout, .tls: .tls, .certificate: .certificate, .connectionLost: .connectionLost,
         .protocolError: .protocolError, .offline: .offline, .bodyTooLarge: .tooLarge,
-        .throttled: .throttled, .authenticationRequired: .badRequest, .authorizationFailed: .badRequest,
-        .unsupported: .badRequest,
+        .throttled: .throttled, .circuitOpen: .heldBack, .tooManyInFlight: .heldBack,
+        .authenticationRequired: .badRequest, .authorizationFailed: .badRequest, .unsupported: .badRequest,
     ]
 }

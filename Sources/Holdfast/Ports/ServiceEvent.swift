@@ -27,6 +27,12 @@ public struct ServiceEvent: Sendable {
         public static let attemptEnded = Name("attempt-ended")
         /// Another attempt will follow after ``ServiceEvent/delay``.
         public static let retryScheduled = Name("retry-scheduled")
+        /// A further copy of an attempt is sent, since the first is late; ``ServiceEvent/delay`` says how late.
+        public static let hedgeStarted = Name("hedge-started")
+        /// A circuit opened for ``ServiceEvent/delay``; ``ServiceEvent/detail`` is its origin.
+        public static let circuitOpened = Name("circuit-opened")
+        /// A circuit closed; ``ServiceEvent/detail`` is its origin.
+        public static let circuitClosed = Name("circuit-closed")
         /// A server's word closed the gate of its partition for ``ServiceEvent/delay``.
         public static let gateClosed = Name("gate-closed")
         /// An attempt waits at a closed gate for ``ServiceEvent/delay``.

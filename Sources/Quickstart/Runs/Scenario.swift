@@ -20,10 +20,11 @@ struct Scenario: Sendable {
     let openStore: @Sendable () async throws -> any CacheStore
 
     /// Retries that outlast what the built-in origin does at its defaults: a call fails once in a billion.
-    static let retries = RetryRules(
-        backoff: Backoff(base: .milliseconds(20), cap: .milliseconds(500)),
-        maxAttempts: 8
-    )
+    static let retries: RetryRules = {
+        var rules = RetryRules(backoff: Backoff(base: .milliseconds(20), cap: .milliseconds(500)), maxAttempts: 8)
+        rules.throttlingBackoff = rules.backoff
+        return rules
+    }()
 
     /// Makes the runs, in order.
     ///

@@ -172,7 +172,8 @@ struct WrappedClientTests {
             }
         }
         defer { server.stop() }
-        let rules = RetryRules(backoff: Backoff(base: .milliseconds(1), cap: .milliseconds(5)), maxAttempts: 4)
+        var rules = RetryRules(backoff: Backoff(base: .milliseconds(1), cap: .milliseconds(5)), maxAttempts: 4)
+        rules.throttlingBackoff = rules.backoff
         let client = Self.pipeline(nil, .backoff(rules))
         let response = try await client.send(URLRequest(url: server.url()))
         #expect(try await response.body.data() == Data("done".utf8))

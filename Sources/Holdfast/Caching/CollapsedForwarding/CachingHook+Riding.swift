@@ -88,7 +88,7 @@ extension CachingHook {
                 return retry(need, nominated: fits ? [] : answer.nominated?.names ?? [], refusesLanded: true)
             }
         }
-        if let stale = await standIn(for: answer.response.status, need, context) {
+        if let stale = await standIn(for: answer.response, need, context) {
             answer.body?.releaseSeat()
             if seat.isFirst, answer.body == nil { answer.response.body.discard() }
             return .answer(stale)
@@ -162,7 +162,7 @@ extension CachingHook {
 
     /// How long the call waits for the origin while something stale is at hand; nil: as long as it takes.
     private func patience(_ need: Need, _ context: CallContext) async -> Patience? {
-        guard let length = need.lookup.directive.staleAfter ?? cache.options.staleAfter else { return nil }
+        guard let length = patience(need) else { return nil }
         let end = context.clock.now.advanced(by: length)
         return await held(need, .patience, context).map { Patience(end: end, held: $0) }
     }

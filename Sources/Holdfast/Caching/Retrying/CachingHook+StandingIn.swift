@@ -18,11 +18,26 @@ extension CachingHook {
         return await hold(candidate, context)
     }
 
+    /// How long the call waits for the origin while something stale is at hand; nil: as long as it takes.
+    func patience(_ need: Need) -> Duration? {
+        need.lookup.directive.staleAfter ?? cache.options.staleAfter
+    }
+
     /// The stale response in the place of one that says it failed.
-    func standIn(for status: StatusCode, _ need: Need, _ context: CallContext) async -> Response? {
-        guard status.isOriginError, let held = await held(need, .staleIfError, context) else { return nil }
-        var response = answerHit(held, to: need.lookup, need.request, .staleIfError, .error, context)
-        response.cacheDecision?.originStatus = status
+    ///
+    /// Where there was no time for the wait before the next attempt, that wait would have outlasted any patience as well.
+    func standIn(for answer: Response, _ need: Need, _ context: CallContext) async -> Response? {
+        var reason: CacheReason?
+        if answer.status.isOriginError, need.staleAllowance.onError {
+            reason = .staleIfError
+        } else if answer.status.isOriginError || answer.status == .tooManyRequests,
+            answer.attempts.last?.stopReason?.isForLackOfTime ?? false, patience(need) != nil
+        {
+            reason = .patience
+        }
+        guard let reason, let held = await held(need, reason, context) else { return nil }
+        var response = answerHit(held, to: need.lookup, need.request, reason, .error, context)
+        response.cacheDecision?.originStatus = answer.status
         return response
     }
 
@@ -38,7 +53,10 @@ extension CachingHook {
         guard !error.isCancellation else { return nil }
         let failure = ServiceError.attemptFailure(of: error)
         guard wasSent || failure.kind == .throttled else { return nil }
-        if let reason = need.staleAllowance.reason(after: failure), let held = await held(need, reason, context) {
+        let isImpatient = patience(need) != nil
+        if let reason = need.staleAllowance.reason(after: failure, isImpatient: isImpatient),
+            let held = await held(need, reason, context)
+        {
             return answerHit(held, to: need.lookup, need.request, reason, .error, context)
         }
         guard failure.isDisconnection, let stored = need.standIn?.stored, stored.forbidsStale(cache.options) else {
@@ -56,5 +74,12 @@ extension CachingHook {
         response.cacheDecision = decision
         response.attempts = (error as? ServiceError)?.attempts ?? []
         return response
+    }
+}
+
+extension StopReason {
+    /// Whether another attempt would have been made had there been time to wait for it.
+    fileprivate var isForLackOfTime: Bool {
+        self == .serverDelayTooLong || self == .deadline || self == .gateClosed
     }
 }

@@ -117,7 +117,7 @@ public final class RetryGovernor: Sendable {
 
 extension OriginText {
     /// The same text in storage of its own, so that a long URL is not kept for the sake of its beginning.
-    fileprivate init(copying other: OriginText) {
+    init(copying other: OriginText) {
         text = String(other.text)[...]
     }
 }

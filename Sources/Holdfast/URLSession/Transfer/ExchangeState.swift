@@ -46,6 +46,9 @@ struct ExchangeState {
     /// Whether the connection had been used before, as far as the platform tells.
     var connectionReused = false
 
+    /// Whether some of the content was seen to leave.
+    private(set) var hasSentContent = false
+
     private var upload: RequestUpload?
     private var buffer: BodyBuffer
     private var transfer = Transfer.running
@@ -77,6 +80,7 @@ struct ExchangeState {
     /// Part of the request body has left; a length of zero or less is an unknown one.
     mutating func noteSent(_ sent: Int64, of expected: Int64, at instant: MonotonicInstant) {
         lastActivity = instant
+        if sent > 0 { hasSentContent = true }
         if expected > 0 && sent >= expected { progress = max(progress, .bodySent) }
     }
 

@@ -18,19 +18,24 @@ enum TransferFailure {
 
     /// The error for `error`, with the progress the exchange had made.
     ///
-    /// Progress is `notSent` only where the code proves it; otherwise it is what was observed, or the more that is possible.
+    /// Progress is `notSent` only where the code proves it and nothing of the content was seen to leave: libcurl may have
+    /// lost an earlier connection before the one that it could not make. Otherwise it is what was observed, or the more that
+    /// is possible.
+    ///
+    /// - Parameter hasSentContent: whether some of the content left.
     static func serviceError(
         for error: any Error,
         url: URL?,
         progress: TransportProgress,
-        connectionReused: Bool
+        connectionReused: Bool,
+        hasSentContent: Bool = false
     ) -> ServiceError {
         let meaning = meaning(of: error as? URLError, scheme: url?.scheme?.lowercased(), progress)
         return ServiceError(
             meaning.code,
             meaning.message,
             cause: error,
-            progress: meaning.provesNothingSent ? .notSent : progress,
+            progress: meaning.provesNothingSent && !hasSentContent && progress < .headReceived ? .notSent : progress,
             connectionReused: connectionReused
         )
     }
@@ -137,6 +142,11 @@ enum TransferFailure {
         message: "The host name could not be resolved; check its spelling and the machine's DNS.",
         provesNothingSent: true
     )
+    private static let connect = Meaning(
+        code: .connect,
+        message: "Nobody accepts connections there; check host and port, and that the server runs.",
+        provesNothingSent: true
+    )
     private static let offline = Meaning(
         code: .offline,
         message: "The machine has no network connection; try again when it has.",
@@ -154,11 +164,7 @@ enum TransferFailure {
 
     private static let meanings: [URLError.Code: Meaning] = [
         .cannotFindHost: resolve, .dnsLookupFailed: resolve,
-        .cannotConnectToHost: Meaning(
-            code: .connect,
-            message: "Nobody accepts connections there; check host and port, and that the server runs.",
-            provesNothingSent: true
-        ),
+        .cannotConnectToHost: connect,
         .timedOut: Meaning(
             code: .timeout,
             message: "The server was silent for too long; allow more time, or find out why the server is slow."
@@ -200,6 +206,9 @@ enum TransferFailure {
     private static let curlMessages: [(String, Meaning)] = [
         ("transfer closed", connectionLost),
         ("Send failure", connectionLost),
+        // A connection that was reset while it was made, which Foundation does not count among those that were refused.
+        ("Failed to connect to", connect),
+        ("Couldn't connect to server", connect),
         ("SSL certificate problem", certificate),
         ("SSL: no alternative certificate", certificate),
         ("SSL", tls),

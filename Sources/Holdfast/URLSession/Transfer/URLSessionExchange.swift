@@ -176,7 +176,8 @@ final class URLSessionExchange: Sendable {
                     for: error,
                     url: url,
                     progress: state.progress,
-                    connectionReused: state.connectionReused
+                    connectionReused: state.connectionReused,
+                    hasSentContent: state.hasSentContent
                 )
                 return state.fail(failure, keepsBuffer: true)
             }

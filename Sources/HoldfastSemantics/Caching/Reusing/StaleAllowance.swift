@@ -52,8 +52,15 @@ public struct StaleAllowance: Sendable, Hashable {
     /// As what the stored response may stand in after a failure; nil where it may not.
     ///
     /// What is not sent because the server asked for less is answered as the response that said so would be.
-    public func reason(after failure: AttemptFailure) -> CacheReason? {
-        if failure.kind == .throttled { return onError ? .staleIfError : nil }
+    ///
+    /// - Parameters:
+    ///   - failure: what the last attempt ended with.
+    ///   - isImpatient: whether the caller takes something stale rather than wait; false by default.
+    public func reason(after failure: AttemptFailure, isImpatient: Bool = false) -> CacheReason? {
+        if failure.kind == .throttled {
+            if onError { return .staleIfError }
+            return isImpatient && whenDisconnected ? .patience : nil
+        }
         return failure.isDisconnection && whenDisconnected ? .disconnected : nil
     }
 }

@@ -58,6 +58,8 @@ public struct AttemptFailure: Error, Sendable, Hashable {
         public static let offline = Kind(rawValue: "offline")
         /// The server asked for less by an earlier response, so that nothing was sent.
         public static let throttled = Kind(rawValue: "throttled")
+        /// An open circuit or a limit on this side held it back, so that nothing was sent.
+        public static let heldBack = Kind(rawValue: "held-back")
         /// The caller cancelled.
         public static let cancelled = Kind(rawValue: "cancelled")
         /// Anything else.

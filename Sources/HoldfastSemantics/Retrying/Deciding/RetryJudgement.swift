@@ -9,12 +9,21 @@ public struct RetryJudgement: Sendable, Hashable {
     public var retryClass: RetryClass
     /// What the retry costs the budget by; nil where it is free, and where there is none.
     public var cause: RetryBudgetState.Cause?
+    /// The wait that the server asked for, also where the call ends because of it: whoever gives up now knows when to try
+    /// again. Counted from the receipt of the answer; nil where it asked for none.
+    public var serverDelay: Duration?
 
     /// A judgement from its parts.
-    public init(_ decision: RetryDecision, _ retryClass: RetryClass, cause: RetryBudgetState.Cause? = nil) {
+    public init(
+        _ decision: RetryDecision,
+        _ retryClass: RetryClass,
+        cause: RetryBudgetState.Cause? = nil,
+        serverDelay: Duration? = nil
+    ) {
         self.decision = decision
         self.retryClass = retryClass
         self.cause = cause
+        self.serverDelay = serverDelay
     }
 }
 

@@ -44,28 +44,44 @@ extension RetryRules {
             retryClass = permits(.ambiguous, failed) ? .ambiguous : .never(.notIdempotent)
         }
         let hint = serverHint(failed)
-        if let reason = refusal(retryClass, failed, hint) { return RetryJudgement(.stop(reason), retryClass) }
-        if free == nil {
-            if isBelow { return RetryJudgement(.stop(.retriedBeneath), retryClass) }
-            if earned != nil, failed.status != nil { return RetryJudgement(.stop(.notRetryable), retryClass) }
+        var judgement = RetryJudgement(.retryNow, retryClass, serverDelay: hint.wait)
+        if let reason = refusal(retryClass, failed, hint) {
+            judgement.decision = .stop(reason)
+        } else if free == nil, isBelow {
+            judgement.decision = .stop(.retriedBeneath)
+        } else if free == nil, earned != nil, failed.status != nil {
+            judgement.decision = .stop(.notRetryable)
+        } else if !mayBeSent(after: failed, history, isFree: free != nil) {
+            judgement.decision = .stop(.attemptsExhausted)
+        } else {
+            let own = free == nil ? ownDelay(retryClass, &history, using: &generator) : .zero
+            judgement.decision = wait(own, asked: hint.wait, failed.timeLeft, using: &generator)
         }
-        guard mayBeSent(after: failed, history, isFree: free != nil) else {
-            return RetryJudgement(.stop(.attemptsExhausted), retryClass)
-        }
-
-        var delay = free == nil ? ownDelay(retryClass, &history, using: &generator) : .zero
-        if let asked = hint.wait {
-            guard asked <= maxServerDelay else { return RetryJudgement(.stop(.serverDelayTooLong), retryClass) }
-            let sample = Double.random(in: 0..<1, using: &generator)
-            delay = max(delay, asked) + Duration(boundedSeconds: sample * min(asked.doubleSeconds * 0.5, 5))
-        }
-        guard fits(delay, failed.timeLeft) else { return RetryJudgement(.stop(.deadline), retryClass) }
+        guard case .retry = judgement.decision else { return judgement }
         if let free {
             history.freeResends.insert(free)
-            return RetryJudgement(.retry(after: delay), retryClass)
+        } else {
+            judgement.cause = cause(of: retryClass, outcome: failed.outcome)
+            if retryClass == .throttled { history.throttlingRetries += 1 } else { history.transientRetries += 1 }
         }
-        if retryClass == .throttled { history.throttlingRetries += 1 } else { history.transientRetries += 1 }
-        return RetryJudgement(.retry(after: delay), retryClass, cause: cause(of: retryClass, outcome: failed.outcome))
+        return judgement
+    }
+
+    /// A retry after the own wait, or the longer one that is asked for, if that is allowed and ends in an attempt.
+    private func wait(
+        _ own: Duration,
+        asked: Duration?,
+        _ timeLeft: Duration?,
+        using generator: inout some RandomNumberGenerator
+    ) -> RetryDecision {
+        var delay = own
+        if let asked {
+            guard asked <= maxServerDelay else { return .stop(.serverDelayTooLong) }
+            let sample = Double.random(in: 0..<1, using: &generator)
+            delay = max(own, asked) + Duration(boundedSeconds: sample * min(asked.doubleSeconds * 0.5, 5))
+        }
+        if let timeLeft, delay >= timeLeft || delay + minimumAttemptTime > timeLeft { return .stop(.deadline) }
+        return .retry(after: delay)
     }
 
     private func serverHint(_ failed: FailedExchange) -> ServerHint {
@@ -101,14 +117,14 @@ extension RetryRules {
         _ history: inout RetryHistory,
         using generator: inout some RandomNumberGenerator
     ) -> Duration {
-        retryClass == .throttled
-            ? throttlingBackoff.delay(retry: history.throttlingRetries, using: &generator)
-            : backoff.delay(retry: history.transientRetries, using: &generator)
-    }
-
-    private func fits(_ delay: Duration, _ timeLeft: Duration?) -> Bool {
-        guard let timeLeft else { return true }
-        return delay < timeLeft && delay + minimumAttemptTime <= timeLeft
+        guard retryClass == .throttled else {
+            return backoff.delay(retry: history.transientRetries, using: &generator, state: &history.backoff)
+        }
+        return throttlingBackoff.delay(
+            retry: history.throttlingRetries,
+            using: &generator,
+            state: &history.throttlingBackoff
+        )
     }
 
     /// What ``leavesRetriesToCaller`` looks for where ``attemptField`` names nothing else.

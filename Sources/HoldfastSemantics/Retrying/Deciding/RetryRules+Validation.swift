@@ -28,7 +28,9 @@ extension RetryRules {
         try check("maxAttempts", maxAttempts, "is no number of attempts; use 1 to 1000") { 1...1000 ~= $0 }
         try backoff.validate(as: "backoff")
         try throttlingBackoff.validate(as: "throttlingBackoff")
+        if let problem = budget.problem { throw RetryRulesError("budget", problem) }
         try validateTimes()
+        try check("maxWaiting", maxWaiting, "is no number of calls; use 0 or more") { $0 >= 0 }
         try check("replayLimit", replayLimit, "is no number of bytes; use 0 or more") { $0 >= 0 }
         for status in retryableStatuses.sorted() {
             try check("retryableStatuses", status, "is no failure and never asked about; use statuses of 400 or more") {

@@ -21,3 +21,18 @@ public struct CircuitRules: Sendable, Hashable {
     /// The defaults.
     public init() {}
 }
+
+extension CircuitRules {
+    /// Whether an attempt's end counts as a failure of the server; nil where it says nothing about it.
+    ///
+    /// Failures are errors and 500, 502, 503 and 504; a 429 shows a server that minds itself. Cancellation and what failed on
+    /// this side, such as a request that cannot be sent, count neither way.
+    public static func isFailure(_ outcome: AttemptOutcome) -> Bool? {
+        switch outcome {
+        case .response(let head):
+            [.internalServerError, .badGateway, .serviceUnavailable, .gatewayTimeout].contains(head.status)
+        case .failure(let failure):
+            [.cancelled, .badRequest, .tooLarge, .offline, .throttled, .heldBack].contains(failure.kind) ? nil : true
+        }
+    }
+}

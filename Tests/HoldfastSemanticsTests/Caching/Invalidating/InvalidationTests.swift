@@ -30,6 +30,45 @@ import Testing
         #expect(found == (invalidates ? ["https://h/a?b"] : []))
     }
 
+    @Test(
+        "RETRY §3.6.6: an attempt is ambiguous unless nothing was sent or the origin itself has spoken",
+        arguments: [
+            (.response(ResponseHead(status: 502)), true), (.response(ResponseHead(status: 504)), true),
+            (.response(ResponseHead(status: 500)), false), (.response(ResponseHead(status: 503)), false),
+            (.response(ResponseHead(status: 200)), false), (.response(ResponseHead(status: 412)), false),
+            (.failure(AttemptFailure(kind: .connect, progress: .notSent)), false),
+            (.failure(AttemptFailure(kind: .throttled, progress: .notSent)), false),
+            (.failure(AttemptFailure(kind: .connectionLost, progress: .headSent)), true),
+            (.failure(AttemptFailure(kind: .timeout, progress: .bodySent)), true),
+        ] as [(AttemptOutcome, Bool)]
+    )
+    func ambiguous(_ outcome: AttemptOutcome, _ isAmbiguous: Bool) {
+        #expect(Invalidation.isAmbiguous(outcome) == isAmbiguous)
+    }
+
+    @Test(
+        "RETRY §3.6.6: after an ambiguous attempt an error invalidates too, of an unsafe method alone",
+        arguments: [true, false]
+    )
+    func afterAmbiguity(_ mayBeApplied: Bool) throws {
+        for method in [RequestMethod.put, .get] {
+            let request = RequestHead(method: method, target: try target("https://h/a"))
+            let expected = mayBeApplied && method == .put ? [request.target] : []
+            let refused = AttemptFailure(kind: .connect, progress: .notSent)
+            #expect(
+                Invalidation.targets(
+                    request: request,
+                    response: ResponseHead(status: .serviceUnavailable, fields: ["Location": "b"]),
+                    mayBeApplied: mayBeApplied
+                ) == expected
+            )
+            #expect(
+                Invalidation.targets(request: request, failure: refused, wasSent: true, mayBeApplied: mayBeApplied)
+                    == expected
+            )
+        }
+    }
+
     @Test("RFC 9111 §4.4: Location and Content-Location of the same origin")
     func locations() throws {
         let found = try targets(

@@ -115,5 +115,10 @@ struct GivenLifetimeTests {
         let head = try stored(503, fields).responseHead(now: .noon.plus(age))
         #expect(head.fields.values(of: .retryAfter) == expected)
         #expect(head.fields[.age] == String(age))
+        // Who takes the Age off a second time gets what is left, and not less.
+        let left = RetryAfter.delay(head.withAgeInRetryAfter.fields, receivedAt: .noon.plus(age))
+        if lines.count == 1, let once = Int64(expected[0]), (0...1_000).contains(once) {
+            #expect(left == .seconds(once))
+        }
     }
 }

@@ -51,6 +51,23 @@ struct StaleAllowanceTests {
         return letters
     }
 
+    @Test(
+        "RETRY §3.6.1: as what something stale stands in after a failure; a closed gate counts as the 503 that closed it",
+        arguments: [
+            (.throttled, "max-age=10, stale-if-error=100", .staleIfError), (.throttled, "max-age=10", nil),
+            (.connect, "max-age=10", .disconnected), (.connect, "max-age=10, must-revalidate", nil),
+            (.throttled, "max-age=10, stale-if-error=100, must-revalidate", nil), (.certificate, "max-age=10", nil),
+        ] as [(AttemptFailure.Kind, String, CacheReason?)]
+    )
+    func afterFailure(_ kind: AttemptFailure.Kind, _ response: String, _ expected: CacheReason?) throws {
+        let allowance = try Self.judge(response, age: 20).staleAllowance
+        let failure = AttemptFailure(kind: kind, progress: .notSent)
+        #expect(allowance.reason(after: failure) == expected)
+        let isForbidden = response.contains("must-revalidate")
+        let impatient = kind == .throttled && expected == nil && !isForbidden ? .patience : expected
+        #expect(allowance.reason(after: failure, isImpatient: true) == impatient)
+    }
+
     static let all = "max-age=10, stale-while-revalidate=100, stale-if-error=100"
 
     @Test(

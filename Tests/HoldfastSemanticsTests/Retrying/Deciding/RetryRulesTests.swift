@@ -50,6 +50,24 @@ import Testing
         #expect(call.history.transientRetries == 2 && call.history.throttlingRetries == 3)
     }
 
+    @Test("Each series looks back on its own waits only")
+    func decorrelated() {
+        var rules = RetryRules(backoff: Backoff(base: .milliseconds(100), jitter: .decorrelated), maxAttempts: 1000)
+        rules.throttlingBackoff = Backoff(base: .seconds(1), jitter: .decorrelated)
+        var call = RetryCall(rules)
+        var last: [Bool: Duration] = [false: .milliseconds(100), true: .seconds(1)]
+        for round in 0..<200 {
+            let isThrottled = round.isMultiple(of: 3)
+            guard case .retry(let wait) = call.decide(.status(isThrottled ? 429 : 500)) else {
+                Issue.record("round \(round)")
+                return
+            }
+            #expect(wait <= (last[isThrottled] ?? .zero) * 3 + .nanoseconds(3))
+            last[isThrottled] = wait
+        }
+        #expect(call.history.backoff != call.history.throttlingBackoff)
+    }
+
     @Test("Complaint 2 of 12: a wait that cannot end in an attempt is not begun")
     func deadline() {
         var call = RetryCall()

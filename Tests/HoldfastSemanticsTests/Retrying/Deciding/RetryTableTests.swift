@@ -13,6 +13,7 @@ import Testing
     private static let failures: [(AttemptFailure.Kind, fresh: String, reused: String)] = [
         (.resolve, "UAAAA", "UAAAA"), (.connect, "UAAAA", "UAAAA"), (.timeout, "UAAAA", "UAAAA"),
         (.tls, "UAAAA", "UAAAA"), (.offline, "UAAAA", "UAAAA"), (.other, "UAAAA", "UAAAA"),
+        (.throttled, "UAAAA", "UAAAA"),
         (.protocolError, "UAAAA", "UAAAA"), (.connectionLost, "UAAAA", "USSAA"), (.refused, "UUUUU", "UUUUU"),
         (.certificate, "nnnnn", "nnnnn"), (.badRequest, "nnnnn", "nnnnn"), (.tooLarge, "nnnnn", "nnnnn"),
         (.cancelled, "ccccc", "ccccc"), (AttemptFailure.Kind(rawValue: "unheard-of"), "UAAAA", "UAAAA"),

@@ -12,12 +12,15 @@ import Testing
         var fields = HeaderFields(vector.headerLines.map { HeaderFields.Line(name: .retryAfter, value: $0) })
         fields[.date] = vector.dateHeader
         if vector.age > 0 { fields[.age] = String(vector.age) }
-        let received = try #require(ISO8601DateFormatter().date(from: vector.receivedAt))
+        let formatter = ISO8601DateFormatter()
+        if vector.receivedAt.contains(".") { formatter.formatOptions.insert(.withFractionalSeconds) }
+        let received = try #require(formatter.date(from: vector.receivedAt))
+        let milliseconds = (received.timeIntervalSince1970 * 1000).rounded()
         let delay = RetryAfter.delay(
             fields,
-            receivedAt: Timestamp(secondsSinceEpoch: Int64(received.timeIntervalSince1970))
+            receivedAt: Timestamp(millisecondsSinceEpoch: Int64(milliseconds))
         )
-        #expect(delay == vector.expectedDelay.map { .seconds($0) })
+        #expect(delay == vector.expectedDelay.map { .milliseconds(Int64(($0 * 1000).rounded())) })
     }
 
     @Test(

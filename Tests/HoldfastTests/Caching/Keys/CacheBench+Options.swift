@@ -19,6 +19,7 @@ extension CacheBench {
         _ transport: ScriptedTransport
     ) {
         self.transport = transport
+        clock = ManualClock()
         cache = HTTPCache(store: store, options: options)
         var configuration = PipelineConfiguration()
         configuration.clock = clock

@@ -102,6 +102,10 @@ struct TransferFailureTests {
                 ("transfer closed with 95 bytes remaining to read", "http", .bytesReceived, .connectionLost),
                 ("SSL certificate problem: self-signed certificate", "https", .bodySent, .certificate),
                 ("OpenSSL SSL_connect: SSL_ERROR_SYSCALL in connection to a", "https", .bodySent, .tls),
+                (
+                    "Failed to connect to 127.0.0.1 port 1 after 0 ms: Couldn't connect to server", "http", .headSent,
+                    .connect
+                ),
                 ("something new", "http", .bodySent, .other),
             ] as [(String, String, TransportProgress, ServiceError.Code)]
         )
@@ -115,6 +119,21 @@ struct TransferFailureTests {
             #expect(error.code == code)
         }
     #endif
+
+    @Test("A connection that cannot be made proves nothing where content left over an earlier one, or a head came")
+    func earlierConnection() {
+        for (hasSentContent, observed) in [(true, TransportProgress.headSent), (false, .headReceived)] {
+            let error = TransferFailure.serviceError(
+                for: URLError(.cannotConnectToHost),
+                url: nil,
+                progress: observed,
+                connectionReused: false,
+                hasSentContent: hasSentContent
+            )
+            #expect(error.code == .connect)
+            #expect(error.progress == observed)
+        }
+    }
 
     @Test("An error of somebody else's is kept as the cause")
     func foreignError() {

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import HoldfastSemantics
+private import Synchronization
+
+#if canImport(FoundationNetworking)
+    internal import Foundation
+    public import FoundationNetworking
+#else
+    public import Foundation
+#endif
+
+/// Asks several retriers in order: the first that says retry wins; where none does, the last one's reason counts.
+///
+/// Each member keeps its own ``Retrier/allowsMultipleRetries``: one that allows a single retry is asked until it has granted
+/// one, and not again. So a retrier that refreshes credentials after a 401 stands beside one that backs off after a 503, and
+/// neither uses up the other's turn. A member is made when it is first asked, once a call.
+public final class ChainRetrier: Retrier {
+    private struct State {
+        var members: [any Retrier] = []
+        var spent: Set<Int> = []
+    }
+
+    private let factories: [any RetrierFactory]
+    private let request: URLRequest
+    private let state = Mutex(State())
+
+    /// A retrier for one call.
+    ///
+    /// - Parameters:
+    ///   - factories: what makes the members, in the order in which they are asked.
+    ///   - request: the call's request.
+    public init(_ factories: [any RetrierFactory], for request: URLRequest) {
+        self.factories = factories
+        self.request = request
+    }
+
+    /// A factory of chains of what `factories` make.
+    public static func factory(_ factories: [any RetrierFactory]) -> Factory {
+        Factory(factories: factories)
+    }
+
+    /// True: each member answers for itself.
+    public var allowsMultipleRetries: Bool { true }
+
+    public func retry(_ request: URLRequest, after attempt: FailedAttempt, context: CallContext) async -> RetryDecision
+    {
+        var last = RetryDecision.stop(.retrierDeclined)
+        for index in factories.indices {
+            guard let member = member(index) else {
+                last = .stop(.attemptsExhausted)
+                continue
+            }
+            last = await member.retry(request, after: attempt, context: context)
+            guard case .retry = last else { continue }
+            if !member.allowsMultipleRetries { state.withLock { _ = $0.spent.insert(index) } }
+            return last
+        }
+        return last
+    }
+
+    /// The member, made on first use; nil where it has had its one retry. Asked in order, by one task at a time.
+    private func member(_ index: Int) -> (any Retrier)? {
+        let (known, isSpent) = state.withLock { state in
+            (index < state.members.count ? state.members[index] : nil, state.spent.contains(index))
+        }
+        if isSpent { return nil }
+        if let known { return known }
+        let made = factories[index].create(for: request)
+        state.withLock { $0.members.append(made) }
+        return made
+    }
+
+    /// Makes ``ChainRetrier``s.
+    public struct Factory: RetrierFactory {
+        let factories: [any RetrierFactory]
+
+        public func create(for request: URLRequest) -> any Retrier {
+            ChainRetrier(factories, for: request)
+        }
+
+        /// That of the first member that has one.
+        public var governor: RetryGovernor? {
+            for factory in factories {
+                if let governor = factory.governor { return governor }
+            }
+            return nil
+        }
+    }
+}
+
+extension RetrierFactory where Self == ChainRetrier.Factory {
+    /// Asks what these make in order; the first that says retry wins.
+    public static func chain(_ factories: any RetrierFactory...) -> ChainRetrier.Factory {
+        ChainRetrier.factory(factories)
+    }
+}

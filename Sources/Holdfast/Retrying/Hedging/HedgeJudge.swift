@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import HoldfastSemantics
+
+#if canImport(FoundationNetworking)
+    internal import Foundation
+    internal import FoundationNetworking
+#else
+    internal import Foundation
+#endif
+
+/// Says what the end of one copy means for the others.
+struct HedgeJudge: Sendable {
+    let request: URLRequest
+    let context: CallContext
+    let rules: RetryRules
+
+    /// What follows the end of a copy.
+    enum Verdict {
+        /// It is the answer.
+        case wins
+        /// Another copy may do better; how long the server asks to be left alone, if it does.
+        case fails(pushback: Duration?)
+    }
+
+    func verdict(on result: Result<Response, any Error>) -> Verdict {
+        let outcome = AttemptOutcome(result, in: context)
+        guard outcome.isFailure else { return .wins }
+        let failed = exchange(outcome)
+        // To a second copy this says that the first is at work (draft-ietf-httpapi-idempotency-key-header §2.6).
+        if case .response(let head) = outcome, head.status == .conflict, request.bearsIdempotencyKey {
+            return .fails(pushback: .seconds(-1))
+        }
+        if case .never = rules.classify(failed) { return .wins }
+        return .fails(pushback: rules.serverDelay(failed))
+    }
+
+    /// Whether the server answered as it should; nil where the attempt's end says nothing about it.
+    func succeeded(_ result: Result<Response, any Error>) -> Bool? {
+        CircuitRules.isFailure(AttemptOutcome(result, in: context)).map { !$0 }
+    }
+
+    private func exchange(_ outcome: AttemptOutcome) -> FailedExchange {
+        FailedExchange(
+            outcome,
+            method: RequestMethod(request),
+            fields: context.exchange?.presentedFields ?? HeaderFields(request.allHTTPHeaderFields ?? [:]),
+            attempt: context.attempt,
+            declaredIdempotent: request.bearsIdempotencyKey ? true : context.options.isIdempotent,
+            receivedAt: context.clock.timestamp
+        )
+    }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import HoldfastSemantics
+
+#if canImport(FoundationNetworking)
+    internal import Foundation
+    public import FoundationNetworking
+#else
+    public import Foundation
+#endif
+
+/// Bounds how many exchanges with one origin are in flight: a transport around another one.
+///
+/// An attempt that finds no place free waits in line, first come, first served, until one is free, its deadline passes
+/// (``ServiceError`` `.timeout`) or its task is cancelled, either promptly. Where the line is full it fails at once with
+/// `.tooManyInFlight`; in each case the progress is `.notSent`. A place is held until the response's body was read to its
+/// end, failed, or was dropped, since the connection is busy until then; a body that is kept but never read keeps its place.
+/// 1,024 origins are remembered; those that are idle and longest unused go first. Safe to use from any number of tasks.
+public final class ConcurrencyLimit: Transport {
+    private let transport: any Transport
+    private let maxInFlight: Int
+    private let maxWaiting: Int
+    private let origins: OriginTable<WaitingLine>
+
+    /// A limit around a transport.
+    ///
+    /// - Parameters:
+    ///   - maxInFlight: the most exchanges in flight with one origin; 100 by default, at least 1.
+    ///   - maxWaiting: the most attempts in line for one origin; 1,000 by default, 0: none waits.
+    public init(_ transport: any Transport, maxInFlight: Int = 100, maxWaiting: Int = 1000) {
+        let (places, length) = (max(1, maxInFlight), max(0, maxWaiting))
+        self.transport = transport
+        self.maxInFlight = places
+        self.maxWaiting = length
+        origins = OriginTable(capacity: 1024, isIdle: { $0.isIdle }) { _ in
+            WaitingLine(places: places, length: length)
+        }
+    }
+
+    public var enforcesDeadline: Bool { transport.enforcesDeadline }
+
+    public func implicitFields(for request: URLRequest) -> HeaderFields {
+        transport.implicitFields(for: request)
+    }
+
+    public func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
+        let origin = OriginText(request)
+        let line = line(of: origin, now: context.clock.now)
+        switch line.enter() {
+        case .taken: break
+        case .full: throw refusal(of: origin)
+        case .waits(let ticket): try await wait(in: line, ticket, origin, context)
+        }
+        let place = HeldPlace(line)
+        do {
+            try Task.checkCancellation()
+            var response = try await transport.send(request, body: body, context: context)
+            if let source = response.body.source {
+                response.body = ResponseBody(PlacedBody(source, place), length: response.body.length)
+            } else {
+                place.leave()
+            }
+            return response
+        } catch {
+            place.leave()
+            throw error
+        }
+    }
+
+    /// Those who have a place at an origin, and who wait for one.
+    func line(of origin: OriginText, now: MonotonicInstant) -> WaitingLine {
+        origins.cell(of: origin, now: now)
+    }
+
+    private func wait(
+        in line: WaitingLine,
+        _ ticket: WaitingLine.Ticket,
+        _ origin: OriginText,
+        _ context: CallContext
+    ) async throws {
+        guard let deadline = context.attemptDeadline else { return try await line.wait(ticket) }
+        let clock = context.clock
+        let late = ServiceError(
+            .timeout,
+            "No place among the \(maxInFlight) exchanges with \(origin.text) became free in time; allow more of them or more "
+                + "time, and see that response bodies are read or dropped.",
+            progress: .notSent
+        )
+        let timer = Task {
+            do {
+                try await clock.sleep(until: deadline)
+                line.abandon(ticket, late)
+            } catch {
+                // The timer was cancelled: the wait is over.
+            }
+        }
+        defer { timer.cancel() }
+        try await line.wait(ticket)
+    }
+
+    private func refusal(of origin: OriginText) -> ServiceError {
+        ServiceError(
+            .tooManyInFlight,
+            "\(maxInFlight) exchanges with \(origin.text) are in flight and \(maxWaiting) wait in line; send less at a time, or "
+                + "raise the limit if the server can bear it.",
+            progress: .notSent
+        )
+    }
+}

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import HoldfastSemantics
+import HoldfastStorage
+import HoldfastTesting
+import Synchronization
+import Testing
+
+@testable import Holdfast
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@Suite("RETRY §3.6.1: something stale last, but not slowest", .timeLimit(.minutes(20)))
+struct StaleLastTests {
+    static let spare: HeaderFields = ["Cache-Control": "max-age=10, stale-if-error=1000"]
+    static let strict = ["must-revalidate", "no-cache"]
+
+    /// A bench over an origin that gave `fields` once, which is stale by now, and goes on with `steps`.
+    static func bench(
+        _ fields: HeaderFields = spare,
+        _ steps: [ScriptedTransport.Step],
+        mode: CacheOptions.Mode = .private,
+        clock: ManualClock = ManualClock(autoAdvances: true),
+        retrierFactory: any RetrierFactory,
+        staleAfter: Duration? = nil,
+        prepare: [PrepareStep] = []
+    ) async throws -> CacheBench {
+        let bench = CacheBench(
+            ScriptedTransport([.respond(200, fields, body: "old")] + steps),
+            mode: mode,
+            clock: clock,
+            retrierFactory: retrierFactory,
+            { $0.prepare = prepare },
+            options: { $0.staleAfter = staleAfter }
+        )
+        try await bench.load()
+        clock.advance(by: .seconds(20))
+        return bench
+    }
+
+    @Test("§3.6.1, E12: retries come first, and what they bring is better than anything stale")
+    func retriesFirst() async throws {
+        let steps: [ScriptedTransport.Step] = [
+            .respond(503), .fail(progress: .headSent), .respond(200, Self.spare, body: "new"),
+        ]
+        let bench = try await Self.bench(Self.spare, steps, retrierFactory: .seeded())
+        #expect(try await bench.load() == .network("new").after(3))
+        #expect(bench.sends == 4)
+    }
+
+    @Test("§3.6.1, E12: where they give up, something stale is the last resort", arguments: [500, 502, 503, 504, 0])
+    func lastResort(_ status: Int) async throws {
+        let failure: ScriptedTransport.Step = status == 0 ? .fail(progress: .headSent) : .respond(status, body: "no")
+        let bench = try await Self.bench(Self.spare, [failure, failure, failure], retrierFactory: .seeded())
+        let response = try await bench.pipeline.send(.get())
+        #expect(response.source == .stale)
+        #expect(response.cacheDecision?.reason == (status == 0 ? .disconnected : .staleIfError))
+        #expect(bench.sends == 4)
+    }
+
+    @Test("§3.6.1, E12: at once where the next wait exceeds the patience; the retries go on and refresh what is stored")
+    func notSlowest() async throws {
+        let clock = ManualClock()
+        let watch = AttemptWatch()
+        let bench = try await Self.bench(
+            ["Cache-Control": "max-age=10"],
+            [.respond(503), .respond(200, cacheable, body: "new")],
+            clock: clock,
+            retrierFactory: .seeded { $0.waits(.seconds(10)) },
+            staleAfter: .milliseconds(300),
+            prepare: [watch.step]
+        )
+        #expect(try await bench.load() == .stale("old"))
+        await until { clock.waits.contains(.seconds(10)) }
+        #expect(watch.areBackground.last == true)
+        clock.advance(by: .seconds(10))
+        await bench.pipeline.drain()
+        #expect(watch.wereBackground == [false, false, true])
+        #expect(try await bench.load() == .fresh("new"))
+        #expect(bench.cache.statistics.backgroundRevalidations == 1)
+    }
+
+    @Test("§3.6.1: a wait that ends within the patience is waited for")
+    func withinPatience() async throws {
+        let clock = ManualClock()
+        let bench = try await Self.bench(
+            ["Cache-Control": "max-age=10"],
+            [.respond(503), .respond(200, cacheable, body: "new")],
+            clock: clock,
+            retrierFactory: .seeded { $0.waits(.milliseconds(200)) },
+            staleAfter: .milliseconds(300)
+        )
+        let call = Task { try await bench.load() }
+        await until { clock.waits.contains(.milliseconds(200)) }
+        clock.advance(by: .milliseconds(200))
+        #expect(try await call.value == .network("new").after(2))
+    }
+
+    @Test("§3.6.1: at once where the gate is closed for longer than the patience, before anything is sent")
+    func gateBeyondPatience() async throws {
+        let clock = ManualClock()
+        let isClosed = SharedFlag()
+        // Stands in for the gate of a partition, which the attempt loop waits at.
+        let gate: PrepareStep = { _, context in
+            guard isClosed.isSet else { return }
+            let end = clock.now.advanced(by: .seconds(5))
+            context.flight?.rests(until: end)
+            try await clock.sleep(until: end)
+            context.flight?.rests(until: nil)
+        }
+        let bench = try await Self.bench(
+            ["Cache-Control": "max-age=10"],
+            [.respond(200, cacheable, body: "new")],
+            clock: clock,
+            retrierFactory: .seeded(),
+            staleAfter: .milliseconds(300),
+            prepare: [gate]
+        )
+        isClosed.set(true)
+        #expect(try await bench.load() == .stale("old"))
+        #expect(bench.sends == 1)
+        await until { clock.waits.contains(.seconds(5)) }
+        clock.advance(by: .seconds(5))
+        await bench.pipeline.drain()
+        #expect(try await bench.load() == .fresh("new"))
+    }
+
+    @Test(
+        "§3.6.1: a gate closed for longer than the call may wait is answered as the 503 that closed it would be",
+        arguments: [("max-age=10, stale-if-error=1000", true), ("max-age=10", false), ("no-store", false)]
+    )
+    func gateBeyondDeadline(_ cacheControl: String, _ standsIn: Bool) async throws {
+        let isClosed = SharedFlag()
+        let gate: PrepareStep = { _, _ in
+            guard isClosed.isSet else { return }
+            var error = ServiceError(.throttled, "The gate is closed; come back later.", progress: .notSent)
+            error.retryAfter = .seconds(90)
+            throw error
+        }
+        let bench = try await Self.bench(
+            ["Cache-Control": cacheControl],
+            [],
+            retrierFactory: .seeded(),
+            prepare: [gate]
+        )
+        isClosed.set(true)
+        if standsIn {
+            let response = try await bench.pipeline.send(.get())
+            #expect(response.source == .stale && response.cacheDecision?.reason == .staleIfError)
+        } else {
+            await #expect {
+                try await bench.load()
+            } throws: { error in
+                let error = error as? ServiceError
+                return error?.code == .throttled && error?.retryAfter == .seconds(90)
+            }
+        }
+        #expect(bench.sends == 1)
+    }
+
+    @Test(
+        "§3.6.1, complaint 1 of 12: a wait longer than the rules or the deadline allow is longer than any patience",
+        arguments: [503, 429],
+        [("3600", 100), ("30", 20)]
+    )
+    func waitBeyondReach(_ status: Int, _ wait: (seconds: String, timeout: Int)) async throws {
+        for staleAfter in [Duration.milliseconds(300), nil] {
+            let clock = ManualClock()
+            let bench = try await Self.bench(
+                ["Cache-Control": "max-age=10"],
+                [.respond(status, ["Retry-After": wait.seconds], body: "no")],
+                clock: clock,
+                retrierFactory: .seeded(),
+                staleAfter: staleAfter
+            )
+            var options = CallOptions()
+            options.timeout = .seconds(wait.timeout)
+            let answer = try await bench.load(.get(), options)
+            #expect(answer == (staleAfter == nil ? .network("no", status) : .stale("old")))
+            #expect(bench.sends == 2)
+        }
+    }
+
+    @Test("§3.6.1: what forbids it is retried to the end and answered with 504", arguments: strict, [true, false])
+    func forbidden(_ directive: String, _ isSilent: Bool) async throws {
+        let failure: ScriptedTransport.Step = isSilent ? .silence : .fail(progress: .headSent)
+        let bench = try await Self.bench(
+            ["Cache-Control": "max-age=10, stale-if-error=1000, \(directive)", "ETag": "\"a\""],
+            [failure, failure, failure],
+            retrierFactory: .seeded(),
+            staleAfter: .milliseconds(1)
+        )
+        var options = CallOptions()
+        options.timeout = .seconds(30)
+        let response = try await bench.pipeline.send(.get(), options: options)
+        #expect(response.status == .gatewayTimeout && response.source == .synthesized)
+        #expect(response.cacheDecision?.reason == .mustValidate)
+        #expect(bench.sends == (isSilent ? 2 : 4))
+        if !isSilent {
+            #expect(response.attempts.map(\.errorCode) == [.connectionLost, .connectionLost, .connectionLost])
+        }
+        #expect(bench.cache.statistics.misses == 2)
+    }
+
+    @Test(
+        "§3.6.1: in a shared cache the directives for shared caches forbid it too",
+        arguments: ["proxy-revalidate", "s-maxage=10"]
+    )
+    func forbiddenWhereShared(_ directive: String) async throws {
+        for mode in [CacheOptions.Mode.shared, .private] {
+            let bench = try await Self.bench(
+                ["Cache-Control": "max-age=10, stale-if-error=1000, \(directive)"],
+                [.fail(progress: .headSent), .fail(progress: .headSent)],
+                mode: mode,
+                retrierFactory: .seeded { $0.maxAttempts = 2 }
+            )
+            #expect(try await bench.load().status == (mode == .shared ? 504 : 200))
+        }
+    }
+
+    @Test("§3.6.1, complaint 6 of 12: the origin's own failure is handed up intact where nothing may stand in")
+    func lastResponseIntact() async throws {
+        let bench = try await Self.bench(
+            ["Cache-Control": "max-age=10, must-revalidate"],
+            [.respond(503, body: "one"), .respond(503, body: "two"), .respond(503, ["X-Last": "1"], body: "three")],
+            retrierFactory: .seeded()
+        )
+        let response = try await bench.pipeline.send(.get())
+        #expect(response.status == .serviceUnavailable && response.fields["X-Last"] == "1")
+        #expect(response.attempts.map(\.status?.rawValue) == [503, 503, 503])
+        #expect(try await response.body.collect() == ByteChunk(copying: "three".utf8))
+    }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import Holdfast
+import HoldfastSemantics
+import HoldfastStorage
+import HoldfastTesting
+import LoopbackServer
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@Suite("E17: real sockets that break, and what reaches the server twice", .timeLimit(.minutes(20)))
+struct DuplicateTests {
+    private static let rules: RetryRules = {
+        let quick = Backoff(base: .milliseconds(1), cap: .milliseconds(4))
+        var rules = RetryRules(backoff: quick, maxAttempts: 6)
+        rules.throttlingBackoff = quick
+        // What is shown here is that proof decides, also where there is budget for anything.
+        rules.budget = .unlimited
+        return rules
+    }()
+
+    private static let methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "POST", "POST"]
+
+    @Test(
+        "complaint 4 of 12: 200 calls of mixed methods over connections that break: no POST is acted on twice, every GET survives",
+        arguments: [17, 18] as [UInt64]
+    )
+    func mixed(_ seed: UInt64) async throws {
+        var generator = SeededGenerator(seed: seed)
+        let treatments = (0..<200).map { _ in
+            DuplicateCounter.Treatment.allCases.randomElement(using: &generator) ?? .good
+        }
+        let openings = (0..<40).map { _ in
+            [
+                LoopbackOpening.serve, .serve, .serve, .reset, .close, .breaking(afterBytes: 40, resetting: true),
+            ].randomElement(using: &generator) ?? .serve
+        }
+        let counter = DuplicateCounter { treatments[$0] }
+        let server = try LoopbackServer.start(opening: { $0 % 3 == 2 ? openings[$0 % 40] : .serve }) {
+            counter.answer($0)
+        }
+        defer { server.stop() }
+        let client = Pipeline(transport: URLSessionTransport(), retrierFactory: .backoff(DuplicateTests.rules))
+        let results = await withTaskGroup(of: [(Int, Int?)].self) { group in
+            for lane in 0..<4 {
+                group.addTask {
+                    var results: [(Int, Int?)] = []
+                    for number in stride(from: lane, to: 200, by: 4) {
+                        let status = try? await send(number, client, server).status.rawValue
+                        results.append((number, status))
+                    }
+                    return results
+                }
+            }
+            return await group.reduce(into: [Int: Int?]()) { all, some in
+                for (number, status) in some { all[number] = status }
+            }
+        }
+        for number in 0..<200 {
+            let method = DuplicateTests.methods[number % 8]
+            let note: Comment = "seed \(seed), request \(number): \(method), \(treatments[number])"
+            if ["POST", "PATCH"].contains(method) {
+                #expect(counter.applied(number) <= 1, note)
+                if results[number] == 200 { #expect(counter.applied(number) == 1, note) }
+            } else {
+                #expect(results[number] == 200, note)
+            }
+        }
+    }
+
+    private func send(_ number: Int, _ client: Pipeline, _ server: LoopbackServer) async throws -> Response {
+        let method = DuplicateTests.methods[number % 8]
+        var request = URLRequest(url: server.url("/\(number)"))
+        request.httpMethod = method
+        request.setValue("\(number)", forHTTPHeaderField: DuplicateCounter.field)
+        // Every third request with content has it in a file or a stream instead of in memory.
+        let isBare = ["GET", "HEAD", "DELETE"].contains(method) || number % 16 == 1
+        let content = Data("content of \(number)".utf8)
+        let body: RequestBody =
+            isBare
+            ? .none : number % 3 == 0 ? .oneShot(ListSource([ByteChunk(copying: Array(content))])) : .data(content)
+        let response = try await client.send(request, body: body)
+        if response.status == .ok { _ = try await response.body.collect() }
+        return response
+    }
+
+    @Test(
+        "§3.1: where nobody accepts connections nothing was sent, so a POST is tried again as well",
+        arguments: ["POST", "GET"]
+    )
+    func refused(_ method: String) async throws {
+        let port = try LoopbackServer.refusingPort()
+        let client = Pipeline(transport: URLSessionTransport(), retrierFactory: .backoff(DuplicateTests.rules))
+        var request = URLRequest.request(method, "http://127.0.0.1:\(port)/")
+        request.timeoutInterval = 30
+        do {
+            let body: RequestBody = method == "POST" ? .data(Data("x".utf8)) : .none
+            _ = try await client.send(request, body: body)
+            Issue.record("nobody should answer")
+        } catch let error as ServiceError {
+            #expect(error.code == .connect)
+            #expect(error.progress == .notSent)
+            #expect(error.attempts.count == 6)
+            #expect(error.attempts.last?.stopReason == .attemptsExhausted)
+        }
+    }
+
+    @Test("§3.1: 421 and 425 are sent again once, a POST too", arguments: [421, 425], ["POST", "GET"])
+    func unprocessed(_ status: Int, _ method: String) async throws {
+        let server = try LoopbackServer.start { request in
+            request.number == 0 ? LoopbackReply(status) : LoopbackReply(body: request.text)
+        }
+        defer { server.stop() }
+        let client = Pipeline(transport: URLSessionTransport(), retrierFactory: .backoff(DuplicateTests.rules))
+        var request = URLRequest(url: server.url("/"))
+        request.httpMethod = method
+        let body: RequestBody = method == "POST" ? .data(Data("content".utf8)) : .none
+        let response = try await client.send(request, body: body)
+        #expect(response.status == .ok)
+        #expect(response.attempts.map(\.status?.rawValue) == [status, 200])
+        #expect(try await response.read == (method == "POST" ? "content" : ""))
+    }
+
+    @Test("§3.1: once bytes of an answer came, a broken connection is its reader's error and nothing is sent again")
+    func brokenBody() async throws {
+        let server = try LoopbackServer.start { _ in
+            LoopbackReply(framing: .length(10), steps: [.send("abc"), .reset])
+        }
+        defer { server.stop() }
+        let client = Pipeline(transport: URLSessionTransport(), retrierFactory: .backoff(DuplicateTests.rules))
+        let response = try await client.send(URLRequest(url: server.url("/")))
+        do {
+            _ = try await response.body.collect()
+            Issue.record("the body should break")
+        } catch let error as ServiceError {
+            #expect(error.code == .connectionLost)
+            #expect(error.progress == .bytesReceived)
+        }
+        #expect(server.requests.count == 1)
+    }
+}
