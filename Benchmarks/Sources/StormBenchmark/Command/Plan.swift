@@ -19,6 +19,8 @@ struct Plan: Sendable {
     let trials: Int
     /// Runs at a time.
     let width: Int
+    /// Seconds after which no further run begins.
+    let seconds: Double
 
     /// Options beyond those of every benchmark.
     static let wordOptions: Set<String> = ["scenario", "seeds", "plot"]
@@ -45,7 +47,7 @@ struct Plan: Sendable {
         try options.check(cases: scenarios.map(\.name), subjects: Plan.subjectNames)
         scenarios = scenarios.filter { options.includes(case: $0.name) }
         if options.isQuick {
-            if options.cases.isEmpty, files.isEmpty { scenarios.removeAll { Plan.skippedWhenQuick.contains($0.name) } }
+            if options.cases.isEmpty, files.isEmpty { scenarios.removeAll { !Plan.quick.contains($0.name) } }
             for index in scenarios.indices { scenarios[index].seeds = Array(scenarios[index].seeds.prefix(1)) }
         }
         if let seeds = try Plan.seeds(options.words["seeds"]) {
@@ -56,11 +58,12 @@ struct Plan: Sendable {
         plot = options.words["plot"]?.last
         isContention = options.flags.contains("contention")
         trials = max(1, options.numbers["trials"] ?? (options.isQuick ? 20 : 100))
+        seconds = options.isQuick ? 32 : .infinity
         width = max(1, options.numbers["jobs"] ?? ProcessInfo.processInfo.activeProcessorCount)
     }
 
-    /// Brown-outs between those that tell the most.
-    private static let skippedWhenQuick = ["brownout-1", "brownout-5", "brownout-90"]
+    /// The cases that tell the most.
+    private static let quick: Set<String> = ["outage", "slow", "brownout-30", "herd"]
 
     private static func scenario(in path: String, _ read: (String) throws -> Data) throws -> StormScenario {
         let data: Data

@@ -50,6 +50,7 @@ enum Program {
             try Data(plot.svg.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
             say("\(path): load and success over time")
         }
+        if figures.runs.isCut { say("note: the time was over before all was run; leave out --quick, or name fewer") }
         for finding in figures.findings { say(finding) }
         say("\(Int(watch.seconds.rounded())) seconds")
         return figures.findings.isEmpty ? 0 : 1

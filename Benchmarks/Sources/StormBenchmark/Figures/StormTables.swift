@@ -77,7 +77,7 @@ struct StormTables: Sendable {
     /// The first scenario over time; nil without one.
     var plot: StormPlot? {
         guard let scenario = plan.scenarios.first, let reports = runs.reports.first else { return nil }
-        let lines = zip(plan.subjects, reports).map { subject, reports in
+        let lines = zip(plan.subjects, reports).filter { !$1.isEmpty }.map { subject, reports in
             StormPlot.Line(name: subject.name, seconds: StormPlot.Second.means(of: reports.map(\.seconds)))
         }
         return StormPlot(scenario: scenario, lines: lines)
@@ -85,7 +85,7 @@ struct StormTables: Sendable {
 
     private var rows: [(scenario: StormScenario, subject: StormSubject, figures: StormFigures)] {
         zip(plan.scenarios, runs.reports).flatMap { scenario, row in
-            zip(plan.subjects, row).map { (scenario, $0, $1.figures) }
+            zip(plan.subjects, row).filter { !$1.isEmpty }.map { (scenario, $0, $1.figures) }
         }
     }
 

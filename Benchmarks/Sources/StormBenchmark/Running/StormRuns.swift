@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import Harness
 internal import HoldfastTesting
 
 /// Every subject's runs through every scenario.
 struct StormRuns: Sendable {
-    /// By scenario and subject, in the plan's order.
+    /// By scenario and subject, in the plan's order; empty where the time was over before.
     private(set) var reports: [[[StormReport]]]
+
+    /// Whether the time was over before all was run.
+    var isCut: Bool { reports.contains { $0.contains { $0.isEmpty } } }
 
     /// Runs all, several at a time.
     static func run(_ plan: Plan) async throws -> StormRuns {
+        let watch = Stopwatch()
         var runs = StormRuns(
             reports: plan.scenarios.map { _ in Array(repeating: [], count: plan.subjects.count) }
         )
@@ -17,9 +22,9 @@ struct StormRuns: Sendable {
         try await withThrowingTaskGroup(of: (Int, Int, [StormReport]).self) { group in
             var waiting = cells[...]
             func begin() {
-                guard let (row, column) = waiting.popFirst() else { return }
-                let (scenario, rules) = (plan.scenarios[row], plan.subjects[column].rules)
-                group.addTask { (row, column, try await Storm(scenario).run(rules)) }
+                guard watch.seconds < plan.seconds, let (row, column) = waiting.popFirst() else { return }
+                let (scenario, subject) = (plan.scenarios[row], plan.subjects[column])
+                group.addTask { (row, column, try await Storm(scenario).run(subject)) }
             }
             for _ in 0..<plan.width { begin() }
             while let (row, column, reports) = try await group.next() {

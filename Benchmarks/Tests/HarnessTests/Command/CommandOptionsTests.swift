@@ -27,6 +27,13 @@ struct CommandOptionsTests {
         #expect(throws: CommandOptions.Misuse.self) { try CommandOptions(parsing: ["--trace", "a"], wordOptions: []) }
     }
 
+    @Test("a benchmark's own flags take no value")
+    func ownFlags() throws {
+        #expect(try CommandOptions(parsing: ["--all"], flagOptions: ["all"]).flags == ["all"])
+        #expect(try CommandOptions(parsing: [], flagOptions: ["all"]).flags.isEmpty)
+        #expect(throws: CommandOptions.Misuse.self) { try CommandOptions(parsing: ["--all=1"], flagOptions: ["all"]) }
+    }
+
     @Test(
         "words that make no sense are refused",
         arguments: [

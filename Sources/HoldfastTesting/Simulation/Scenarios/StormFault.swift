@@ -13,11 +13,11 @@ public struct StormFault: Sendable, Hashable, Codable {
             self.rawValue = rawValue
         }
 
-        /// Every request is refused with 503 at once.
+        /// Every request is refused at once.
         public static let down = Kind(rawValue: "down")
         /// Requests that begin meanwhile take `amount` times as long.
         public static let slow = Kind(rawValue: "slow")
-        /// A share of `amount` (0 to 1) of the requests is refused with 503 at once, each by chance.
+        /// A share of `amount` (0 to 1) of the requests is refused at once, each by chance.
         public static let err = Kind(rawValue: "err")
         /// Every request is refused with 429 and `Retry-After: amount` (whole seconds) at once.
         public static let throttle = Kind(rawValue: "throttle")

@@ -36,6 +36,7 @@ extension StormScenario {
         try check("server.workers", Double(server.workers), 1...100_000)
         try check("server.mean", server.mean, 0.000_001...3_600)
         try check("server.maxWait", server.maxWait, 0...86_400)
+        try check("server.refusal", Double(server.refusal), 400...599)
         try check("attemptTimeout", attemptTimeout, 0.001...86_400)
         try check("deadline", deadline, 0.001...86_400)
         if let attempts { try check("attempts", Double(attempts), 1...1_000) }

@@ -12,8 +12,10 @@ public struct StormScenario: Sendable, Hashable {
         public var workers = 50
         /// The mean service time in seconds; 0.05 by default, which with 50 workers makes 1,000 requests a second.
         public var mean = 0.05
-        /// A request that would wait longer than this is refused with 503 at once; 5 s by default.
+        /// A request that would wait longer than this is refused at once; 5 s by default.
         public var maxWait = 5.0
+        /// The status of what is refused, save by a `throttle`; 503 by default.
+        public var refusal = 503
 
         /// A server of the defaults.
         public init() {}
@@ -88,7 +90,7 @@ extension StormScenario: Codable {
 
 extension StormScenario.Server: Codable {
     private enum CodingKeys: String, CodingKey {
-        case workers, mean, maxWait
+        case workers, mean, maxWait, refusal
     }
 
     /// Reads a server; what is left out has its default.
@@ -97,5 +99,6 @@ extension StormScenario.Server: Codable {
         workers = try container.decodeIfPresent(Int.self, forKey: .workers) ?? workers
         mean = try container.decodeIfPresent(Double.self, forKey: .mean) ?? mean
         maxWait = try container.decodeIfPresent(Double.self, forKey: .maxWait) ?? maxWait
+        refusal = try container.decodeIfPresent(Int.self, forKey: .refusal) ?? refusal
     }
 }

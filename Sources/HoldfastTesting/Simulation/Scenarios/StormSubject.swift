@@ -9,11 +9,14 @@ public struct StormSubject: Sendable, Hashable {
     public let name: String
     /// The rules.
     public let rules: RetryRules
+    /// Whether 503 is another failure to it than 500 or a timeout, with waits and costs of its own; true by default.
+    public let tellsRefusals: Bool
 
     /// A subject.
-    public init(_ name: String, _ rules: RetryRules) {
+    public init(_ name: String, _ rules: RetryRules, tellsRefusals: Bool = true) {
         self.name = name
         self.rules = rules
+        self.tellsRefusals = tellsRefusals
     }
 
     /// The presets of ``RetryRules``, by their names.
@@ -23,7 +26,7 @@ public struct StormSubject: Sendable, Hashable {
     ]
 
     /// What others do, as far as a simulated server without hints can tell: attempts, waits and budget.
-    public static let peers = [immediate, fullJitter, alamofire]
+    public static let peers = [fullJitter, aws, grpc, alamofire, immediate]
 
     /// Three retries without a wait.
     public static let immediate = peer(
@@ -36,6 +39,19 @@ public struct StormSubject: Sendable, Hashable {
     /// Four attempts, full jitter below 100 ms, 200 ms and 400 ms, no budget.
     public static let fullJitter = peer("full-jitter", attempts: 4, Backoff(), .unlimited)
 
+    /// The standard mode of the AWS SDKs from 2026 on (2.1): three attempts, full jitter from 50 ms, 500 tokens of which a
+    /// retry costs 14.
+    public static let aws = peer("aws-2.1", attempts: 3, Backoff(base: .milliseconds(50)), .aws21)
+
+    /// gRPC's retry policy (A6) with the numbers of its text: four attempts, 100 ms to 1 s give or take a fifth, and a throttle
+    /// of 10 tokens and 0.1.
+    public static let grpc = peer(
+        "grpc",
+        attempts: 4,
+        Backoff(cap: .seconds(1), jitter: .proportional(0.2)),
+        .grpc()
+    )
+
     /// The defaults of Alamofire's RetryPolicy: three attempts, after 0.5 s and 1 s, no jitter, no budget.
     public static let alamofire = peer(
         "alamofire",
@@ -44,19 +60,30 @@ public struct StormSubject: Sendable, Hashable {
         .unlimited
     )
 
+    /// Full jitter with the default budget and four attempts, and what it is made of: the candidates of the study behind
+    /// the defaults.
+    static let candidates: [StormSubject] = [
+        peer("candidate-a", attempts: 4, Backoff(), .ratio(0.1, window: nil)),
+        peer("candidate-b", attempts: 4, Backoff(), .ratio(0.1, window: nil), parks: true),
+        peer("candidate-c", attempts: 4, Backoff(), .ratio, parks: true),
+        peer("candidate-d", attempts: 4, Backoff(), .ratio),
+    ]
+
     /// Rules that wait alike after all failures and heed neither the server's hints nor each other.
     private static func peer(
         _ name: String,
         attempts: Int,
         _ backoff: Backoff,
-        _ budget: RetryBudget
+        _ budget: RetryBudget,
+        parks: Bool = false
     ) -> StormSubject {
         var rules = RetryRules(backoff: backoff, maxAttempts: attempts)
         rules.throttlingBackoff = backoff
         rules.budget = budget
+        rules.parks = parks
         rules.obeysRetryAfter = false
         rules.obeysRateLimit = false
         rules.closesGate = false
-        return StormSubject(name, rules)
+        return StormSubject(name, rules, tellsRefusals: false)
     }
 }

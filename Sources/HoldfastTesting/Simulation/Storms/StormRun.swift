@@ -41,9 +41,10 @@ struct StormRun: Sendable {
         let world = StormWorld(scenario, seed: numbers.seed())
         var arrivals = Arrivals(scenario, seed: numbers.seed())
         let configuration = configuration
+        let refusal = StatusCode(rawValue: scenario.server.refusal)
         let pipelines = (0..<scenario.processes).map { process in
             Pipeline(
-                transport: StormTransport(process: process, world: world),
+                transport: StormTransport(process: process, world: world, refusal: refusal),
                 retrierFactory: makeFactory(process, numbers.seed()),
                 configuration: configuration
             )

@@ -15,6 +15,7 @@ internal import HoldfastSemantics
 struct StormTransport: Transport {
     let process: Int
     let world: StormWorld
+    let refusal: StatusCode
 
     var enforcesDeadline: Bool { true }
 
@@ -35,7 +36,7 @@ struct StormTransport: Transport {
         case .served:
             return Response(status: .ok)
         case .refused:
-            return Response(status: .serviceUnavailable)
+            return Response(status: refusal)
         case .throttled:
             return Response(status: .tooManyRequests, fields: [.retryAfter: "\(answer.advice)"])
         case .timedOut:

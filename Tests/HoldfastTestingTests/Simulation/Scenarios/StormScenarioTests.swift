@@ -37,6 +37,16 @@ struct StormScenarioTests {
         #expect(scenario.seeds == [1, 2, 3] && scenario.attemptTimeout == 1 && scenario.deadline == 10)
     }
 
+    @Test("The example of the documentation is a valid scenario")
+    func example() throws {
+        var root = URL(filePath: #filePath)
+        for _ in 0..<5 { root.deleteLastPathComponent() }
+        let data = try Data(contentsOf: root.appending(path: "docs/storm-example.json"))
+        let scenario = try JSONDecoder().decode(StormScenario.self, from: data)
+        try scenario.validate()
+        #expect(scenario.name == "checkout" && scenario.faults.count == 3 && scenario.seeds.count == 5)
+    }
+
     @Test(
         "A value that makes no sense is refused by its name",
         arguments: [
@@ -44,6 +54,7 @@ struct StormScenarioTests {
             ("burst", #""burst": 0"#), ("rate", #""rate": 0"#), ("rate", #""rate": 1e6, "horizon": 3600"#),
             ("rate", #""deadline": 1"#), ("server.workers", #""rate": 1, "server": {"workers": -4}"#),
             ("server.mean", #""rate": 1, "server": {"mean": 0}"#),
+            ("server.refusal", #""rate": 1, "server": {"refusal": 200}"#),
             ("server.maxWait", #""rate": 1, "server": {"maxWait": -1}"#),
             ("attemptTimeout", #""rate": 1, "attemptTimeout": 0"#), ("deadline", #""rate": 1, "deadline": 1e300"#),
             ("attempts", #""rate": 1, "attempts": 0"#), ("seeds", #""rate": 1, "seeds": []"#),

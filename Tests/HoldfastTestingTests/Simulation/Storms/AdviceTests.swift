@@ -15,7 +15,7 @@ struct AdviceTests {
     func advisedHerd(_ subject: StormSubject) async throws {
         var scenario = StormScenario.advisedHerd
         scenario.seeds = [1]
-        let figures = try await Storm(scenario).run(subject.rules).figures
+        let figures = try await Storm(scenario).run(subject).figures
         #expect(figures.earlySends == 0 && figures.stranded == 0)
         #expect(figures.success == 1)
         // 1,000 at once are a rate of 10,000 in their tenth of a second.
@@ -26,7 +26,7 @@ struct AdviceTests {
     func unheeded() async throws {
         var scenario = StormScenario.advisedHerd
         scenario.seeds = [1]
-        let figures = try await Storm(scenario).run(StormSubject.fullJitter.rules).figures
+        let figures = try await Storm(scenario).run(StormSubject.fullJitter).figures
         #expect(figures.earlySends > 1_000)
     }
 
@@ -46,7 +46,7 @@ struct AdviceTests {
         arguments: [StormSubject("default", .default), StormSubject("patient", .patient), StormSubject("none", .none)]
     )
     func gate(_ subject: StormSubject) async throws {
-        let figures = try await Storm(Self.gate).run(subject.rules).figures
+        let figures = try await Storm(Self.gate).run(subject).figures
         #expect(figures.closedSeconds > 50 && figures.stranded == 0)
         #expect(figures.earlySends <= figures.closedSeconds)
         var rules = subject.rules

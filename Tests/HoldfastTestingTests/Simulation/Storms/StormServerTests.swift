@@ -43,11 +43,15 @@ struct StormServerTests {
 
     @Test("A request whose sender gives up is served all the same: the work is wasted and the worker taken")
     func wasted() {
-        var server = server(maxWait: 100, mean: 10)
-        let answer = server.submit(now: .zero, limit: .milliseconds(1))
-        #expect(answer.ending == .timedOut && answer.time == .milliseconds(1) && server.wasted == 1)
-        let free = server.submit(now: .milliseconds(2), limit: .milliseconds(2))
-        #expect(free.ending == .timedOut && server.wasted == 2)
+        var (left, awaited) = (server(maxWait: 100, mean: 10), server(maxWait: 100, mean: 10))
+        let answer = left.submit(now: .zero, limit: .milliseconds(1))
+        #expect(answer.ending == .timedOut && answer.time == .milliseconds(1) && left.wasted == 1)
+        let end = awaited.submit(now: .zero, limit: nil).time
+        let next = left.submit(now: .milliseconds(2), limit: nil)
+        #expect(next.ending == .served && next.time > end && awaited.wasted == 0)
+        #expect(next.time == awaited.submit(now: .milliseconds(2), limit: nil).time)
+        left.abandon()
+        #expect(left.wasted == 2)
     }
 
     @Test("Faults hold from their start up to but not including their end; of those that overlap each does its part")

@@ -23,7 +23,7 @@ struct StormTests {
     func deterministic() async throws {
         var scenario = Self.small
         scenario.seeds = [7, 7, 7, 7, 7, 8]
-        let reports = try await Storm(scenario).run(StormSubject.fullJitter.rules)
+        let reports = try await Storm(scenario).run(StormSubject.fullJitter)
         #expect(Set(reports.dropLast().map(\.fingerprint)).count == 1)
         #expect(Set(reports.dropLast()).count == 1)
         #expect(reports[4].fingerprint != reports[5].fingerprint)
@@ -31,7 +31,7 @@ struct StormTests {
 
     @Test("Without a budget an outage is answered with every attempt there is; none is stranded")
     func outage() async throws {
-        let figures = try await Storm(Self.small).run(StormSubject.immediate.rules).figures
+        let figures = try await Storm(Self.small).run(StormSubject.immediate).figures
         #expect(figures.stranded == 0)
         #expect((3.9...4).contains(figures.loadInFault ?? 0))
         #expect(figures.recovers == true && figures.recoverySeconds == 0)
@@ -41,7 +41,7 @@ struct StormTests {
 
     @Test("The seconds of a report add up to its figures")
     func seconds() async throws {
-        let report = try #require(try await Storm(Self.small).run(StormSubject.fullJitter.rules).first)
+        let report = try #require(try await Storm(Self.small).run(StormSubject.fullJitter).first)
         #expect(Double(report.seconds.map(\.begun).reduce(0, +)) == report.figures.requests)
         let attempts = Double(report.seconds.map(\.attempts).reduce(0, +))
         #expect(attempts / report.figures.requests == report.figures.load)
