@@ -61,13 +61,12 @@ extension AttemptLoop {
         _ course: inout AttemptCourse,
         _ context: CallContext
     ) async throws -> StopReason? {
-        let least = course.rules?.minimumAttemptTime ?? .zero
-        if let timeLeft = failed.timeLeft, delay + least >= timeLeft { return .deadline }
+        guard (course.rules ?? .default).fits(delay, failed.timeLeft) else { return .deadline }
         guard let account = course.account, let rules = course.rules else { return nil }
         if let gate = account.gate(for: course.credential, now: context.clock.now) {
             let wait = gate.opens - context.clock.now.sinceOrigin
             if wait > rules.maxServerDelay { return .serverDelayTooLong }
-            if let timeLeft = failed.timeLeft, wait + least >= timeLeft { return .gateClosed }
+            if !rules.fits(wait, failed.timeLeft) { return .gateClosed }
         }
         guard let cause = course.cause(of: failed.exchange, rules) else { return nil }
         return try await permit(cause, delay, account, rules, &course, context)
@@ -141,8 +140,8 @@ extension AttemptLoop {
     }
 
     private func mayWait(until end: MonotonicInstant, _ rules: RetryRules, _ context: CallContext) -> Bool {
-        guard let deadline = context.deadline else { return true }
-        return end.advanced(by: rules.minimumAttemptTime) < deadline
+        let now = context.clock.now
+        return rules.fits(now.duration(to: end), context.deadline.map { now.duration(to: $0) })
     }
 
     private func closed(for wait: Duration, _ course: inout AttemptCourse) -> ServiceError {

@@ -80,7 +80,7 @@ extension RetryRules {
             let sample = Double.random(in: 0..<1, using: &generator)
             delay = max(own, asked) + Duration(boundedSeconds: sample * min(asked.doubleSeconds * 0.5, 5))
         }
-        if let timeLeft, delay >= timeLeft || delay + minimumAttemptTime > timeLeft { return .stop(.deadline) }
+        guard fits(delay, timeLeft) else { return .stop(.deadline) }
         return .retry(after: delay)
     }
 
@@ -127,6 +127,12 @@ extension RetryRules {
             using: &generator,
             state: &history.throttlingBackoff
         )
+    }
+
+    /// Whether a wait leaves time for an attempt.
+    package func fits(_ delay: Duration, _ timeLeft: Duration?) -> Bool {
+        guard let timeLeft else { return true }
+        return delay < timeLeft && delay + minimumAttemptTime <= timeLeft
     }
 
     /// What ``leavesRetriesToCaller`` looks for where ``attemptField`` names nothing else.
