@@ -46,6 +46,23 @@ struct HedgePlanTests {
         #expect(schedule(HedgePlan(delay: .seconds(1), maxCopies: asked, start: .zero)).count == effective)
     }
 
+    @Test("Vectors grpc-hedging-*: the schedules of the shared file", arguments: VectorFile.backoff?.hedging ?? [])
+    func sharedVectors(each: BackoffVectors.Claim) {
+        if let effective = each.expected["effective"], let asked = each.params["maxAttempts"] {
+            let plan = HedgePlan(delay: .seconds(1), maxCopies: Int(asked), start: .zero)
+            #expect(schedule(plan).count == Int(effective))
+        }
+        guard let expected = each.expected.list("send_times_s"), let delay = each.params["hedgingDelay_s"],
+            let copies = each.params["maxAttempts"]
+        else { return }
+        var pushback: (at: Duration, length: Duration)?
+        if let at = each.params["pushback_at_s"], let length = each.params["pushback_s"] {
+            pushback = (.milliseconds(Int(at * 1000 + 0.5)), .milliseconds(Int(length * 1000 + 0.5)))
+        }
+        let plan = HedgePlan(delay: .milliseconds(Int(delay * 1000 + 0.5)), maxCopies: Int(copies), start: .zero)
+        #expect(schedule(plan, pushback: pushback) == expected.map { .milliseconds(Int($0 * 1000 + 0.5)) })
+    }
+
     @Test("A failure that another copy may mend sends the next at once; no copy is ever sent beyond the number")
     func failureSendsNext() {
         var plan = HedgePlan(delay: .seconds(10), maxCopies: 2, start: .seconds(3))
