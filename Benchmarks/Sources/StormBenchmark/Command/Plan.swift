@@ -58,7 +58,7 @@ struct Plan: Sendable {
         plot = options.words["plot"]?.last
         isContention = options.flags.contains("contention")
         trials = max(1, options.numbers["trials"] ?? (options.isQuick ? 20 : 100))
-        seconds = options.isQuick ? 32 : .infinity
+        seconds = options.isQuick ? 30 : .infinity
         width = max(1, options.numbers["jobs"] ?? ProcessInfo.processInfo.activeProcessorCount)
     }
 

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 internal import Harness
+internal import HoldfastSemantics
 internal import HoldfastTesting
 
 /// Every subject's runs through every scenario.
@@ -18,7 +19,7 @@ struct StormRuns: Sendable {
         var runs = StormRuns(
             reports: plan.scenarios.map { _ in Array(repeating: [], count: plan.subjects.count) }
         )
-        let cells = plan.scenarios.indices.flatMap { row in plan.subjects.indices.map { (row, $0) } }
+        let cells = StormRuns.order(plan)
         try await withThrowingTaskGroup(of: (Int, Int, [StormReport]).self) { group in
             var waiting = cells[...]
             func begin() {
@@ -33,5 +34,13 @@ struct StormRuns: Sendable {
             }
         }
         return runs
+    }
+
+    /// The cells in the order of their runs: those that park last, which take longest, and of them the study's last first, so
+    /// that a cut leaves something of every table.
+    static func order(_ plan: Plan) -> [(row: Int, column: Int)] {
+        let cells = plan.scenarios.indices.flatMap { row in plan.subjects.indices.map { (row: row, column: $0) } }
+        let parking = cells.filter { plan.subjects[$0.column].rules.parks }
+        return cells.filter { !plan.subjects[$0.column].rules.parks } + parking.reversed()
     }
 }

@@ -44,6 +44,16 @@ struct PlanTests {
         #expect(try plan(["--quick", "--case", "brownout-5"]).scenarios.map(\.name) == ["brownout-5"])
     }
 
+    @Test("every cell is run once, and what parks comes last")
+    func order() throws {
+        let plan = try plan([])
+        let cells = StormRuns.order(plan)
+        #expect(Set(cells.map { $0.row * 100 + $0.column }).count == plan.scenarios.count * plan.subjects.count)
+        #expect(cells.first?.row == 0 && cells.first?.column == 0)
+        #expect(cells.suffix(plan.scenarios.count).allSatisfy { plan.subjects[$0.column].name == "patient" })
+        #expect(cells.last?.row == 0)
+    }
+
     @Test("a scenario file takes the place of the study")
     func file() throws {
         let plan = try plan(
