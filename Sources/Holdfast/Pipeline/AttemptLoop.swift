@@ -194,6 +194,8 @@ struct AttemptLoop: Exchanging {
             if error.code == .timeout, course.records.last?.stopReason == .deadline {
                 error = deadlineExceeded(cause: error)
             }
+            // Who looks at the error alone must not take the last attempt's innocence for that of all.
+            if context.mayBeApplied, let progress = error.progress, progress < .headSent { error.progress = .bodySent }
             error.attempts = course.records
             throw error
         case .failure(let error):

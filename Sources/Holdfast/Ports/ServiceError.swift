@@ -72,7 +72,8 @@ public struct ServiceError: Error, Sendable, CustomStringConvertible {
     public var response: Response?
     /// Every attempt of the call, in order.
     public var attempts: [AttemptRecord]
-    /// How long the server asked to be left alone, counted from the error's birth; nil where it asked for nothing.
+    /// How long to leave the server alone, counted from the error's birth: what it asked for, or until its circuit lets a
+    /// probe through; nil where neither says anything.
     ///
     /// A queue can come back after it; asking earlier is in vain (RFC 9110 §10.2.3).
     public var retryAfter: Duration?

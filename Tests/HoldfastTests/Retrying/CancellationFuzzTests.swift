@@ -23,6 +23,12 @@ struct CancellationFuzzTests {
     static let subjects: [Subject] = [
         Subject(description: "default") { .backoff(RetryRules(maxAttempts: 6)) },
         Subject(description: "patient") { .patient },
+        Subject(description: "hedging and a circuit") {
+            var rules = RetryRules(maxAttempts: 6)
+            rules.circuit = CircuitRules()
+            rules.hedging = HedgeRules()
+            return .backoff(rules)
+        },
         Subject(description: "a retrier of one's own") { AnyRetrierFactory { _ in AlwaysRetrier(delay: .seconds(5)) } },
     ]
 

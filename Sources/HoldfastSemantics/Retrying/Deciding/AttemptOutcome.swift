@@ -100,7 +100,8 @@ public enum AttemptOutcome: Sendable, Hashable {
 
     /// Whether it says that the server, or the way to it, is in trouble: what budgets and circuits count as a failure.
     ///
-    /// An answer that would be the same again is none: the server did its work.
+    /// An answer that would be the same again is none, because the server did its work; nor is what never left this machine
+    /// because of a rule here, or for want of a network.
     public var isServerTrouble: Bool {
         switch self {
         case .response(let head):
@@ -113,7 +114,7 @@ public enum AttemptOutcome: Sendable, Hashable {
             }
         case .failure(let failure):
             switch failure.kind {
-            case .cancelled, .badRequest, .tooLarge, .certificate: false
+            case .cancelled, .badRequest, .tooLarge, .certificate, .offline, .throttled, .heldBack: false
             default: true
             }
         }

@@ -47,8 +47,6 @@ public struct StopReason: RawRepresentable, Sendable, Hashable {
     public static let gateClosed = StopReason(rawValue: "gate-closed")
     /// The circuit of the partition is open.
     public static let circuitOpen = StopReason(rawValue: "circuit-open")
-    /// As many attempts are in flight as may be.
-    public static let concurrencyLimit = StopReason(rawValue: "concurrency-limit")
     /// A layer beneath has retried already and given up.
     public static let retriedBeneath = StopReason(rawValue: "retried-beneath")
     /// Whoever sent the request retries it itself.

@@ -35,8 +35,8 @@ import Testing
     }
 
     @Test(
-        "RFC 6585 §3–§6: 428, 429, 431 and 511 are not stored, whatever they say of their freshness",
-        arguments: [428, 429, 431, 511],
+        "RFC 6585 §3–§6, RFC 8470 §5.2: 425, 428, 429, 431 and 511 are not stored, whatever they say of their freshness",
+        arguments: [425, 428, 429, 431, 511],
         ["max-age=60", "public, s-maxage=60", "must-understand, no-store, max-age=60"]
     )
     func forbidden(status: Int, cacheControl: String) throws {
@@ -49,7 +49,7 @@ import Testing
 
     @Test(
         "RFC 9111 §3: any other final status with a lifetime is stored, known or not",
-        arguments: (200...599).filter { ![206, 304, 428, 429, 431, 511].contains($0) }
+        arguments: (200...599).filter { ![206, 304, 425, 428, 429, 431, 511].contains($0) }
     )
     func anyStatus(status: Int) throws {
         #expect(try judge(status: StatusCode(status)) == .store(scope: .principal))

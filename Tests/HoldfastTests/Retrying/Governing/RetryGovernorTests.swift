@@ -178,6 +178,6 @@ struct RetryGovernorTests {
             clock.advance(by: .milliseconds(100))
         }
         let status = factory.governor?.status(of: try url("http://origin.example/"), now: clock.now)
-        #expect(try #require(status).balance >= 5)
+        #expect(try #require(status).balance >= 1)
     }
 }
