@@ -16,6 +16,7 @@ let package = Package(
         .executable(name: "disk", targets: ["DiskBenchmark"]),
         .executable(name: "hitrate", targets: ["HitRateBenchmark"]),
         .executable(name: "memory", targets: ["MemoryBenchmark"]),
+        .executable(name: "overhead", targets: ["OverheadBenchmark"]),
         .executable(name: "storm", targets: ["StormBenchmark"]),
     ],
     dependencies: [
@@ -44,6 +45,14 @@ let package = Package(
             dependencies: [
                 "CAllocationCount", "Harness",
                 .product(name: "HoldfastStorage", package: "holdfast"),
+            ]
+        ),
+        .executableTarget(
+            name: "OverheadBenchmark",
+            dependencies: [
+                "CAllocationCount", "Harness",
+                .product(name: "Holdfast", package: "holdfast"),
+                .product(name: "HoldfastSemantics", package: "holdfast"),
             ]
         ),
         .executableTarget(
