@@ -13,7 +13,7 @@ internal import HoldfastSemantics
 /// What the attempt loop knows of one exchange between its attempts.
 struct AttemptCourse {
     /// The rules of this call; nil where its factory has none, and then nothing is governed.
-    let rules: RetryRules?
+    let inForce: RulesInForce?
     let governor: RetryGovernor?
     let account: RetryAccount?
     /// Who the attempt to come is made for: callers leave an exchange, and join it.
@@ -33,20 +33,29 @@ struct AttemptCourse {
 
     init(
         of request: URLRequest,
-        rules: RetryRules?,
+        inForce: RulesInForce?,
         governor: RetryGovernor?,
         scope: RetryScope?,
         _ context: CallContext
     ) {
         self.request = request
-        self.rules = rules
+        self.inForce = inForce
         self.governor = governor
         self.scope = scope
         principal = context.options.principal
         traffic = context.isBackground ? .background : .caller
-        account = governor?.account(for: request, now: context.clock.now)
-        account?.callBegan(traffic, now: context.clock.now)
+        guard let governor else {
+            account = nil
+            return
+        }
+        let now = context.clock.now
+        let account = governor.account(for: request, now: now)
+        account.callBegan(traffic, now: now)
+        self.account = account
     }
+
+    /// The rules, all of them; for what happens after a failure.
+    var rules: RetryRules? { inForce?.rules }
 
     /// How many attempts there were, without the resends that no retrier was asked about.
     var countedAttempts: Int { records.count - uncounted }
@@ -61,8 +70,7 @@ struct AttemptCourse {
 
     /// Takes note of how an attempt ended, for the budget and for the gate.
     mutating func attemptEnded(_ result: Result<Response, any Error>, _ context: CallContext) {
-        guard let account else { return }
-        let now = context.clock.now
+        guard let account, let now = records.last?.end else { return }
         switch result {
         case .success(let response):
             let succeeded = !AttemptOutcome.response(response.head).isServerTrouble
@@ -122,7 +130,7 @@ struct AttemptCourse {
 
     private func closeGate(by response: Response, _ account: RetryAccount, _ context: CallContext) {
         let receivedAt = response.responseTime ?? context.clock.timestamp
-        guard let asked = rules?.gateDelay(response.headForRetrying, receivedAt: receivedAt) else { return }
+        guard let asked = inForce?.rules.gateDelay(response.headForRetrying, receivedAt: receivedAt) else { return }
         guard account.close(for: credential, asked: asked, now: context.clock.now) else { return }
         context.emit(.gateClosed) { event in
             event.attempt = context.attempt

@@ -20,7 +20,7 @@ extension AttemptLoop {
         try Task.checkCancellation()
         var prepared = request
         try await authorized?.apply(to: &prepared, context)
-        if let rules = course.rules { rules.announce(context, on: &prepared) }
+        course.inForce?.rules.announce(context, on: &prepared)
         for step in prepare { try await step(&prepared, context) }
         return prepared
     }
@@ -31,7 +31,9 @@ extension AttemptLoop {
         _ context: inout CallContext
     ) async -> Result<Response, any Error> {
         do {
-            let limit = (course.rules?.attemptTimeout ?? attemptTimeout).map { context.clock.now.advanced(by: $0) }
+            let limit = (course.inForce?.rules.attemptTimeout ?? attemptTimeout).map {
+                context.clock.now.advanced(by: $0)
+            }
             context.attemptDeadline = earlier(context.deadline, limit)
             context.attemptIsCut = context.attemptDeadline.map { $0 != limit } ?? false
             if let deadline = context.deadline, context.clock.now >= deadline { throw deadlineExceeded(cause: nil) }

@@ -23,8 +23,8 @@ extension AttemptLoop {
     ///
     /// - Throws: ``ServiceError`` `.throttled` at once where it opens too late for this call, or too many wait already.
     func waitAtGate(_ course: inout AttemptCourse, _ context: CallContext) async throws {
-        guard let account = course.account, let governor = course.governor, let rules = course.rules,
-            account.isClosed(now: context.clock.now)
+        guard let account = course.account, account.mayBeClosed, let governor = course.governor,
+            let rules = course.rules
         else { return }
         while let gate = account.gate(for: course.credential, now: context.clock.now) {
             let opens = MonotonicInstant(sinceOrigin: gate.opens)
@@ -43,7 +43,8 @@ extension AttemptLoop {
     ///
     /// - Throws: ``ServiceError`` `.throttled` at once where the call's turn comes too late, or too many wait already.
     func waitForPace(_ course: inout AttemptCourse, _ context: CallContext) async throws {
-        guard let account = course.account, let rules = course.rules, rules.pacesAdaptively else { return }
+        guard course.inForce?.rules.pacesAdaptively == true, let account = course.account, let rules = course.rules
+        else { return }
         while let wait = account.pace(now: context.clock.now) {
             let end = context.clock.now.advanced(by: wait)
             guard wait <= rules.maxServerDelay, mayWait(until: end, rules, context), account.beginsWaiting() else {

@@ -57,9 +57,9 @@ struct AttemptLoop: Exchanging {
         var request = request
         var course = course(of: request, context)
         // Whatever ends the exchange, cancellation in a wait included, what was granted and not used goes back.
-        defer { course.giveBack(now: context.clock.now) }
+        defer { if course.grant != nil { course.giveBack(now: context.clock.now) } }
         var authorized = AuthorizedHop(authorization, request, context)
-        keepBodyForReplay(course.rules, &context)
+        keepBodyForReplay(course, &context)
         while true {
             context.attempt = course.records.count + 1
             try await waitAtGate(&course, context)
@@ -126,11 +126,11 @@ struct AttemptLoop: Exchanging {
     private func course(of request: URLRequest, _ context: CallContext) -> AttemptCourse {
         var governor = context.options.retrierFactory?.governor ?? ownGovernor
         if governor == nil, context.options.retryRules != nil { governor = fallbackGovernor }
-        let rules = context.options.retryRules ?? governor?.rules
-        let listens = !isInnermost && rules?.respectsInnerRetries ?? false
+        let inForce = context.options.retryRules.map { RulesInForce($0) } ?? governor?.inForce
+        let listens = !isInnermost && inForce?.rules.respectsInnerRetries ?? false
         return AttemptCourse(
             of: request,
-            rules: rules,
+            inForce: inForce,
             governor: governor,
             scope: listens ? RetryScope() : nil,
             context
@@ -138,8 +138,8 @@ struct AttemptLoop: Exchanging {
     }
 
     /// Keeps what an attempt reads of a one-shot body, where another attempt may follow.
-    private func keepBodyForReplay(_ rules: RetryRules?, _ context: inout CallContext) {
-        let limit = rules?.replayLimit ?? (authorization == nil ? 0 : RetryRules.default.replayLimit)
+    private func keepBodyForReplay(_ course: AttemptCourse, _ context: inout CallContext) {
+        let limit = course.inForce?.rules.replayLimit ?? (authorization == nil ? 0 : RetryRules.default.replayLimit)
         if limit > 0 { context.body = context.body.teed(limit: limit) }
     }
 

@@ -11,7 +11,7 @@ private import Synchronization
     public import Foundation
 #endif
 
-/// Retries with growing waits: capped exponential backoff with full jitter, by default three attempts in all.
+/// Retries with growing waits: capped exponential backoff with full jitter, by default four attempts in all.
 ///
 /// What is retried follows from what the failure proves: requests that are not idempotent are sent again only when the
 /// first attempt was certainly not processed (RFC 9110 §9.2.2), unless the call says `isIdempotent`. A server's Retry-After

@@ -5,7 +5,7 @@ public import HoldfastSemantics
 
 /// Factories by the name of the decision. Each use makes a new one with budgets and gates of its own: make it once per client.
 extension RetrierFactory where Self == BackoffRetrier.Factory {
-    /// Exponential backoff with full jitter by `rules`: 100 ms, 200 ms, … capped at 20 s, three attempts by default.
+    /// Exponential backoff with full jitter by `rules`: 100 ms, 200 ms, … capped at 20 s, four attempts by default.
     ///
     /// - Parameters:
     ///   - rules: the rules; a value that ``RetryRules/validate()`` refuses ends the program with its message, because it
@@ -18,7 +18,7 @@ extension RetrierFactory where Self == BackoffRetrier.Factory {
         BackoffRetrier.factory(strategy: .exponential(rules), connectivity: connectivity)
     }
 
-    /// Three attempts, full jitter, a budget of a tenth of the calls: ``RetryRules/default``.
+    /// Four attempts, full jitter, a budget of a tenth of the calls: ``RetryRules/default``.
     public static var `default`: BackoffRetrier.Factory { .backoff(.default) }
 
     /// One retry and no more: ``RetryRules/strict``.

@@ -21,12 +21,13 @@ final class RetryAccount: Sendable {
         var counts = RetryCounts()
     }
 
-    private let rules: RetryRules
+    private let inForce: RulesInForce
     private let state: Mutex<State>
     private let isHeldBack = Atomic(false)
 
-    init(_ rules: RetryRules, now: MonotonicInstant) {
-        self.rules = rules
+    init(_ inForce: RulesInForce, now: MonotonicInstant) {
+        self.inForce = inForce
+        let rules = inForce.rules
         state = Mutex(
             State(
                 callers: RetryBudgetState(rules.budget, now: now.sinceOrigin),
@@ -102,6 +103,9 @@ final class RetryAccount: Sendable {
         }
     }
 
+    /// Whether a gate may be closed: known without a lock and without the time.
+    var mayBeClosed: Bool { isHeldBack.load(ordering: .relaxed) }
+
     /// The closed gate of a credential; nil, without taking a lock, where nothing is closed.
     func gate(for credential: Int, now: MonotonicInstant) -> RetryGates.Gate? {
         guard isHeldBack.load(ordering: .relaxed) else { return nil }
@@ -120,14 +124,14 @@ final class RetryAccount: Sendable {
 
     /// How long to wait for the learned rate before asking again; nil: go, the attempt is counted.
     func pace(now: MonotonicInstant) -> Duration? {
-        guard rules.pacesAdaptively else { return nil }
+        guard inForce.rules.pacesAdaptively else { return nil }
         let wait = state.withLock { $0.pacing.acquire(now: now.sinceOrigin) }
         return wait > .zero ? wait : nil
     }
 
     /// Tells the learned rate how the server took an attempt.
     func paceAnswered(isThrottled: Bool, now: MonotonicInstant) {
-        guard rules.pacesAdaptively else { return }
+        guard inForce.rules.pacesAdaptively else { return }
         state.withLock { state in
             if isThrottled {
                 state.pacing.throttled(now: now.sinceOrigin)
@@ -140,7 +144,7 @@ final class RetryAccount: Sendable {
     /// Takes a place among those that wait; false where too many do. A place that was taken must be left.
     func beginsWaiting() -> Bool {
         state.withLock { state in
-            guard state.waiting < rules.maxWaiting else { return false }
+            guard state.waiting < inForce.rules.maxWaiting else { return false }
             state.waiting += 1
             return true
         }

@@ -17,7 +17,8 @@ private import Synchronization
 /// number of tasks. Knows up to 1,024 origins; of more, the one that was called longest ago is forgotten.
 public final class RetryGovernor: Sendable {
     /// The rules it goes by.
-    public let rules: RetryRules
+    public var rules: RetryRules { inForce.rules }
+    let inForce: RulesInForce
     /// Says whether the machine is online; nil: nobody asks.
     public let connectivity: (any Connectivity)?
 
@@ -59,7 +60,7 @@ public final class RetryGovernor: Sendable {
         } catch {
             preconditionFailure("RetryRules.\(error)")
         }
-        self.rules = rules
+        inForce = RulesInForce(rules)
         self.connectivity = connectivity
         state = Mutex(State(generator: generator))
     }
@@ -87,7 +88,7 @@ public final class RetryGovernor: Sendable {
                 state.entries.values[index].lastUse = state.uses
             } else {
                 if state.entries.count >= RetryGovernor.limit { state.forgetOne() }
-                account = RetryAccount(rules, now: now)
+                account = RetryAccount(inForce, now: now)
                 owned = OriginText(copying: origin)
                 state.entries[owned] = Entry(account: account, lastUse: state.uses)
             }
@@ -119,5 +120,14 @@ extension OriginText {
     /// The same text in storage of its own, so that a long URL is not kept for the sake of its beginning.
     init(copying other: OriginText) {
         text = String(other.text)[...]
+    }
+}
+
+/// Rules in one place: a call looks at a few of them and should not have to copy them all.
+final class RulesInForce: Sendable {
+    let rules: RetryRules
+
+    init(_ rules: RetryRules) {
+        self.rules = rules
     }
 }

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 extension RetryRules {
-    /// Three attempts, full jitter from 100 ms, a budget of a tenth of the calls.
+    /// Four attempts, full jitter from 100 ms, a budget of a tenth of the calls.
     public static let `default` = RetryRules()
 
     /// One retry and no more, as RFC 9110 §9.2.2 has it.
@@ -27,6 +27,7 @@ extension RetryRules {
     public static let interactive: RetryRules = {
         var rules = RetryRules(
             backoff: Backoff(base: .milliseconds(50), cap: .seconds(1)),
+            maxAttempts: 3,
             maxServerDelay: .seconds(2)
         )
         rules.throttlingBackoff = Backoff(base: .milliseconds(200), cap: .seconds(1))

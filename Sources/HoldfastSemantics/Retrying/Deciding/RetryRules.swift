@@ -4,13 +4,13 @@
 /// The rules of a retrier: how often, how long, whom to obey, and what may be sent twice.
 ///
 /// A value of vars with a default each; the presets (``default``, ``strict``, ``patient``, ``interactive``, ``gateway``,
-/// ``none``) are starting points. Three attempts are more than RFC 9110 §9.2.2 asks of a client by itself; backoff and a
+/// ``none``) are starting points. Four attempts are more than RFC 9110 §9.2.2 asks of a client by itself; backoff and a
 /// budget make up for it. ``validate()`` refuses values that make no sense.
 public struct RetryRules: Sendable, Hashable {
     // MARK: How often
 
-    /// How many attempts a call may make, the first included; 3 by default, 1 to 1,000. With 1 nothing is sent twice.
-    public var maxAttempts = 3
+    /// How many attempts a call may make, the first included; 4 by default, 1 to 1,000. With 1 nothing is sent twice.
+    public var maxAttempts = 4
 
     /// Whether resends that cure a failure at once (of a stale connection, of what the server refused to process, after
     /// 421, 425 and 417) count as attempts; false by default: one of each kind a call, outside ``maxAttempts``.
@@ -128,7 +128,7 @@ public struct RetryRules: Sendable, Hashable {
     /// Rules that differ from the defaults in what is commonly changed.
     public init(
         backoff: Backoff = Backoff(),
-        maxAttempts: Int = 3,
+        maxAttempts: Int = 4,
         maxServerDelay: Duration = .seconds(60),
         retriesUnsafeWhenThrottled: Bool = false
     ) {

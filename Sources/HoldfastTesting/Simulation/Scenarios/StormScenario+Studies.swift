@@ -29,14 +29,11 @@ extension StormScenario {
 
     /// A share of the requests fails by chance, for a minute, at 30 % of the capacity.
     ///
-    /// The server has time for all of them, so that what fails is answered with 500 and not with 503.
-    ///
     /// - Parameter percent: how many in a hundred.
     public static func brownout(_ percent: Double) -> StormScenario {
         let name = percent == percent.rounded() ? "\(Int(max(0, min(percent, 100))))" : "\(percent)"
         var scenario = StormScenario("brownout-\(name)", rate: 300)
         scenario.faults = [StormFault(.err, from: 0, to: 60, amount: percent / 100)]
-        scenario.server.refusal = 500
         return scenario
     }
 

@@ -9,14 +9,11 @@ public struct StormSubject: Sendable, Hashable {
     public let name: String
     /// The rules.
     public let rules: RetryRules
-    /// Whether 503 is another failure to it than 500 or a timeout, with waits and costs of its own; true by default.
-    public let tellsRefusals: Bool
 
     /// A subject.
-    public init(_ name: String, _ rules: RetryRules, tellsRefusals: Bool = true) {
+    public init(_ name: String, _ rules: RetryRules) {
         self.name = name
         self.rules = rules
-        self.tellsRefusals = tellsRefusals
     }
 
     /// The presets of ``RetryRules``, by their names.
@@ -84,6 +81,6 @@ public struct StormSubject: Sendable, Hashable {
         rules.obeysRetryAfter = false
         rules.obeysRateLimit = false
         rules.closesGate = false
-        return StormSubject(name, rules, tellsRefusals: false)
+        return StormSubject(name, rules)
     }
 }

@@ -62,14 +62,11 @@ public struct Storm: Sendable {
         return try await run { _, seed in .backoff(given, seed: seed) }
     }
 
-    /// Runs a subject's rules as it would be run in the study: where it does not tell a refusal from another failure, the
-    /// server refuses with 500.
+    /// Runs the rules of a subject.
     ///
     /// - Returns: a report for each seed, in their order.
     /// - Throws: as the other forms do.
     public func run(_ subject: StormSubject) async throws -> [StormReport] {
-        var scenario = scenario
-        if !subject.tellsRefusals { scenario.server.refusal = 500 }
-        return try await Storm(scenario).run(subject.rules)
+        try await run(subject.rules)
     }
 }

@@ -49,10 +49,9 @@ struct RetryOracle {
             if kind == "refused" { (letter, cure) = ("U", "refused") }
             if letter == "S" { cure = "stale" }
         } else {
-            if [408, 500, 502, 504].contains(status) { letter = "A" }
-            if [429, 503].contains(status) || status == 413 && answer["Retry-After"] != nil || status == 409 && key {
-                letter = "T"
-            }
+            if [408, 500, 502, 503, 504].contains(status) { letter = "A" }
+            let isAdvised = [413, 503].contains(status) && answer["Retry-After"] != nil
+            if status == 429 || isAdvised || status == 409 && key { letter = "T" }
             if [421, 425].contains(status) || status == 417 && call.fields["Expect"] != nil {
                 (letter, cure) = ("U", "\(status)")
             }

@@ -31,11 +31,11 @@ import Testing
         return call.attempt
     }
 
-    @Test("default: three attempts, full jitter from 100 ms, a budget")
+    @Test("default: four attempts, full jitter from 100 ms, a budget")
     func standard() {
         let rules = RetryRules.default
-        #expect(sends(rules, [.status(500)]) == 3)
-        #expect(sends(rules, [.staleSocket, .status(500)]) == 4)
+        #expect(sends(rules, [.status(500)]) == 4)
+        #expect(sends(rules, [.staleSocket, .status(500)]) == 5)
         #expect(rules.backoff == Backoff(base: .milliseconds(100), jitter: .full))
         #expect(rules.budget == .ratio && !rules.parks)
     }

@@ -42,7 +42,7 @@ import Testing
     @Test("Rows 4 and 14 of RETRY.md §1: throttling has its own waits, and its own place in their series")
     func twoSeries() {
         var call = RetryCall(.unjittered { $0.maxAttempts = 6 })
-        let outcomes: [AttemptOutcome] = [.status(500), .status(429), .failed(.timeout), .status(503), .status(429)]
+        let outcomes: [AttemptOutcome] = [.status(500), .status(429), .failed(.timeout), .status(429), .status(429)]
         let waits = outcomes.map { call.decide($0) }
         let expected: [Duration] = [.milliseconds(100), .seconds(1), .milliseconds(200), .seconds(2), .seconds(4)]
         #expect(waits == expected.map { .retry(after: $0) })

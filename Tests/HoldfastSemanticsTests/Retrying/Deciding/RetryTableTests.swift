@@ -21,7 +21,7 @@ import Testing
 
     /// Statuses by letter; a star marks a response with Retry-After, a k a request with a key, an e one with Expect.
     private static let statuses: [(Character, String)] = [
-        ("U", "421 425 421* 417e"), ("A", "408 500 502 504 520 599 500*"), ("T", "429 503 413* 429* 503* 409k 409k*"),
+        ("U", "421 425 421* 417e"), ("A", "408 500 502 503 504 520 599 500*"), ("T", "429 413* 429* 503* 409k 409k*"),
         (
             "n",
             """

@@ -42,7 +42,7 @@ import Testing
         "RETRY.md §3.1: statuses that may be retried",
         arguments: [
             (421, RetryClass.unprocessed), (425, .unprocessed), (408, .ambiguous), (500, .ambiguous), (502, .ambiguous),
-            (504, .ambiguous), (520, .ambiguous), (429, .throttled), (503, .throttled),
+            (504, .ambiguous), (520, .ambiguous), (429, .throttled), (503, .ambiguous),
         ]
     )
     func statuses(status: Int, expected: RetryClass) {

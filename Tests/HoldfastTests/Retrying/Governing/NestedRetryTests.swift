@@ -29,7 +29,7 @@ struct NestedRetryTests {
         }
     }
 
-    func layer(_ inner: any Transport, _ rules: RetryRules = .default) -> Pipeline {
+    func layer(_ inner: any Transport, _ rules: RetryRules = RetryRules(maxAttempts: 3)) -> Pipeline {
         var configuration = PipelineConfiguration()
         configuration.clock = ManualClock(autoAdvances: true)
         configuration.attemptTimeout = nil
@@ -65,7 +65,7 @@ struct NestedRetryTests {
 
     @Test("Without the rule each layer multiplies: that is what it is for")
     func naive() async throws {
-        var rules = RetryRules.default
+        var rules = RetryRules(maxAttempts: 3)
         rules.respectsInnerRetries = false
         rules.budget = .unlimited
         let leaf = ScriptedTransport([.respond(503)], repeatsLastStep: true)
