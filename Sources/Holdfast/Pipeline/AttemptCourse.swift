@@ -28,6 +28,8 @@ struct AttemptCourse {
     private var uncounted = 0
     /// The resends that cost nothing, each of which the call gets once.
     private var freeResends: Set<FreeResend> = []
+    /// For how long the exchange has been held back, by gates and by the learned rate.
+    var heldBack: Duration = .zero
     /// What the attempt to come, or in hand, was permitted by; must be ended or given back.
     var grant: RetryGrant?
 
@@ -81,7 +83,9 @@ struct AttemptCourse {
             closeGate(by: response, account, context)
         case .failure(let error):
             let failure = ServiceError.attemptFailure(of: error)
-            guard AttemptOutcome.failure(failure).isServerTrouble else { return giveBack(now: now) }
+            // Where the time was over before anything was sent, the server has not been asked.
+            let wasAsked = (error as? ServiceError)?.code != .deadlineExceeded || failure.progress > .notSent
+            guard wasAsked, AttemptOutcome.failure(failure).isServerTrouble else { return giveBack(now: now) }
             account.attemptEnded(grant, succeeded: false, traffic, now: now)
             grant = nil
         }
@@ -123,8 +127,9 @@ struct AttemptCourse {
     }
 
     /// Notes that no further attempt follows.
-    mutating func stops(for reason: StopReason) {
+    mutating func stops(for reason: StopReason, retryAfter: Duration? = nil) {
         records[records.count - 1].stopReason = reason
+        if let retryAfter { records[records.count - 1].retryAfter = retryAfter }
         account?.stopped(reason)
     }
 

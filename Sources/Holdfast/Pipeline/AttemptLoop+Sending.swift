@@ -48,7 +48,9 @@ extension AttemptLoop {
             let responseTime = context.clock.timestamp
             context.exchange?.responseTime = responseTime
             // A transport that sent a later copy says itself when; what a store beneath remembers is older than the attempt.
-            response.requestTime = [response.requestTime, context.exchange?.requestTime].compactMap(\.self).max()
+            if let sent = context.exchange?.requestTime {
+                response.requestTime = response.requestTime.map { max($0, sent) } ?? sent
+            }
             response.responseTime = responseTime
             if response.url == nil { response.url = prepared.url }
             if case .unknown = response.presentation, let presented = context.exchange?.presentedFields {
@@ -104,6 +106,7 @@ extension AttemptLoop {
             end: end,
             status: response?.status,
             errorCode: error.map { ($0 as? ServiceError)?.code ?? .other },
+            progress: (error as? ServiceError)?.progress,
             beneath: response?.attempts ?? (error as? ServiceError)?.attempts ?? []
         )
     }
@@ -136,10 +139,8 @@ extension RetryRules {
         }
         if let timeLeftField, let deadline = context.deadline {
             let left = context.clock.now.duration(to: deadline)
-            let milliseconds = max(
-                0,
-                left.components.seconds * 1000 + left.components.attoseconds / 1_000_000_000_000_000
-            )
+            let parts = min(max(left, .zero), .seconds(1 << 40)).components
+            let milliseconds = parts.seconds * 1000 + parts.attoseconds / 1_000_000_000_000_000
             request.setValue(String(milliseconds), forHTTPHeaderField: timeLeftField.rawName)
         }
     }

@@ -26,17 +26,33 @@ extension AttemptLoop {
         guard let account = course.account, account.mayBeClosed, let governor = course.governor,
             let rules = course.rules
         else { return }
-        while let gate = account.gate(for: course.credential, now: context.clock.now) {
+        while rules.closesGate, let gate = account.gate(for: course.credential, now: context.clock.now) {
             let opens = MonotonicInstant(sinceOrigin: gate.opens)
-            let end = opens.advanced(by: gate.spread * governor.sample())
             let wait = context.clock.now.duration(to: opens)
-            guard wait <= rules.maxServerDelay, mayWait(until: end, rules, context), account.beginsWaiting() else {
-                throw closed(for: wait, &course)
-            }
+            if wait > rules.maxServerDelay, account.admitsProbe(for: course.credential, now: context.clock.now) { return }
+            let end = opens.advanced(by: gate.spread * governor.sample())
+            guard wait <= rules.maxServerDelay, mayBeHeldBack(until: end, &course, rules, context),
+                account.beginsWaiting()
+            else { throw closed(for: wait) }
             defer { account.endsWaiting() }
             context.emit(.gateAwaited) { $0.delay = context.clock.now.duration(to: end) }
             try await rest(until: end, context)
         }
+    }
+
+    /// Whether the call may wait until `end` before its attempt: within its deadline, and, after a first wait, for no longer
+    /// than a parked retry would, so that a gate that closes again and again does not hold it for ever.
+    private func mayBeHeldBack(
+        until end: MonotonicInstant,
+        _ course: inout AttemptCourse,
+        _ rules: RetryRules,
+        _ context: CallContext
+    ) -> Bool {
+        let wait = context.clock.now.duration(to: end)
+        guard mayWait(until: end, rules, context) else { return false }
+        guard course.heldBack == .zero || course.heldBack + wait <= rules.maxParking else { return false }
+        course.heldBack += wait
+        return true
     }
 
     /// Waits for the learned rate, where the rules learn one and the server has throttled.
@@ -47,9 +63,9 @@ extension AttemptLoop {
         else { return }
         while let wait = account.pace(now: context.clock.now) {
             let end = context.clock.now.advanced(by: wait)
-            guard wait <= rules.maxServerDelay, mayWait(until: end, rules, context), account.beginsWaiting() else {
-                throw closed(for: wait, &course)
-            }
+            guard wait <= rules.maxServerDelay, mayBeHeldBack(until: end, &course, rules, context),
+                account.beginsWaiting()
+            else { throw closed(for: wait) }
             defer { account.endsWaiting() }
             try await rest(until: end, context)
         }
@@ -62,12 +78,14 @@ extension AttemptLoop {
         _ course: inout AttemptCourse,
         _ context: CallContext
     ) async throws -> StopReason? {
-        guard (course.rules ?? .default).fits(delay, failed.timeLeft) else { return .deadline }
+        // The retrier may have taken its time.
+        let timeLeft = context.deadline.map { context.clock.now.duration(to: $0) }
+        guard (course.rules ?? .default).fits(delay, timeLeft) else { return .deadline }
         guard let account = course.account, let rules = course.rules else { return nil }
-        if let gate = account.gate(for: course.credential, now: context.clock.now) {
+        if rules.closesGate, let gate = account.gate(for: course.credential, now: context.clock.now) {
             let wait = gate.opens - context.clock.now.sinceOrigin
             if wait > rules.maxServerDelay { return .serverDelayTooLong }
-            if !rules.fits(wait, failed.timeLeft) { return .gateClosed }
+            if !rules.fits(wait + gate.spread, timeLeft) { return .gateClosed }
         }
         guard let cause = course.cause(of: failed.exchange, rules) else { return nil }
         return try await permit(cause, delay, account, rules, &course, context)
@@ -118,7 +136,11 @@ extension AttemptLoop {
             case .failure(let failure) = failed.outcome, failure.progress == .notSent,
             failure.kind == .offline || failure.kind == .resolve || failure.kind == .connect, !connectivity.isOnline
         else { return false }
-        context.emit(.connectivityAwaited) { $0.attempt = failed.number }
+        // Nobody would learn of what the background waits for, and its places are few.
+        guard !context.isBackground, let account = course.account, account.beginsWaiting()
+        else { return false }
+        defer { account.endsWaiting() }
+        context.emit(.connectivityAwaited) { $0.attempt = context.attempt }
         let start = context.clock.now
         if let deadline = context.deadline {
             do {
@@ -145,17 +167,14 @@ extension AttemptLoop {
         return rules.fits(now.duration(to: end), context.deadline.map { now.duration(to: $0) })
     }
 
-    private func closed(for wait: Duration, _ course: inout AttemptCourse) -> ServiceError {
+    private func closed(for wait: Duration) -> ServiceError {
         var error = ServiceError(
             .throttled,
-            "The server asked for a pause of which \(wait) is left, longer than this call may wait; "
-                + "send it again after that, or allow more time.",
+            "The server is to be left alone for another \(wait), longer than this call may wait; send it again after that, "
+                + "or allow more time.",
             progress: .notSent
         )
         error.retryAfter = wait
-        if course.records.isEmpty { course.account?.stopped(.gateClosed) } else { course.stops(for: .gateClosed) }
-        error.attempts = course.records
-        RetryScope.current?.ended(exhausted: true)
         return error
     }
 }

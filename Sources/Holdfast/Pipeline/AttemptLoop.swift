@@ -60,14 +60,23 @@ struct AttemptLoop: Exchanging {
         defer { if course.grant != nil { course.giveBack(now: context.clock.now) } }
         var authorized = AuthorizedHop(authorization, request, context)
         keepBodyForReplay(course, &context)
+        var last: Result<Response, any Error>?
         while true {
             context.attempt = course.records.count + 1
-            try await waitAtGate(&course, context)
-            try await waitForPace(&course, context)
-            // Whatever the wait was for, what is stored may have changed by its end.
-            if context.validation != nil { request = await context.renewingConditions(of: request) }
-            // What a step refuses was never sent, and trying again is not this loop's to decide.
-            let prepared = try await prepared(request, course, &authorized, context)
+            let prepared: URLRequest
+            do {
+                try await waitAtGate(&course, context)
+                try await waitForPace(&course, context)
+                // Whatever the wait was for, what is stored may have changed by its end.
+                if context.validation != nil { request = await context.renewingConditions(of: request) }
+                // What a step refuses was never sent, and trying again is not this loop's to decide.
+                prepared = try await self.prepared(request, course, &authorized, context)
+            } catch {
+                return try unsent(error, after: last, &course, context)
+            }
+            // Until here the response was the one that the call would have ended with.
+            if case .success(let response) = last { context.letGo(of: response.body) }
+            last = nil
             let start = context.clock.now
             let result = await attempt(prepared, course, &context)
             course.records.append(record(of: result, start: start, context))
@@ -112,12 +121,19 @@ struct AttemptLoop: Exchanging {
                 return try final(result, course, context)
             case .retry(let delay):
                 course.goesOn(after: delay)
-                if let response = failed.response { context.letGo(of: response.body) }
+                last = result
+                context.wantsNewConnection = failed.exchange.blamesConnection
                 context.emit(.retryScheduled) { event in
-                    event.attempt = failed.number
+                    event.attempt = context.attempt
                     event.delay = delay
                 }
-                if delay > .zero { try await rest(until: context.clock.now.advanced(by: delay), context) }
+                if delay > .zero {
+                    do {
+                        try await rest(until: context.clock.now.advanced(by: delay), context)
+                    } catch {
+                        return try unsent(error, after: last, &course, context)
+                    }
+                }
                 if failed.exchange.isRefusedExpectation { request.setValue(nil, forHTTPHeaderField: "Expect") }
             }
         }
@@ -139,7 +155,9 @@ struct AttemptLoop: Exchanging {
 
     /// Keeps what an attempt reads of a one-shot body, where another attempt may follow.
     private func keepBodyForReplay(_ course: AttemptCourse, _ context: inout CallContext) {
-        let limit = course.inForce?.rules.replayLimit ?? (authorization == nil ? 0 : RetryRules.default.replayLimit)
+        let rules = course.inForce?.rules
+        guard authorization != nil || rules?.maxAttempts ?? 1 > 1 else { return }
+        let limit = rules?.replayLimit ?? RetryRules.default.replayLimit
         if limit > 0 { context.body = context.body.teed(limit: limit) }
     }
 
@@ -177,6 +195,35 @@ struct AttemptLoop: Exchanging {
         guard Task.isCancelled else { return }
         response?.body.discard()
         throw CancellationError()
+    }
+
+    /// What the call ends with when another attempt was to be made and could not be begun.
+    ///
+    /// A closed gate leaves the outcome that there was; the error of a step, or of the authorization, takes its place.
+    private func unsent(
+        _ error: any Error,
+        after last: Result<Response, any Error>?,
+        _ course: inout AttemptCourse,
+        _ context: CallContext
+    ) throws -> Response {
+        if error.isCancellation {
+            if case .success(let response) = last { response.body.discard() }
+            throw CancellationError()
+        }
+        let refusal = (error as? ServiceError).flatMap { $0.code == .throttled ? $0 : nil }
+        if course.records.isEmpty {
+            if refusal != nil {
+                course.account?.stopped(.gateClosed)
+                RetryScope.current?.ended(exhausted: true)
+            }
+            throw error
+        }
+        if let refusal, let last {
+            course.stops(for: .gateClosed, retryAfter: refusal.retryAfter)
+            return try final(last, course, context)
+        }
+        if case .success(let response) = last { response.body.discard() }
+        return try final(.failure(error), course, context)
     }
 
     private func final(
@@ -232,6 +279,9 @@ extension FailedAttempt {
             timeLeft: context.deadline.map { context.clock.now.duration(to: $0) },
             receivedAt: context.exchange?.responseTime ?? context.clock.timestamp
         )
+        if let own = course.inForce?.rules.attemptField, request.value(forHTTPHeaderField: own.rawName) == nil {
+            exchange.fields[own] = nil
+        }
         let beneath = course.records.last?.beneath ?? []
         exchange.wasRetriedBeneath = course.scope?.wasRetried ?? false || beneath.areExhausted
         self.exchange = exchange

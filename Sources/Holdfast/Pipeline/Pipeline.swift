@@ -118,8 +118,6 @@ public struct Pipeline: Transport {
         options.retrierFactory = nil
         options.retryRules = nil
         options.storing = nil
-        var request = request
-        addIdempotencyKey(to: &request, options)
         var context = CallContext(
             callID: outer.callID,
             clock: configuration.clock,

@@ -60,9 +60,10 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
     /// Whether the next hop is sent, and after which wait (RFC 9110 §10.2.3).
     private func decideFollowing(_ response: Response, _ context: CallContext) -> RetryDecision {
         let factory = context.options.retrierFactory ?? retrierFactory
-        guard response.fields.contains(.retryAfter), let governor = factory.governor else { return .retryNow }
-        var generator = governor.generator
-        return (context.options.retryRules ?? governor.rules).decideFollowing(
+        guard response.fields.contains(.retryAfter), let rules = context.options.retryRules ?? factory.governor?.rules
+        else { return .retryNow }
+        var generator: any RandomNumberGenerator = factory.governor?.generator ?? SystemRandomNumberGenerator()
+        return rules.decideFollowing(
             response.headForRetrying,
             receivedAt: context.clock.timestamp,
             timeLeft: context.deadline.map { context.clock.now.duration(to: $0) },

@@ -27,6 +27,9 @@ public struct CallContext: Sendable {
     public internal(set) var attemptDeadline: MonotonicInstant?
     /// The number of the attempt in hand; 0 before the first.
     public internal(set) var attempt = 0
+    /// Whether the attempt in hand should go over a connection of its own: the one before failed because of its connection
+    /// (RFC 9110 §15.5.20, §15.5.9). A transport that can choose should heed it.
+    public internal(set) var wantsNewConnection = false
     /// What the caller asked for beside the request.
     public var options: CallOptions
     /// The content to send; a hook may replace it in `onSchedule`.

@@ -131,6 +131,8 @@ public struct AttemptRecord: Sendable, Hashable {
     public let status: StatusCode?
     /// The code of the error it ended with, if none came.
     public let errorCode: ServiceError.Code?
+    /// How far the exchange came that ended with an error; nil where the transport did not say.
+    public var progress: TransportProgress?
     /// What the failure proved; nil where there was none, or where no rules judged it.
     public var retryClass: RetryClass?
     /// The wait that followed before the next attempt; nil after the last.

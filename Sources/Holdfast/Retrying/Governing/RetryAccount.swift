@@ -111,8 +111,24 @@ final class RetryAccount: Sendable {
         guard isHeldBack.load(ordering: .relaxed) else { return nil }
         return state.withLock { state in
             let gate = state.gates.closed(for: credential, now: now.sinceOrigin)
+            if gate == nil, state.gates.lastOpening(now: now.sinceOrigin) == nil { state.gates = RetryGates() }
             isHeldBack.store(!state.gates.isEmpty, ordering: .relaxed)
             return gate
+        }
+    }
+
+    /// Whether a call may pass a gate that is closed for longer than anybody waits, to see whether the server means it still.
+    func admitsProbe(for credential: Int, now: MonotonicInstant) -> Bool {
+        state.withLock { state in
+            state.gates.admitsProbe(for: credential, every: max(inForce.rules.maxServerDelay, .seconds(1)), now: now.sinceOrigin)
+        }
+    }
+
+    /// Whether the account holds what must not be forgotten.
+    func isBusy(now: MonotonicInstant) -> Bool {
+        state.withLock { state in
+            state.waiting > 0 || state.callers.inFlight > 0 || state.background.inFlight > 0
+                || state.gates.lastOpening(now: now.sinceOrigin) != nil
         }
     }
 

@@ -14,7 +14,7 @@ private import Synchronization
 /// What all calls of a retrier factory share: the budgets, gates and counts of each origin.
 ///
 /// Make one and keep it as long as the client; pipelines that share it must go by the same clock. Safe to use from any
-/// number of tasks. Knows up to 1,024 origins; of more, the one that was called longest ago is forgotten.
+/// number of tasks. Knows 1,024 origins; when there are more, those that are idle and were called longest ago are forgotten.
 public final class RetryGovernor: Sendable {
     /// The rules it goes by.
     public var rules: RetryRules { inForce.rules }
@@ -33,9 +33,12 @@ public final class RetryGovernor: Sendable {
         var uses: UInt64 = 0
         var generator: any RandomNumberGenerator & Sendable
 
-        mutating func forgetOne() {
-            guard let oldest = entries.min(by: { $0.value.lastUse < $1.value.lastUse }) else { return }
-            entries[oldest.key] = nil
+        /// Makes room for many at once, so that a flood of origins does not look through all of them each time.
+        mutating func forgetHalf(now: MonotonicInstant) {
+            let idle = entries.filter { $0.key != latest?.origin && !$0.value.account.isBusy(now: now) }
+            // Where all are busy the oldest go all the same: the number is bounded whatever happens.
+            let oldest = (idle.isEmpty ? entries : idle).sorted { $0.value.lastUse < $1.value.lastUse }.prefix(RetryGovernor.limit / 2)
+            for (origin, _) in oldest { entries[origin] = nil }
         }
     }
 
@@ -87,7 +90,7 @@ public final class RetryGovernor: Sendable {
                 owned = state.entries.keys[index]
                 state.entries.values[index].lastUse = state.uses
             } else {
-                if state.entries.count >= RetryGovernor.limit { state.forgetOne() }
+                if state.entries.count >= RetryGovernor.limit { state.forgetHalf(now: now) }
                 account = RetryAccount(inForce, now: now)
                 owned = OriginText(copying: origin)
                 state.entries[owned] = Entry(account: account, lastUse: state.uses)

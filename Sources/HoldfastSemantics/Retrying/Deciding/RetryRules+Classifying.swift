@@ -71,6 +71,15 @@ extension FailedExchange {
         status == .expectationFailed && fields.contains(.expect)
     }
 
+    /// Whether the connection is to blame, so that a resend should go over another one: it was closed before an answer, or the
+    /// server says that it is the wrong one or gives it up.
+    package var blamesConnection: Bool {
+        switch outcome {
+        case .response(let head): [.misdirectedRequest, .requestTimeout].contains(head.status)
+        case .failure(let failure): failure.kind == .connectionLost || failure.kind == .refused
+        }
+    }
+
     /// The status, where there was a response.
     var status: StatusCode? {
         if case .response(let head) = outcome { head.status } else { nil }

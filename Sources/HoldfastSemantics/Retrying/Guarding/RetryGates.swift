@@ -12,6 +12,8 @@ public struct RetryGates: Sendable, Hashable {
         /// How far the calls behind it are spread after it opened: half of what the server asked, 5 s at most, so that
         /// they do not come back all at once.
         public var spread: Duration
+        /// When a probe was let through, or the gate closed.
+        package var lastProbe: Duration = .zero
     }
 
     /// The most gates that are kept.
@@ -39,7 +41,20 @@ public struct RetryGates: Sendable, Hashable {
         let opens = now + asked
         guard gates[credential].map({ $0.opens < opens }) ?? true else { return }
         if gates.count >= RetryGates.limit, gates[credential] == nil { makeRoom(now: now) }
-        gates[credential] = Gate(opens: opens, spread: min(asked / 2, .seconds(5)))
+        var gate = Gate(opens: opens, spread: min(asked / 2, .seconds(5)))
+        gate.lastProbe = now
+        gates[credential] = gate
+    }
+
+    /// Whether a call may pass a closed gate as a probe: one in each interval, the first of which begins with the closing.
+    ///
+    /// For gates that are closed for longer than anybody waits: a server that asks for an hour by mistake is not lost for an
+    /// hour.
+    public mutating func admitsProbe(for credential: Int, every interval: Duration, now: Duration) -> Bool {
+        guard var gate = gates[credential], now - gate.lastProbe >= interval else { return false }
+        gate.lastProbe = now
+        gates[credential] = gate
+        return true
     }
 
     /// The closed gate of a credential; nil where it is open.

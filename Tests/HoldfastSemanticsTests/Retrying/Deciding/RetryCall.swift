@@ -50,7 +50,7 @@ struct RetryCall {
 extension RetryRules {
     /// The defaults without jitter.
     static let unjittered: RetryRules = {
-        var rules = RetryRules(backoff: Backoff(jitter: .none))
+        var rules = RetryRules(backoff: Backoff(jitter: .none), maxAttempts: 3)
         rules.throttlingBackoff = Backoff(base: .seconds(1), jitter: .none)
         return rules
     }()

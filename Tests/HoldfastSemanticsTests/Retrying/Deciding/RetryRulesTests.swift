@@ -15,7 +15,7 @@ import Testing
         #expect(call.history.countedAttempts == 3)
         for (rules, attempt) in [
             (RetryRules.none, 0), (RetryRules(maxAttempts: -1), 0), (RetryRules(maxAttempts: .min), 0),
-            (RetryRules(), Int.max - 1), (RetryRules(maxAttempts: .max), Int.max - 1), (RetryRules(), 7),
+            (RetryRules(), Int.max - 1), (RetryRules(maxAttempts: .max), Int.max - 1), (RetryRules(), 8),
         ] {
             var call = RetryCall(rules)
             call.attempt = attempt

@@ -59,7 +59,7 @@ final class WatchedFactory: RetrierFactory {
 extension RetrierFactory where Self == BackoffRetrier.Factory {
     /// Backoff with a fixed seed and, unless `change` says otherwise, without a budget.
     static func seeded(_ change: (inout RetryRules) -> Void = { _ in }) -> BackoffRetrier.Factory {
-        var rules = RetryRules.default
+        var rules = RetryRules(maxAttempts: 3)
         rules.budget = .unlimited
         change(&rules)
         return BackoffRetrier.factory(strategy: .exponential(rules), makeGenerator: { SeededGenerator(seed: 36) })

@@ -157,6 +157,59 @@ struct GateTests {
         #expect(try await pipeline.send(.get()).status == .ok)
     }
 
+    @Test("Complaint 6 of 12: a gate that closes during a backoff leaves the call its last response, body and all")
+    func closedMeanwhile() async throws {
+        let transport = ScriptedTransport { request in
+            request.url?.path == "/throttled"
+                ? .respond(429, [.retryAfter: "50"]) : .stream(500, chunks: ["what ", "happened"])
+        }
+        var rules = RetryRules.default
+        rules.backoff = Backoff(base: .seconds(5), jitter: .none)
+        let pipeline = pipeline(transport, rules)
+        var options = CallOptions()
+        options.timeout = .seconds(20)
+        let call = Task { [options] in try await pipeline.send(.get(), options: options) }
+        try await clock.waitForSleeps(1)
+        options.retryRules = RetryRules.none
+        _ = try await pipeline.send(.get("http://origin.example/throttled"), options: options)
+        clock.advance(by: .seconds(5))
+        let response = try await call.value
+        #expect(response.status == .internalServerError)
+        #expect(try await response.body.data() == Data("what happened".utf8))
+        #expect(response.attempts.map(\.stopReason) == [.gateClosed])
+        #expect(response.attempts.last?.retryAfter == .seconds(45))
+        #expect(transport.sent.count == 2)
+    }
+
+    @Test("A pause of an hour is probed once a minute, so that a mistake does not last an hour")
+    func probed() async throws {
+        let clock = clock
+        let transport = ScriptedTransport { _ in
+            clock.now.sinceOrigin < .seconds(300) ? .respond(503, [.retryAfter: "3600"]) : .respond(200)
+        }
+        let pipeline = pipeline(transport, .none)
+        var sent: [Duration] = []
+        for _ in 0..<400 {
+            let before = transport.sent.count
+            _ = try? await pipeline.send(.get())
+            if transport.sent.count > before { sent.append(clock.now.sinceOrigin) }
+            clock.advance(by: .seconds(1))
+        }
+        #expect(sent == [0, 60, 120, 180, 240, 300, 360].map { .seconds($0) })
+    }
+
+    @Test("Complaint 2 of 12: a call is not held back for ever by a gate that closes again and again")
+    func closesAgain() async throws {
+        let clock = ManualClock(autoAdvances: true)
+        let transport = ScriptedTransport([throttled(20)], repeatsLastStep: true)
+        var configuration = PipelineConfiguration()
+        configuration.clock = clock
+        let pipeline = Pipeline(transport: transport, retrierFactory: .patient, configuration: configuration)
+        let response = try await pipeline.send(.get())
+        #expect(response.status == .tooManyRequests)
+        #expect(clock.now.sinceOrigin < .seconds(3600))
+    }
+
     @Test("Observers hear of a closing gate and of those who wait at it")
     func events() async throws {
         let recorder = EventRecorder()
