@@ -85,7 +85,10 @@ struct Resumption: Sendable {
     private func resume(_ plan: inout ResumePlan, _ payment: inout ResumePayment) async throws -> Step {
         do {
             let response = try await send(plan)
-            try Task.checkCancellation()
+            if Task.isCancelled {
+                response.body.discard()
+                throw CancellationError()
+            }
             let verdict = plan.verdict(on: response.head, contentDecoded: response.contentDecoded)
             guard case .rest(let count) = verdict else {
                 response.body.discard()
@@ -95,7 +98,7 @@ struct Resumption: Sendable {
             }
             let source = ExactBody(response.body.anySource, count: Int(clamping: count))
             // A resume has succeeded once bytes come: a server that sends only heads would otherwise be asked for free.
-            guard let first = try await source.next() else { return .final }
+            guard let first = try await firstBytes(of: source) else { return .final }
             payment.ended(succeeded: true, now: clock.now)
             return .resumed(source, first: first)
         } catch {
@@ -103,6 +106,16 @@ struct Resumption: Sendable {
             let failure = ServiceError.attemptFailure(of: error)
             if AttemptOutcome.failure(failure).isServerTrouble { payment.ended(succeeded: false, now: clock.now) }
             return ResumePlan.cures(failure) ? .passing : .final
+        }
+    }
+
+    private func firstBytes(of source: any ByteSource) async throws -> ByteChunk? {
+        do {
+            return try await source.next()
+        } catch {
+            // Whoever cancelled has no hand on this source yet.
+            source.cancel()
+            throw error
         }
     }
 
