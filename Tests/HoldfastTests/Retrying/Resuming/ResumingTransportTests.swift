@@ -177,8 +177,15 @@ struct ResumingTransportTests {
         Refusal(description: "not to be repeated", options: options { $0.isIdempotent = false }),
         Refusal(description: "retries off", options: options { $0.retryRules = RetryRules.none }),
         Refusal(description: "rules that do not resume", options: options { $0.retryRules = .default }),
+        Refusal(description: "one attempt", options: options { $0.retryRules = resuming(maxAttempts: 1) }),
         Refusal(description: "no retrier", options: options { $0.retrierFactory = .backoff(.none) }),
     ]
+
+    static func resuming(maxAttempts: Int) -> RetryRules {
+        var rules = RetryRules(maxAttempts: maxAttempts)
+        rules.resumesBodies = true
+        return rules
+    }
 
     static func options(_ change: (inout CallOptions) -> Void) -> CallOptions {
         var options = CallOptions()
@@ -199,6 +206,23 @@ struct ResumingTransportTests {
         #expect(response.body.source is BreakingBody)
         #expect(try await read(response.body).failure?.cause is BreakingOrigin.Broken)
         #expect(origin.requests.count == 1)
+    }
+
+    @Test("A resume that a server leaves unanswered ends with its own limit, and another follows")
+    func unanswered() async throws {
+        let clock = ManualClock()
+        var rules = RetryRules(backoff: Backoff(base: .zero))
+        rules.attemptTimeout = .seconds(5)
+        rules.budget = .unlimited
+        let origin = BreakingOrigin([.breaks(after: 10), .silent], enforcesDeadline: false)
+        let response = try await ResumingTransport(origin, governor: RetryGovernor(rules))
+            .send(.get(), body: .none, context: CallContext(clock: clock))
+        let reader = Task { try await response.body.collect() }
+        try await clock.waitForSleeps(1)
+        clock.advance(by: .seconds(5))
+        #expect(try await reader.value.array == origin.content)
+        #expect(origin.times == [.zero, .zero, .seconds(5)])
+        #expect(origin.deadlines == [nil, .seconds(5), .seconds(10)])
     }
 
     @Test(
