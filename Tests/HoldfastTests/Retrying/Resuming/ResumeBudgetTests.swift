@@ -78,6 +78,7 @@ struct ResumeBudgetTests {
         await #expect(throws: ServiceError.self) { try await read(origin) }
         #expect(origin.requests.count == 1)
         #expect(balance == 3)
+        #expect(clock.waits.isEmpty)
         let manual = ManualClock()
         let governor = RetryGovernor(governor.rules)
         let account = governor.account(for: .get(), now: manual.now)
