@@ -66,14 +66,15 @@ final class ResumingBody: ByteSource {
             resuming.cancel()
         }
         guard case .resumed(let source, let first, let newPlan) = result else { throw over(original) }
-        try state.withLock { state in
+        let isOver = state.withLock { state in
             state.resuming = nil
-            if state.isCancelled {
-                source.cancel()
-                throw CancellationError()
-            }
             state.source = source
             state.plan = newPlan
+            return state.isCancelled
+        }
+        if isOver {
+            source.cancel()
+            throw CancellationError()
         }
         return first
     }

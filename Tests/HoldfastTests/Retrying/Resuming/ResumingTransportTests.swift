@@ -155,6 +155,23 @@ struct ResumingTransportTests {
         #expect(result.failure?.cause is BreakingOrigin.Broken)
     }
 
+    @Test("A limit of this side, an answer that is not HTTP, and cancellation are not resumed")
+    func incurable() async throws {
+        let failures: [any Error] = [
+            ServiceError(.bodyTooLarge, "scripted"), ServiceError(.protocolError, "scripted"), CancellationError(),
+            BreakingOrigin.Broken(),
+        ]
+        for failure in failures {
+            let step = ScriptedTransport.Step.stream(200, ["ETag": "\"a\""], chunks: ["abc"], failure: failure)
+            let transport = ScriptedTransport([step], repeatsLastStep: true)
+            let response = try await ResumingTransport(transport)
+                .send(.get(), body: .none, context: CallContext(clock: clock))
+            let error = await #expect(throws: (any Error).self) { try await response.body.collect() }
+            #expect(error.map { "\($0)" } == "\(failure)")
+            #expect(transport.sent.count == 1, "\(failure)")
+        }
+    }
+
     /// An exchange whose body is handed up as it broke.
     struct Refusal: Sendable, CustomStringConvertible {
         let description: String
