@@ -46,6 +46,7 @@ struct AttemptLoop: Exchanging {
     private static func guarded(_ transport: any Transport, _ governor: RetryGovernor?) -> any Transport {
         guard let governor else { return transport }
         var guarded = transport
+        if governor.rules.allowsResumes { guarded = ResumingTransport(guarded, governor: governor) }
         if let circuit = governor.rules.circuit { guarded = CircuitBreaker(guarded, rules: circuit) }
         if let hedging = governor.rules.hedging {
             guarded = HedgedTransport(guarded, rules: hedging, governor: governor)

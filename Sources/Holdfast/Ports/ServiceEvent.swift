@@ -29,6 +29,8 @@ public struct ServiceEvent: Sendable {
         public static let retryScheduled = Name("retry-scheduled")
         /// A further copy of an attempt is sent, since the first is late; ``ServiceEvent/delay`` says how late.
         public static let hedgeStarted = Name("hedge-started")
+        /// A body that had broken off goes on after ``ServiceEvent/bytes``, ``ServiceEvent/delay`` after its last failure.
+        public static let bodyResumed = Name("body-resumed")
         /// A circuit opened for ``ServiceEvent/delay``; ``ServiceEvent/detail`` is its origin.
         public static let circuitOpened = Name("circuit-opened")
         /// A circuit closed; ``ServiceEvent/detail`` is its origin.

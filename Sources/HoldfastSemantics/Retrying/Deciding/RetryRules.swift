@@ -116,6 +116,13 @@ public struct RetryRules: Sendable, Hashable {
 
     // MARK: Parts
 
+    /// Whether a response body whose connection broke goes on by Range and If-Range, where the response has a strong ETag
+    /// (RFC 9110 §13.1.5); false by default.
+    ///
+    /// At most three times a body, after the waits of ``backoff``, out of ``budget``, and never with one attempt alone. The
+    /// reader sees one body, or the failure that broke it.
+    public var resumesBodies = false
+
     /// When a second copy of a slow request is sent; nil, the default: never.
     public var hedging: HedgeRules?
 
