@@ -32,6 +32,11 @@ final class BackgroundTasks: Sendable {
         }
     }
 
+    /// Runs a part of a call where its other tasks run: ``drain()`` does not wait for it, since whoever began it does.
+    func start(_ operation: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
+        Task(executorPreference: executor, operation: operation)
+    }
+
     /// Waits until no task runs; at once where none does. Tasks that begin meanwhile are waited for as well.
     func drain() async {
         await withCheckedContinuation { continuation in

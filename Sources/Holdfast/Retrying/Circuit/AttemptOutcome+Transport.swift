@@ -11,7 +11,7 @@ extension AttemptOutcome {
     init(_ result: Result<Response, any Error>, in context: CallContext) {
         switch result {
         case .success(let response):
-            self = .response(response.head)
+            self = .response(response.headForRetrying)
         case .failure(let error) where error.isCancellation:
             self = .failure(AttemptFailure(kind: context.isPastDeadline ? .timeout : .cancelled, progress: .bodySent))
         case .failure(let error):

@@ -16,7 +16,7 @@ private import Synchronization
 /// One circuit for each origin (scheme, host and port), by ``CircuitRules``: it opens when the share of failures is reached,
 /// refuses for a while, lets probes through, and closes when they succeed. An attempt that is refused fails at once with
 /// ``ServiceError`` `.circuitOpen`, progress `.notSent`, and says in ``ServiceError/retryAfter`` when the next may go. An
-/// attempt is judged by its response head: errors and 500, 502, 503, 504 are failures, as is one that its deadline cut;
+/// attempt is judged by its response head: errors, 500, 502, 503, 504 and unknown server errors are failures, as is one that its deadline cut;
 /// cancellation and faults of this side count neither way. 1,024 origins are remembered; those longest unused go first.
 ///
 /// Stands beneath hooks and retries, so that each attempt meets it: `Pipeline(transport: CircuitBreaker(transport), …)`.

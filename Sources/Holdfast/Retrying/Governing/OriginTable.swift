@@ -3,55 +3,91 @@
 
 private import Synchronization
 
-/// One cell of state for each origin, in bounded number: where it is full, those go first that are idle and longest unused.
+/// One cell of state for each origin, in bounded number: where it is full, the idle half that was longest unused goes at once.
+///
+/// Busy cells stay, so that there may be up to four times as many for a while; beyond that the longest unused half goes,
+/// busy or not. All cells are looked at once in at least half as many newcomers as there are cells, never for each.
 final class OriginTable<Cell: AnyObject & Sendable>: Sendable {
     private struct Entry {
         let cell: Cell
         var lastUse: MonotonicInstant
     }
 
-    private let entries = Mutex<[OriginText: Entry]>([:])
+    private struct State {
+        var entries: [OriginText: Entry] = [:]
+        var latest: (origin: OriginText, entry: Entry)?
+        var roomUntil: Int
+
+        /// Writes down when the cell that was found without looking it up was last used.
+        mutating func settle() {
+            guard let latest, let index = entries.index(forKey: latest.origin) else { return }
+            entries.values[index].lastUse = latest.entry.lastUse
+        }
+
+        /// Removes the half of the entries that was longest unused, of those that `mayGo`.
+        mutating func removeOlderHalf(where mayGo: (Cell) -> Bool) {
+            let removable = entries.filter { mayGo($0.value.cell) }.sorted { $0.value.lastUse < $1.value.lastUse }
+            for victim in removable.prefix((removable.count + 1) / 2) { entries[victim.key] = nil }
+        }
+    }
+
+    private let state: Mutex<State>
     private let capacity: Int
     private let make: @Sendable (MonotonicInstant) -> Cell
-    private let isIdle: @Sendable (Cell) -> Bool
+    private let isIdle: @Sendable (Cell, MonotonicInstant) -> Bool
 
     /// - Parameters:
-    ///   - capacity: the most origins.
-    ///   - isIdle: whether nothing is lost with a cell; quick, and calls nothing of the table.
+    ///   - capacity: the most origins, of busy ones aside.
+    ///   - isIdle: whether nothing is lost with a cell at this instant; quick, and calls nothing of the table.
     ///   - make: a cell for an origin that is met for the first time at this instant.
     init(
         capacity: Int,
-        isIdle: @escaping @Sendable (Cell) -> Bool = { _ in true },
+        isIdle: @escaping @Sendable (Cell, MonotonicInstant) -> Bool = { _, _ in true },
         make: @escaping @Sendable (MonotonicInstant) -> Cell
     ) {
         self.capacity = max(1, capacity)
         self.isIdle = isIdle
         self.make = make
+        state = Mutex(State(roomUntil: max(1, capacity)))
     }
 
     /// How many origins are remembered.
-    var count: Int { entries.withLock { $0.count } }
+    var count: Int { state.withLock { $0.entries.count } }
+
+    /// The cell of an origin; nil where there is none. Does not count as a use.
+    func existingCell(of origin: OriginText) -> Cell? {
+        state.withLock { $0.entries[origin]?.cell }
+    }
 
     /// The cell of an origin; one is made where there is none.
     func cell(of origin: OriginText, now: MonotonicInstant) -> Cell {
-        entries.withLock { entries in
-            if let index = entries.index(forKey: origin) {
-                entries.values[index].lastUse = now
-                return entries.values[index].cell
+        state.withLock { state in
+            // Most clients talk to one origin: comparing its text is cheaper than hashing it.
+            if let latest = state.latest, latest.origin == origin {
+                state.latest?.entry.lastUse = now
+                return latest.entry.cell
             }
-            if entries.count >= capacity { makeRoom(&entries) }
-            let cell = make(now)
-            entries[OriginText(copying: origin)] = Entry(cell: cell, lastUse: now)
-            return cell
+            state.settle()
+            if let index = state.entries.index(forKey: origin) {
+                state.entries.values[index].lastUse = now
+                state.latest = (state.entries.keys[index], state.entries.values[index])
+                return state.entries.values[index].cell
+            }
+            if state.entries.count >= state.roomUntil { makeRoom(&state, now: now) }
+            let entry = Entry(cell: make(now), lastUse: now)
+            let owned = OriginText(copying: origin)
+            state.entries[owned] = entry
+            state.latest = (owned, entry)
+            return entry.cell
         }
     }
 
-    /// An eighth goes at once, so that sorting is paid for by many newcomers.
-    private func makeRoom(_ entries: inout [OriginText: Entry]) {
-        let ranked = entries.map { (origin: $0.key, isIdle: isIdle($0.value.cell), lastUse: $0.value.lastUse) }
-            .sorted { left, right in
-                left.isIdle == right.isIdle ? left.lastUse < right.lastUse : left.isIdle
-            }
-        for victim in ranked.prefix(max(1, capacity / 8)) { entries[victim.origin] = nil }
+    private func makeRoom(_ state: inout State, now: MonotonicInstant) {
+        state.removeOlderHalf { isIdle($0, now) }
+        let (most, isTooLarge) = capacity.multipliedReportingOverflow(by: 4)
+        if !isTooLarge, state.entries.count >= most { state.removeOlderHalf { _ in true } }
+        // Where most cells are busy the next look at them is put off until as many newcomers came again.
+        let left = state.entries.count
+        state.roomUntil = max(capacity, min(left + max(1, left / 2), isTooLarge ? .max : most))
     }
 }

@@ -22,30 +22,11 @@ public final class RetryGovernor: Sendable {
     /// Says whether the machine is online; nil: nobody asks.
     public let connectivity: (any Connectivity)?
 
-    private struct Entry {
-        let account: RetryAccount
-        var lastUse: UInt64
-    }
-
-    private struct State {
-        var entries: [OriginText: Entry] = [:]
-        var latest: (origin: OriginText, account: RetryAccount)?
-        var uses: UInt64 = 0
-        var generator: any RandomNumberGenerator & Sendable
-
-        /// Makes room for many at once, so that a flood of origins does not look through all of them each time.
-        mutating func forgetHalf(now: MonotonicInstant) {
-            let idle = entries.filter { $0.key != latest?.origin && !$0.value.account.isBusy(now: now) }
-            // Where all are busy the oldest go all the same: the number is bounded whatever happens.
-            let oldest = (idle.isEmpty ? entries : idle).sorted { $0.value.lastUse < $1.value.lastUse }.prefix(RetryGovernor.limit / 2)
-            for (origin, _) in oldest { entries[origin] = nil }
-        }
-    }
-
-    /// The most origins that are known at once.
+    /// The most origins that are known at once, of busy ones aside.
     static let limit = 1024
 
-    private let state: Mutex<State>
+    private let accounts: OriginTable<RetryAccount>
+    private let random: Mutex<any RandomNumberGenerator & Sendable>
 
     /// A governor that knows nothing yet.
     ///
@@ -63,41 +44,25 @@ public final class RetryGovernor: Sendable {
         } catch {
             preconditionFailure("RetryRules.\(error)")
         }
-        inForce = RulesInForce(rules)
+        let inForce = RulesInForce(rules)
+        self.inForce = inForce
         self.connectivity = connectivity
-        state = Mutex(State(generator: generator))
+        random = Mutex(generator)
+        accounts = OriginTable(capacity: RetryGovernor.limit, isIdle: { !$0.isBusy(now: $1) }) { now in
+            RetryAccount(inForce, now: now)
+        }
     }
 
     /// How it stands with the origin of a URL; nil where it was never called.
     ///
     /// - Parameter now: by the clock of the pipelines that use this governor.
     public func status(of url: URL, now: MonotonicInstant) -> RetryStatus? {
-        let account = state.withLock { $0.entries[OriginText(url.absoluteString)]?.account }
-        return account?.status(now: now)
+        accounts.existingCell(of: OriginText(url.absoluteString))?.status(now: now)
     }
 
     /// The state that calls to the request's origin share.
     func account(for request: URLRequest, now: MonotonicInstant) -> RetryAccount {
-        let origin = OriginText(request)
-        return state.withLock { state in
-            // Most clients talk to one origin: comparing its text is cheaper than hashing it.
-            if let latest = state.latest, latest.origin == origin { return latest.account }
-            state.uses += 1
-            let account: RetryAccount
-            let owned: OriginText
-            if let index = state.entries.index(forKey: origin) {
-                account = state.entries.values[index].account
-                owned = state.entries.keys[index]
-                state.entries.values[index].lastUse = state.uses
-            } else {
-                if state.entries.count >= RetryGovernor.limit { state.forgetHalf(now: now) }
-                account = RetryAccount(inForce, now: now)
-                owned = OriginText(copying: origin)
-                state.entries[owned] = Entry(account: account, lastUse: state.uses)
-            }
-            state.latest = (owned, account)
-            return account
-        }
+        accounts.cell(of: OriginText(request), now: now)
     }
 
     /// The governor's source of randomness, which all its users draw from.
@@ -114,7 +79,7 @@ public final class RetryGovernor: Sendable {
         let governor: RetryGovernor
 
         func next() -> UInt64 {
-            governor.state.withLock { $0.generator.next() }
+            governor.random.withLock { $0.next() }
         }
     }
 }

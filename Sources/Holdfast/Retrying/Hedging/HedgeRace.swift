@@ -85,7 +85,7 @@ struct HedgeRace {
     private func launch(_ course: inout Course, _ mailbox: HedgeMailbox, grant: RetryGrant?) {
         let number = course.copies.count
         let now = context.clock.now
-        let task = Task { [transport, request, body, context] in
+        let task = context.background.start { [transport, request, body, context] in
             let result: Result<Response, any Error>
             do {
                 result = .success(try await transport.send(request, body: body, context: context))
@@ -129,7 +129,7 @@ struct HedgeRace {
         // A copy that could not be there before the deadline is not worth a timer.
         if let deadline = context.attemptDeadline, deadline <= due { return course.plan.stop() }
         guard due > context.clock.now else { return mailbox.post(.due) }
-        course.timer = Task { [context] in
+        course.timer = context.background.start { [context] in
             do {
                 try await context.clock.sleep(until: due)
                 mailbox.post(.due)

@@ -13,9 +13,10 @@ public import HoldfastSemantics
 /// Sends a second copy of a request whose answer is late, and takes the answer that comes first: a transport around another.
 ///
 /// Late is what exceeds a percentile of the latest answers of the origin (``HedgeRules``), so nothing is hedged before
-/// enough of them were measured. Only requests that may be sent twice are: an idempotent method, an Idempotency-Key or the
-/// call's word, and content that can be replayed; never for calls in the background, and never while the origin's gate is
-/// closed. The copies are the same request, its Idempotency-Key included. The first response head that is no reason to retry
+/// enough of them were measured. Only requests that may be sent twice by the rules of retrying are: an idempotent method, an
+/// Idempotency-Key or the call's word (for a gateway the method alone), content that can be replayed, no tunnel and no upgrade;
+/// never for calls in the background, for calls whose own rules have one attempt or no hedging, and never while the origin's
+/// gate is closed. The copies are the same request, its Idempotency-Key included. The first response head that is no reason to retry
 /// wins; the others are cancelled and their bodies discarded, and nobody waits for them. A failure before any copy was sent
 /// goes up at once: sending again is then the retrier's business.
 ///
@@ -50,14 +51,16 @@ public final class HedgedTransport: Transport {
     }
 
     public func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
-        guard mayBeSentTwice(request, body, context), !context.isBackground else {
+        let rulesInForce = rulesInForce(context)
+        guard !context.isBackground, HedgeJudge.permitsCopy(of: request, body, by: rulesInForce, context),
+            !isSwitchedOff(by: context.options)
+        else {
             return try await transport.send(request, body: body, context: context)
         }
         let start = context.clock.now
         let account = governor?.account(for: request, now: start)
         let pace = origins.cell(of: OriginText(request), now: start)
-        let rulesOfRetrying = governor?.rules ?? .default
-        let judge = HedgeJudge(request: request, context: context, rules: rulesOfRetrying)
+        let judge = HedgeJudge(request: request, context: context, rules: rulesInForce)
         guard let delay = pace.attemptBegan(now: start), account?.isClosed(now: start) != true,
             context.attemptDeadline.map({ start.advanced(by: delay) < $0 }) ?? true
         else { return try await sendOnce(request, body, context, pace, judge, start: start) }
@@ -95,16 +98,16 @@ public final class HedgedTransport: Transport {
         return try result.get()
     }
 
-    private func mayBeSentTwice(_ request: URLRequest, _ body: RequestBody, _ context: CallContext) -> Bool {
-        guard body.isReplayable else { return false }
-        if let declared = context.options.isIdempotent { return declared }
-        return RequestMethod(request).isIdempotent || request.bearsIdempotencyKey
+    /// The call's own rules or the governor's; a gateway stays one whatever the call says.
+    private func rulesInForce(_ context: CallContext) -> RetryRules {
+        let shared = governor?.rules ?? .default
+        guard var own = context.options.retryRules else { return shared }
+        if shared.isGateway { own.isGateway = true }
+        return own
     }
-}
 
-extension URLRequest {
-    /// Whether the server is asked to act once however often the request arrives.
-    var bearsIdempotencyKey: Bool {
-        value(forHTTPHeaderField: FieldName.idempotencyKey.rawName) != nil
+    /// Who wants a single attempt wants a single copy.
+    private func isSwitchedOff(by options: CallOptions) -> Bool {
+        options.retryRules.map { $0.maxAttempts <= 1 || $0.hedging == nil } ?? false
     }
 }

@@ -12,9 +12,10 @@ public import HoldfastSemantics
 
 /// Bounds how many exchanges with one origin are in flight: a transport around another one.
 ///
-/// An attempt that finds no place free waits in line, first come, first served, until one is free, its deadline passes
-/// (``ServiceError`` `.timeout`) or its task is cancelled, either promptly. Where the line is full it fails at once with
-/// `.tooManyInFlight`; in each case the progress is `.notSent`. A place is held until the response's body was read to its
+/// An attempt that finds no place free waits in line, first come, first served, until one is free, its deadline passes or its
+/// task is cancelled, either promptly. Where the deadline passes, and at once where the line is full, it fails with
+/// ``ServiceError`` `.tooManyInFlight`, progress `.notSent`: that is no failure of the server, and no circuit or budget
+/// counts it as one. A place is held until the response's body was read to its
 /// end, failed, or was dropped, since the connection is busy until then; a body that is kept but never read keeps its place.
 /// 1,024 origins are remembered; those that are idle and longest unused go first. Safe to use from any number of tasks.
 public final class ConcurrencyLimit: Transport {
@@ -33,7 +34,7 @@ public final class ConcurrencyLimit: Transport {
         self.transport = transport
         self.maxInFlight = places
         self.maxWaiting = length
-        origins = OriginTable(capacity: 1024, isIdle: { $0.isIdle }) { _ in
+        origins = OriginTable(capacity: 1024, isIdle: { line, _ in line.isIdle }) { _ in
             WaitingLine(places: places, length: length)
         }
     }
@@ -82,12 +83,12 @@ public final class ConcurrencyLimit: Transport {
         guard let deadline = context.attemptDeadline else { return try await line.wait(ticket) }
         let clock = context.clock
         let late = ServiceError(
-            .timeout,
-            "No place among the \(maxInFlight) exchanges with \(origin.text) became free in time; allow more of them or more "
+            .tooManyInFlight,
+            "The wait for a place among the \(maxInFlight) exchanges with \(origin.text) was too long; allow more of them or more "
                 + "time, and see that response bodies are read or dropped.",
             progress: .notSent
         )
-        let timer = Task {
+        let timer = context.background.start {
             do {
                 try await clock.sleep(until: deadline)
                 line.abandon(ticket, late)
@@ -96,7 +97,12 @@ public final class ConcurrencyLimit: Transport {
             }
         }
         defer { timer.cancel() }
-        try await line.wait(ticket)
+        do {
+            try await line.wait(ticket)
+        } catch  where error.isCancellation && context.isPastDeadline {
+            // Whoever watches the same deadline from outside may cancel before the timer here fires.
+            throw late
+        }
     }
 
     private func refusal(of origin: OriginText) -> ServiceError {

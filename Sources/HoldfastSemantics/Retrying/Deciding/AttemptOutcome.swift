@@ -98,24 +98,37 @@ public enum AttemptOutcome: Sendable, Hashable {
     /// None came, or the exchange broke after it.
     case failure(AttemptFailure)
 
-    /// Whether it says that the server, or the way to it, is in trouble: what budgets and circuits count as a failure.
+    /// Whether it says that the server, or the way to it, is in trouble: what budgets count as a failure.
     ///
     /// An answer that would be the same again is none, because the server did its work; nor is what never left this machine
     /// because of a rule here, or for want of a network.
-    public var isServerTrouble: Bool {
+    public var isServerTrouble: Bool { sign == .trouble }
+
+    /// What an attempt's end tells about the server. Budgets, circuits and hedges all go by it, each in its own way.
+    package enum Sign: Sendable, Hashable {
+        /// The server did its work, whatever the answer is.
+        case success
+        /// The server, or the way to it, is in trouble.
+        case trouble
+        /// Nothing: it was a matter of this side.
+        case nothing
+    }
+
+    /// What it tells about the server.
+    package var sign: Sign {
         switch self {
         case .response(let head):
             switch head.status {
-            case .requestTimeout, .tooManyRequests: true
+            case .requestTimeout, .tooManyRequests: .trouble
             case .notImplemented, .httpVersionNotSupported, .variantAlsoNegotiates, .insufficientStorage,
                 .loopDetected, 510, .networkAuthenticationRequired:
-                false
-            default: head.status.isServerError
+                .success
+            default: head.status.isServerError ? .trouble : .success
             }
         case .failure(let failure):
             switch failure.kind {
-            case .cancelled, .badRequest, .tooLarge, .certificate, .offline, .throttled, .heldBack: false
-            default: true
+            case .cancelled, .badRequest, .tooLarge, .certificate, .offline, .throttled, .heldBack: .nothing
+            default: .trouble
             }
         }
     }

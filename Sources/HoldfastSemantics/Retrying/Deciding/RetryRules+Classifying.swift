@@ -29,6 +29,11 @@ extension RetryRules {
         return .ambiguous
     }
 
+    /// Whether a request may be sent again while nobody knows how the first copy will end: what a hedge rests on.
+    package func permitsCopy(of exchange: FailedExchange) -> Bool {
+        exchange.bodyIsReplayable && !exchange.asksForTunnel && permits(.ambiguous, exchange)
+    }
+
     /// Whether a request may be sent again after an outcome that proves this.
     func permits(_ proof: RetryClass, _ failed: FailedExchange) -> Bool {
         if proof == .unprocessed { return true }

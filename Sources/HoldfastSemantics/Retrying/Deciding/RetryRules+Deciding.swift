@@ -23,7 +23,8 @@ extension RetryRules {
     /// first is judged as ambiguous, the second by the policy, and the statuses are final. No call is sent more than
     /// ``maxAttempts`` + 5 times. A server's Retry-After is never undercut: the wait is the longer of it and the own
     /// backoff, and up to half of what was asked (5 s at most) is added at random. A wait that does not fit the rules or
-    /// the time left, ``minimumAttemptTime`` included, ends the call now.
+    /// the time left, ``minimumAttemptTime`` included, ends the call now. So does an open circuit, unless the rules
+    /// park (``parks``): then the call waits until a probe may go.
     ///
     /// - Parameters:
     ///   - failed: the attempt.
@@ -84,7 +85,8 @@ extension RetryRules {
         return .retry(after: delay)
     }
 
-    private func serverHint(_ failed: FailedExchange) -> ServerHint {
+    /// What is said about the next attempt: by a response's fields, or by what held the attempt back.
+    package func serverHint(_ failed: FailedExchange) -> ServerHint {
         switch failed.outcome {
         case .response(let head): hint(head, receivedAt: failed.receivedAt)
         case .failure(let failure): ServerHint(wait: failure.retryAfter)
@@ -95,6 +97,10 @@ extension RetryRules {
     private func refusal(_ retryClass: RetryClass, _ failed: FailedExchange, _ hint: ServerHint) -> StopReason? {
         if case .never(let reason) = retryClass { return reason }
         if isLeftToCaller(failed) { return .retriedAbove }
+        // A circuit is there to fail fast: only who parks anyway waits for its probes.
+        if !parks, case .failure(let failure) = failed.outcome, failure.kind == .heldBack, failure.retryAfter != nil {
+            return .circuitOpen
+        }
         return hint.forbidsRetry ? .serverForbids : nil
     }
 

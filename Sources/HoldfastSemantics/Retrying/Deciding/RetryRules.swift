@@ -124,9 +124,15 @@ public struct RetryRules: Sendable, Hashable {
     public var resumesBodies = false
 
     /// When a second copy of a slow request is sent; nil, the default: never.
+    ///
+    /// The rules of the pipeline's factory decide whether and how it is hedged at all; those of a single call
+    /// (`CallOptions.retryRules`) can only leave that call out, by nil here or a ``maxAttempts`` of 1.
     public var hedging: HedgeRules?
 
     /// When attempts are held back because most fail; nil, the default: never.
+    ///
+    /// An open circuit ends a call at once with ``StopReason/circuitOpen``, unless the rules park. The rules of the
+    /// pipeline's factory decide whether there is one; those of a single call change nothing about it.
     public var circuit: CircuitRules?
 
     /// The defaults.

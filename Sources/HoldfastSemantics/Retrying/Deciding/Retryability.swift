@@ -94,7 +94,7 @@ public enum Retryability {
 
 extension HeaderFields {
     /// Whether there is an Idempotency-Key, and it says something.
-    var bearsIdempotencyKey: Bool {
+    package var bearsIdempotencyKey: Bool {
         values(of: .idempotencyKey).contains { !$0.isEmpty }
     }
 }

@@ -25,14 +25,17 @@ public struct CircuitRules: Sendable, Hashable {
 extension CircuitRules {
     /// Whether an attempt's end counts as a failure of the server; nil where it says nothing about it.
     ///
-    /// Failures are errors and 500, 502, 503 and 504; a 429 shows a server that minds itself. Cancellation and what failed on
-    /// this side, such as a request that cannot be sent, count neither way.
+    /// Failures are errors, 500, 502, 503, 504 and server errors whose code is not known (RFC 9110 §15): what budgets count,
+    /// but for 408 and 429, which show a server that minds itself. Cancellation and what failed on this side, such as a
+    /// request that cannot be sent or a certificate that is not trusted, count neither way.
     public static func isFailure(_ outcome: AttemptOutcome) -> Bool? {
-        switch outcome {
-        case .response(let head):
-            [.internalServerError, .badGateway, .serviceUnavailable, .gatewayTimeout].contains(head.status)
-        case .failure(let failure):
-            [.cancelled, .badRequest, .tooLarge, .offline, .throttled, .heldBack].contains(failure.kind) ? nil : true
+        if case .response(let head) = outcome, head.status == .requestTimeout || head.status == .tooManyRequests {
+            return false
+        }
+        return switch outcome.sign {
+        case .success: false
+        case .trouble: true
+        case .nothing: nil
         }
     }
 }

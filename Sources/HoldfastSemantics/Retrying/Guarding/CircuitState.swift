@@ -6,9 +6,9 @@
 /// Closed, it lets every attempt pass and counts how they end. When the share of failures in the sliding window reaches
 /// `CircuitRules.failureRatio` it opens and refuses all. After the open time it is half open: probes pass, one failure opens
 /// it again, and as many successes as there are probes close it. Times are lengths since any fixed origin. Constant memory.
-public struct CircuitState: Sendable {
+package struct CircuitState: Sendable {
     /// What is done with an attempt that wants to be sent; closed.
-    public enum Admission: Sendable, Hashable {
+    package enum Admission: Sendable, Hashable {
         /// Send it, and report its end with this pass, once.
         case go(CircuitPass)
         /// Do not send it; the time at which another attempt may be let through.
@@ -16,7 +16,7 @@ public struct CircuitState: Sendable {
     }
 
     /// What an attempt's end changed; closed.
-    public enum Change: Sendable, Hashable {
+    package enum Change: Sendable, Hashable {
         /// The circuit opened until this time.
         case opened(until: Duration)
         /// The circuit closed.
@@ -44,7 +44,7 @@ public struct CircuitState: Sendable {
     private var period = 0
 
     /// A closed circuit. Rules that make no sense are taken as the nearest that do.
-    public init(_ rules: CircuitRules) {
+    package init(_ rules: CircuitRules) {
         probes = max(1, rules.probes)
         openTime = max(.zero, rules.openTime)
         minimumAttempts = max(1, rules.minimumAttempts)
@@ -54,20 +54,20 @@ public struct CircuitState: Sendable {
     }
 
     /// Whether all attempts pass.
-    public var isClosed: Bool {
+    package var isClosed: Bool {
         if case .closed = phase { true } else { false }
     }
 
     /// Says whether an attempt may be sent; every pass must be ended or given back exactly once.
-    public mutating func admit(now: Duration) -> Admission {
+    package mutating func admit(now: Duration) -> Admission {
         switch phase {
         case .closed:
-            return .go(CircuitPass(isProbe: false, period: period))
+            return .go(CircuitPass(period: period))
         case .open(let until):
             guard now >= until else { return .refuse(until: until) }
             period &+= 1
             phase = .halfOpen(HalfOpen(inFlight: 1, lastProbe: now))
-            return .go(CircuitPass(isProbe: true, period: period))
+            return .go(CircuitPass(period: period))
         case .halfOpen(var state):
             if state.inFlight + state.succeeded >= probes {
                 // A probe that hangs must not keep the circuit half open for ever: after another open time one more goes.
@@ -77,12 +77,12 @@ public struct CircuitState: Sendable {
             state.inFlight += 1
             state.lastProbe = now
             phase = .halfOpen(state)
-            return .go(CircuitPass(isProbe: true, period: period))
+            return .go(CircuitPass(period: period))
         }
     }
 
     /// Takes note of how an attempt ended. What began before the circuit last changed says nothing about it now.
-    public mutating func ended(_ pass: CircuitPass, succeeded: Bool, now: Duration) -> Change? {
+    package mutating func ended(_ pass: CircuitPass, succeeded: Bool, now: Duration) -> Change? {
         guard pass.period == period else { return nil }
         switch phase {
         case .open:
@@ -105,7 +105,7 @@ public struct CircuitState: Sendable {
     }
 
     /// Takes back the pass of an attempt that was cancelled or said nothing about the server: another may go in its place.
-    public mutating func giveBack(_ pass: CircuitPass) {
+    package mutating func giveBack(_ pass: CircuitPass) {
         guard pass.period == period, case .halfOpen(var state) = phase else { return }
         state.inFlight = max(0, state.inFlight - 1)
         phase = .halfOpen(state)
@@ -127,9 +127,7 @@ public struct CircuitState: Sendable {
 }
 
 /// The permission for one attempt past a circuit.
-public struct CircuitPass: Sendable, Hashable {
-    /// Whether the attempt is a probe: its end decides whether the circuit closes.
-    public let isProbe: Bool
+package struct CircuitPass: Sendable, Hashable {
     /// The period between two changes of the circuit in which it was given.
     let period: Int
 }

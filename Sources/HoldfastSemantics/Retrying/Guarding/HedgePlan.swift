@@ -5,45 +5,42 @@
 ///
 /// A value that is told what happens; times are lengths since any fixed origin. The schedule is gRPC's (proposal A6): a
 /// failure that another copy may mend sends the next at once, a server's pushback puts it off, an answer ends the plan.
-public struct HedgePlan: Sendable, Hashable {
+package struct HedgePlan: Sendable, Hashable {
     /// The most copies of one request, whatever is asked for.
-    public static let mostCopies = 5
+    package static let mostCopies = 5
 
     private let delay: Duration
     private let maxCopies: Int
 
     /// How many copies were sent.
-    public private(set) var sent = 0
+    package private(set) var sent = 0
 
     /// How many copies have not ended.
-    public private(set) var inFlight = 0
+    package private(set) var inFlight = 0
 
     /// When the next copy is due; nil when none follows.
-    public private(set) var nextSend: Duration?
+    package private(set) var nextSend: Duration?
 
     /// A plan whose first copy is due at `start`.
     ///
     /// - Parameters:
     ///   - delay: the time between copies; 0 sends all at once.
     ///   - maxCopies: the most copies, the first included; at least 1, and more than 5 counts as 5.
-    public init(delay: Duration, maxCopies: Int, start: Duration) {
+    package init(delay: Duration, maxCopies: Int, start: Duration) {
         self.delay = max(delay, .zero)
         self.maxCopies = min(max(maxCopies, 1), HedgePlan.mostCopies)
         nextSend = start
     }
 
-    /// Whether nothing is in flight and nothing will be: the last failure is the answer.
-    public var isOver: Bool { inFlight == 0 && nextSend == nil }
-
     /// Takes note that the copy that was due was sent.
-    public mutating func copySent(now: Duration) {
+    package mutating func copySent(now: Duration) {
         sent += 1
         inFlight += 1
         nextSend = sent < maxCopies ? now + delay : nil
     }
 
     /// Takes note that the copy that was due may not be sent, and none after it.
-    public mutating func stop() {
+    package mutating func stop() {
         nextSend = nil
     }
 
@@ -51,7 +48,7 @@ public struct HedgePlan: Sendable, Hashable {
     ///
     /// - Parameter pushback: how long the server asks to be left alone: nil, it asks for nothing, and the next copy is due
     ///   at once; negative, no copy follows.
-    public mutating func copyFailed(pushback: Duration? = nil, now: Duration) {
+    package mutating func copyFailed(pushback: Duration? = nil, now: Duration) {
         inFlight = max(0, inFlight - 1)
         guard nextSend != nil else { return }
         switch pushback {

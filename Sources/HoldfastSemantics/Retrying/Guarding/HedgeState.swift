@@ -7,7 +7,7 @@
 /// Hedging is for single stragglers. It stops by itself where a second copy would only add load: while more attempts than
 /// the percentile foretells are late, while the median of the last 64 answers is more than twice the usual one, and while
 /// more than an eighth of the last 64 attempts failed. Besides, hedges are paid for out of a share of the attempts.
-public struct HedgeState: Sendable {
+package struct HedgeState: Sendable {
     private static let price = 1_000_000
     /// How many hedges can be saved up.
     private static let savings = 10
@@ -25,7 +25,7 @@ public struct HedgeState: Sendable {
     /// A partition's state before its first attempt.
     ///
     /// - Parameter now: the time since any fixed origin, as in all calls.
-    public init(_ rules: HedgeRules, now: Duration) {
+    package init(_ rules: HedgeRules, now: Duration) {
         self.rules = rules
         income = rules.maxExtraLoad.millionths
         // Four standard deviations above what is to be expected of 64 attempts.
@@ -35,7 +35,7 @@ public struct HedgeState: Sendable {
     }
 
     /// Takes note of a fresh attempt, and says after which delay it is late; nil: it will not be hedged.
-    public mutating func attemptBegan(now: Duration) -> Duration? {
+    package mutating func attemptBegan(now: Duration) -> Duration? {
         if income > 0 { balance = min(balance + income, HedgeState.savings * HedgeState.price) }
         refresh(now: now)
         if let fixed = rules.fixedDelay { return max(fixed, .zero) }
@@ -46,7 +46,7 @@ public struct HedgeState: Sendable {
     /// Takes note that an attempt is late, and says whether it is hedged; a hedge is paid for with that.
     ///
     /// - Parameter isFirst: whether this is the attempt's first hedge: an attempt is late once.
-    public mutating func permitHedge(isFirst: Bool = true) -> Bool {
+    package mutating func permitHedge(isFirst: Bool = true) -> Bool {
         if isFirst { late.record(true) }
         guard balance >= HedgeState.price, !isDistressed else { return false }
         balance -= HedgeState.price
@@ -54,7 +54,7 @@ public struct HedgeState: Sendable {
     }
 
     /// Gives back what a hedge cost that was not sent.
-    public mutating func giveBack() {
+    package mutating func giveBack() {
         balance = min(balance + HedgeState.price, HedgeState.savings * HedgeState.price)
     }
 
@@ -65,7 +65,7 @@ public struct HedgeState: Sendable {
     ///     slower than that, so leaving it out would make the server look faster than it is.
     ///   - succeeded: whether the server answered as it should; other lengths are not measured.
     ///   - wasLate: whether permitHedge(isFirst:) was asked for it.
-    public mutating func attemptEnded(length: Duration, succeeded: Bool, wasLate: Bool, now: Duration) {
+    package mutating func attemptEnded(length: Duration, succeeded: Bool, wasLate: Bool, now: Duration) {
         if !wasLate { late.record(false) }
         failed.record(!succeeded)
         guard succeeded else { return }

@@ -7,7 +7,7 @@
 /// and never too low), from 62.5 µs to 65 s; what lies outside counts as the nearest. Four slots are rotated by time, so that
 /// what is older than the window is forgotten. At most about 13 KB whatever is recorded. Only answers belong in it: a server
 /// that refuses quickly is not fast.
-public struct LatencyWindow: Sendable {
+package struct LatencyWindow: Sendable {
     private static let slotCount = 4
     private static let perOctave = 32
     private static let octaves = 20
@@ -23,20 +23,20 @@ public struct LatencyWindow: Sendable {
     private var highest = 0
 
     /// How many answers it holds.
-    public private(set) var count = 0
+    package private(set) var count = 0
 
     /// An empty window.
     ///
     /// - Parameters:
     ///   - length: how long an answer is remembered, at least three quarters of it; at least 4 ms.
     ///   - now: the time since any fixed origin, as in all calls.
-    public init(length: Duration = .seconds(120), now: Duration) {
+    package init(length: Duration = .seconds(120), now: Duration) {
         slotLength = max(length, .milliseconds(4)) / LatencyWindow.slotCount
         currentSlot = slotNumber(now)
     }
 
     /// Adds the length of an answer.
-    public mutating func record(_ length: Duration, now: Duration) {
+    package mutating func record(_ length: Duration, now: Duration) {
         rotate(now: now)
         if slots.isEmpty { slots = [[UInt32]](repeating: [], count: LatencyWindow.slotCount) }
         if slots[current].isEmpty { slots[current] = [UInt32](repeating: 0, count: LatencyWindow.bucketCount) }
@@ -50,7 +50,7 @@ public struct LatencyWindow: Sendable {
 
     /// Forgets what is older than the window; true when a slot of it began since the last call.
     @discardableResult
-    public mutating func rotate(now: Duration) -> Bool {
+    package mutating func rotate(now: Duration) -> Bool {
         let slot = slotNumber(now)
         guard slot > currentSlot else { return false }
         let steps = Int(min(slot - currentSlot, Int64(LatencyWindow.slotCount)))
@@ -65,7 +65,7 @@ public struct LatencyWindow: Sendable {
     /// The least length that `share` of the answers did not exceed, rounded up to a bucket's edge; nil without answers.
     ///
     /// - Parameter share: from 0 to 1; what lies outside counts as the nearest.
-    public func percentile(_ share: Double) -> Duration? {
+    package func percentile(_ share: Double) -> Duration? {
         guard count > 0 else { return nil }
         // How many answers may be slower; counted from above, where few buckets hold the slow ones.
         let allowed = min(count - 1, (1_000_000 - share.millionths) * count / 1_000_000)

@@ -4,38 +4,38 @@
 /// The gates of one origin: closed by a server that asked for a pause, each for one credential.
 ///
 /// A value that is told the time; it holds a bounded number of gates, of which those that open first go first.
-public struct RetryGates: Sendable, Hashable {
+package struct RetryGates: Sendable, Hashable {
     /// A closed gate.
-    public struct Gate: Sendable, Hashable {
+    package struct Gate: Sendable, Hashable {
         /// When it opens, since the clock's origin.
-        public var opens: Duration
+        package var opens: Duration
         /// How far the calls behind it are spread after it opened: half of what the server asked, 5 s at most, so that
         /// they do not come back all at once.
-        public var spread: Duration
+        package var spread: Duration
         /// When a probe was let through, or the gate closed.
         package var lastProbe: Duration = .zero
     }
 
     /// The most gates that are kept.
-    public static let limit = 256
+    package static let limit = 256
 
     private var gates: [Int: Gate] = [:]
 
     /// No gate closed.
-    public init() {}
+    package init() {}
 
     /// Whether all gates are open, as far as is known without looking at the time.
-    public var isEmpty: Bool { gates.isEmpty }
+    package var isEmpty: Bool { gates.isEmpty }
 
     /// The longest a gate stays closed, whatever a server says: an hour.
-    public static let longestPause: Duration = .seconds(3600)
+    package static let longestPause: Duration = .seconds(3600)
 
     /// Closes a gate; one that is closed for longer already stays so.
     ///
     /// - Parameters:
     ///   - credential: whose gate it is.
     ///   - asked: for how long, from `now`.
-    public mutating func close(for credential: Int, asked: Duration, now: Duration) {
+    package mutating func close(for credential: Int, asked: Duration, now: Duration) {
         guard asked > .zero else { return }
         let asked = min(asked, RetryGates.longestPause)
         let opens = now + asked
@@ -50,7 +50,7 @@ public struct RetryGates: Sendable, Hashable {
     ///
     /// For gates that are closed for longer than anybody waits: a server that asks for an hour by mistake is not lost for an
     /// hour.
-    public mutating func admitsProbe(for credential: Int, every interval: Duration, now: Duration) -> Bool {
+    package mutating func admitsProbe(for credential: Int, every interval: Duration, now: Duration) -> Bool {
         guard var gate = gates[credential], now - gate.lastProbe >= interval else { return false }
         gate.lastProbe = now
         gates[credential] = gate
@@ -58,7 +58,7 @@ public struct RetryGates: Sendable, Hashable {
     }
 
     /// The closed gate of a credential; nil where it is open.
-    public mutating func closed(for credential: Int, now: Duration) -> Gate? {
+    package mutating func closed(for credential: Int, now: Duration) -> Gate? {
         guard let gate = gates[credential] else { return nil }
         if gate.opens > now { return gate }
         gates[credential] = nil
@@ -66,7 +66,7 @@ public struct RetryGates: Sendable, Hashable {
     }
 
     /// When the last of the closed gates opens; nil where all are open.
-    public func lastOpening(now: Duration) -> Duration? {
+    package func lastOpening(now: Duration) -> Duration? {
         gates.values.map(\.opens).max().flatMap { $0 > now ? $0 : nil }
     }
 

@@ -8,7 +8,7 @@
 /// cubic curve, to at most twice the rate of answers that was measured (over half seconds, smoothed by 0.8) and never below
 /// one request in two seconds. One value for each partition; each step costs the same however long it has lived. Time that
 /// goes back is taken as standing still.
-public struct AdaptivePacing: Sendable, Hashable {
+package struct AdaptivePacing: Sendable, Hashable {
     private static let leastRate = 0.5
     private static let smoothing = 0.8
     private static let bucketsPerSecond = 2.0
@@ -24,10 +24,10 @@ public struct AdaptivePacing: Sendable, Hashable {
     private var tokens = 0.0
 
     /// How many requests a second may be sent; nil while nothing limits them.
-    public var rate: Double? { isLimiting ? fillRate : nil }
+    package var rate: Double? { isLimiting ? fillRate : nil }
 
     /// Whether there was throttling, since when each attempt needs a token.
-    public private(set) var isLimiting = false
+    package private(set) var isLimiting = false
 
     /// The rate of answers in requests a second, as measured.
     package private(set) var measuredRate = 0.0
@@ -38,7 +38,7 @@ public struct AdaptivePacing: Sendable, Hashable {
     /// A partition's pacing before its first attempt.
     ///
     /// - Parameter now: the time since any fixed origin, as in all calls.
-    public init(now: Duration) {
+    package init(now: Duration) {
         let start = AdaptivePacing.seconds(now)
         time = start
         cubic = CubicRate(throttledAt: start)
@@ -49,7 +49,7 @@ public struct AdaptivePacing: Sendable, Hashable {
     ///
     /// - Returns: 0 if the attempt may be sent now; otherwise how long to wait before asking again, 2 s at most. Nothing is
     ///   taken then: others may be first, and who is cancelled while waiting owes nothing.
-    public mutating func acquire(now: Duration) -> Duration {
+    package mutating func acquire(now: Duration) -> Duration {
         guard isLimiting else { return .zero }
         refill(to: now)
         // What rounding may lack after a wait that was computed exactly is no reason for another.
@@ -61,14 +61,14 @@ public struct AdaptivePacing: Sendable, Hashable {
     }
 
     /// Takes note of an answer that was no throttling: any other, for failures say nothing about the rate.
-    public mutating func succeeded(now: Duration) {
+    package mutating func succeeded(now: Duration) {
         refill(to: now)
         countAnswer()
         setRate(cubic.succeeded(at: time))
     }
 
     /// Takes note of an answer that says that too much is sent; from the first one on the rate is limited.
-    public mutating func throttled(now: Duration) {
+    package mutating func throttled(now: Duration) {
         refill(to: now)
         countAnswer()
         let present = isLimiting ? min(measuredRate, fillRate) : measuredRate

@@ -96,6 +96,33 @@ import Testing
         }
     }
 
+    @Test(
+        "One idea of failure: what an end says of the server, for budgets, circuits and hedges",
+        arguments: [
+            (200, AttemptOutcome.Sign.success), (404, .success), (501, .success), (505, .success), (408, .trouble),
+            (429, .trouble), (500, .trouble), (503, .trouble), (520, .trouble), (599, .trouble),
+        ]
+    )
+    func sign(status: Int, expected: AttemptOutcome.Sign) {
+        let outcome = response(status)
+        #expect(outcome.sign == expected)
+        #expect(outcome.isServerTrouble == (expected == .trouble))
+        let mindsItself = status == 408 || status == 429
+        #expect(CircuitRules.isFailure(outcome) == (expected == .trouble && !mindsItself))
+    }
+
+    @Test("What fails on this side says nothing of the server, a certificate included")
+    func signOfFailures() {
+        for kind in [
+            AttemptFailure.Kind.cancelled, .badRequest, .tooLarge, .certificate, .offline, .heldBack, .throttled,
+        ] {
+            let outcome = AttemptOutcome.failure(AttemptFailure(kind: kind, progress: .notSent))
+            #expect(outcome.sign == .nothing && !outcome.isServerTrouble && CircuitRules.isFailure(outcome) == nil)
+        }
+        let lost = AttemptOutcome.failure(AttemptFailure(kind: .connectionLost, progress: .bodySent))
+        #expect(lost.sign == .trouble && lost.isServerTrouble && CircuitRules.isFailure(lost) == true)
+    }
+
     @Test func failureOfAnAttempt() {
         #expect(response(400).isFailure && response(599).isFailure)
         #expect(!response(399).isFailure && !response(200).isFailure)

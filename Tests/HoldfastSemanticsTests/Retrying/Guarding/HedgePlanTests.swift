@@ -72,9 +72,9 @@ struct HedgePlanTests {
         #expect(plan.nextSend == .seconds(4))
         plan.copySent(now: .seconds(4))
         #expect(plan.nextSend == nil)
-        #expect(!plan.isOver)
+        #expect(plan.inFlight == 1)
         plan.copyFailed(now: .seconds(5))
-        #expect(plan.isOver)
+        #expect(plan.inFlight == 0 && plan.nextSend == nil)
     }
 
     @Test("A negative pushback, and a copy that may not be sent, end the plan; what is in flight goes on")
@@ -88,6 +88,6 @@ struct HedgePlanTests {
         var stopped = HedgePlan(delay: .seconds(1), maxCopies: 5, start: .zero)
         stopped.copySent(now: .zero)
         stopped.stop()
-        #expect(stopped.nextSend == nil && !stopped.isOver)
+        #expect(stopped.nextSend == nil && stopped.inFlight == 1)
     }
 }

@@ -29,6 +29,22 @@ struct StormTests {
         #expect(reports[4].fingerprint != reports[5].fingerprint)
     }
 
+    @Test("§5.2: with hedging as well, since its copies and timers run where the simulation does; none is stranded")
+    func hedged() async throws {
+        var scenario = Self.small
+        scenario.seeds = [7, 7, 7]
+        var rules = RetryRules()
+        var hedging = HedgeRules()
+        hedging.fixedDelay = .milliseconds(100)
+        hedging.maxExtraLoad = 0.2
+        rules.hedging = hedging
+        let reports = try await Storm(scenario).run(rules)
+        #expect(Set(reports.map(\.fingerprint)).count == 1)
+        #expect(reports.figures.stranded == 0)
+        let plain = try await Storm(scenario).run(RetryRules())
+        #expect(plain[0].fingerprint != reports[0].fingerprint)
+    }
+
     @Test("Without a budget an outage is answered with every attempt there is; none is stranded")
     func outage() async throws {
         let figures = try await Storm(Self.small).run(StormSubject.immediate).figures

@@ -108,23 +108,27 @@ struct CircuitBreakerTests {
         #expect(try await send(breaker).get() == 200)
     }
 
-    @Test("A retrier waits until a probe may go, and no longer than its rules allow: else it ends the call at once")
-    func retrying() async throws {
+    @Test(
+        "An open circuit ends a call at once, at no cost; only who parks waits until a probe may go",
+        arguments: [RetryRules.default, .interactive]
+    )
+    func retrying(rules: RetryRules) async throws {
         let clock = ManualClock(autoAdvances: true)
         let steps = [ScriptedTransport.Step](repeating: .respond(500), count: 20)
         let transport = ScriptedTransport(steps + [.respond(200)])
         let breaker = CircuitBreaker(transport)
         var configuration = PipelineConfiguration()
         configuration.clock = clock
-        let patient = Pipeline(transport: breaker, retrierFactory: .backoff(), configuration: configuration)
-        let hasty = Pipeline(transport: breaker, retrierFactory: .backoff(.interactive), configuration: configuration)
+        let patient = Pipeline(transport: breaker, retrierFactory: .patient, configuration: configuration)
+        let hasty = Pipeline(transport: breaker, retrierFactory: .backoff(rules), configuration: configuration)
         for _ in 0..<20 { _ = try await breaker.send(.get(), body: .none, context: CallContext(clock: clock)) }
         do {
             _ = try await hasty.send(.get())
             Issue.record("an error was expected")
         } catch let error as ServiceError {
             #expect(error.code == .circuitOpen)
-            #expect(error.attempts.map(\.stopReason) == [.serverDelayTooLong])
+            #expect(error.attempts.map(\.stopReason) == [.circuitOpen])
+            #expect(error.retryAfter == .seconds(5))
         }
         #expect(clock.waits.isEmpty)
         // Nothing was sent, so a POST may wait as well.

@@ -95,7 +95,7 @@ struct ConcurrencyLimitTests {
         _ = try await second.value
     }
 
-    @Test("Waiting ends with the attempt's deadline: a timeout of which nothing was sent")
+    @Test("Waiting ends with the attempt's deadline: too many in flight, which is no failure of the server")
     func deadline() async throws {
         let limit = ConcurrencyLimit(transport, maxInFlight: 1)
         let first = try await send(limit)
@@ -103,11 +103,36 @@ struct ConcurrencyLimitTests {
         try await clock.waitForSleeps(1)
         clock.advance(by: .seconds(3))
         let error = try await second.value
-        #expect(error.code == .timeout)
+        #expect(error.code == .tooManyInFlight)
         #expect(error.progress == .notSent)
+        #expect(error.message.contains("too long"))
         #expect(limit.waitingCount == 0)
         first.body.discard()
         _ = try await send(limit)
+    }
+
+    @Test("Who is cancelled at the deadline from outside has waited too long; a circuit around it stays closed")
+    func congestion() async throws {
+        var rules = CircuitRules()
+        rules.minimumAttempts = 1
+        let limit = ConcurrencyLimit(transport, maxInFlight: 1)
+        let breaker = CircuitBreaker(limit, rules: rules)
+        let first = try await send(limit)
+        for cancels in [false, true] {
+            let deadline = clock.now.advanced(by: .seconds(3))
+            let context = CallContext(clock: clock, deadline: deadline)
+            let origin = "http://origin.example/b"
+            let second = Task { try await breaker.send(.get(origin), body: .none, context: context) }
+            while limit.waitingCount < 1 { await Task.yield() }
+            clock.advance(by: .seconds(3))
+            if cancels { second.cancel() }
+            let result = await second.result
+            #expect(throws: ServiceError.self) { try result.get() }
+            if case .failure(let error as ServiceError) = result { #expect(error.code == .tooManyInFlight) }
+        }
+        first.body.discard()
+        let context = CallContext(clock: clock)
+        #expect(try await breaker.send(.get(), body: .none, context: context).status == .ok)
     }
 
     @Test("E10: waiting ends promptly with cancellation, and leaves no timer and no place behind")
