@@ -52,7 +52,7 @@ import Testing
         let expected = try #require(vector.expected)
         #expect(state.balance(now: .zero) == integer(expected, "retries_granted"))
         var granted = 0
-        while granted <= capacity, let grant = state.permit(.timeout, now: .zero) {
+        while let grant = state.permit(.timeout, now: .zero) {
             granted += 1
             state.attemptEnded(grant, succeeded: false, now: .zero)
         }
@@ -129,7 +129,7 @@ import Testing
         var state = RetryBudgetState(budget, now: .zero)
         for _ in 0..<1000 { state.callBegan(now: .zero) }
         var granted = 0
-        while granted <= 1000, state.permit(.transient, now: .zero) != nil { granted += 1 }
+        while state.permit(.transient, now: .zero) != nil { granted += 1 }
         #expect(granted == Int(1000 * share + 0.5))
         let expected = try #require(vector.expected)
         let theirs = try #require(expected["effective_ratio"])
@@ -195,12 +195,9 @@ import Testing
         let cost = Int(try #require(claim.params["retry_cost"]))
         let failures = try #require(claim.params["p_fail"])
         var state = RetryBudgetState(.tokens(transient: cost, timeout: cost), now: .zero)
-        var granted = 0
-        while granted <= 500, let grant = state.permit(.transient, now: .zero) {
-            granted += 1
+        while let grant = state.permit(.transient, now: .zero) {
             state.attemptEnded(grant, succeeded: false, now: .zero)
         }
-        #expect(granted == 500 / cost)
         _ = simulate(&state, calls: 300, failures: failures, maxRetries: 2, using: &source)
         let found = simulate(&state, calls: 3000, failures: failures, maxRetries: 2, using: &source)
         let expected = try #require(claim.expected["amplification"])
