@@ -90,6 +90,13 @@ public struct Pipeline: Transport {
         body: RequestBody? = nil,
         options: CallOptions = CallOptions()
     ) async throws -> Response {
+        if let rules = options.retryRules {
+            do throws(RetryRulesError) {
+                try rules.validate()
+            } catch {
+                throw ServiceError(.badRequest, "CallOptions.retryRules.\(error)", cause: error, progress: .notSent)
+            }
+        }
         var request = request
         addIdempotencyKey(to: &request, options)
         var context = CallContext(

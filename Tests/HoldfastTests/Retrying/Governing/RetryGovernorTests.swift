@@ -118,6 +118,20 @@ struct RetryGovernorTests {
         #expect(try await bare.send(.get(), options: options).attempts.count == 2)
     }
 
+    @Test("Rules of one call that make no sense end it with their name, before anything is sent")
+    func refusedRules() async throws {
+        let transport = ScriptedTransport([.respond(200)])
+        var options = CallOptions()
+        options.retryRules = RetryRules(maxAttempts: 0)
+        do {
+            _ = try await pipeline(transport, .backoff(), clock).send(.get(), options: options)
+            Issue.record("the call should fail")
+        } catch let error as ServiceError {
+            #expect(error.code == .badRequest && error.message.contains("maxAttempts"))
+        }
+        #expect(transport.sent.isEmpty)
+    }
+
     @Test("A factory for one call that has no governor comes under the pipeline's")
     func factoryOfOneCall() async throws {
         var rules = RetryRules.default
