@@ -169,7 +169,10 @@ struct RetryGovernorTests {
         }
         let factory = BackoffRetrier.Factory.backoff()
         let pipeline = pipeline(transport, factory, clock)
-        for index in 0..<1100 { _ = try await pipeline.send(.get("http://host\(index).example/")) }
+        for index in 0..<1100 {
+            _ = try await pipeline.send(.get("http://host\(index).example/"))
+            clock.advance(by: .milliseconds(1))
+        }
         let governor = try #require(factory.governor)
         #expect(governor.status(of: try url("http://host0.example/"), now: clock.now) == nil)
         #expect(governor.status(of: try url("http://host500.example/"), now: clock.now) == nil)
