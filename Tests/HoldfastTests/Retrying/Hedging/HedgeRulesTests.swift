@@ -130,7 +130,6 @@ struct HedgeRulesTests {
 
     @Test("Quick refusals teach no speed: after many 429 nothing is hedged, as nothing was measured")
     func throttled() async throws {
-        let clock = ManualClock(autoAdvances: true)
         var rules = HedgeRules()
         rules.maxExtraLoad = 1
         for status in [429, 200] {
@@ -138,7 +137,13 @@ struct HedgeRulesTests {
             let transport = ScriptedTransport(steps + [.respond().delayed(by: .seconds(1))], repeatsLastStep: true)
             let hedged = HedgedTransport(transport, rules: rules)
             for _ in steps { _ = try await bench.send(hedged, clock) }
-            _ = try await bench.send(hedged, clock)
+            let late = Task { try await bench.send(hedged, clock) }
+            while clock.sleeperCount < (status == 200 ? 2 : 1) { await Task.yield() }
+            clock.advance(by: .milliseconds(10))
+            if status == 200 { try await transport.waitForSends(102) }
+            clock.advance(by: .seconds(1))
+            _ = try await late.value
+            while clock.sleeperCount > 0 { await Task.yield() }
             #expect(transport.sent.count == 101 + (status == 200 ? 1 : 0))
         }
     }
