@@ -79,6 +79,31 @@ struct ConnectivityTests {
         #expect(clock.sleeperCount == 0)
     }
 
+    @Test("What was tried offline is not among the attempts that a retrier is told of")
+    func uncounted() async throws {
+        struct Counting: Retrier {
+            let seen: CountWatch
+            func retry(_ request: URLRequest, after attempt: FailedAttempt, context: CallContext) async -> RetryDecision
+            {
+                #expect(attempt.number == 1)
+                seen.increment()
+                return .retryNow
+            }
+        }
+        let seen = CountWatch()
+        let transport = ScriptedTransport([offline, .respond(500), .respond(200)])
+        let pipeline = pipeline(transport)
+        var options = CallOptions()
+        options.retrierFactory = AnyRetrierFactory { _ in Counting(seen: seen) }
+        let call = Task { [options] in try await pipeline.send(.get(), options: options) }
+        try await network.waitForWaits(1)
+        network.goOnline()
+        try await clock.waitForSleeps(1)
+        clock.advance(by: .seconds(1))
+        #expect(try await call.value.status == .ok)
+        #expect(seen.count == 1)
+    }
+
     @Test("Without the rule, or online, a failed connection is an attempt like others", arguments: [true, false])
     func notWaited(online: Bool) async throws {
         if online { network.goOnline() }
