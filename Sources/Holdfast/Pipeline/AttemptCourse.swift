@@ -78,7 +78,7 @@ struct AttemptCourse {
             let succeeded = !AttemptOutcome.response(response.head).isServerTrouble
             account.attemptEnded(grant, succeeded: succeeded, traffic, now: now)
             grant = nil
-            let isThrottled = [.tooManyRequests, .serviceUnavailable].contains(response.status)
+            let isThrottled = response.status == .tooManyRequests || response.status == .serviceUnavailable
             if isThrottled || succeeded { account.paceAnswered(isThrottled: isThrottled, now: now) }
             closeGate(by: response, account, context)
         case .failure(let error):

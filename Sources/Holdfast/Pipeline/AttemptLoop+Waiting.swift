@@ -29,7 +29,9 @@ extension AttemptLoop {
         while rules.closesGate, let gate = account.gate(for: course.credential, now: context.clock.now) {
             let opens = MonotonicInstant(sinceOrigin: gate.opens)
             let wait = context.clock.now.duration(to: opens)
-            if wait > rules.maxServerDelay, account.admitsProbe(for: course.credential, now: context.clock.now) { return }
+            if wait > rules.maxServerDelay, account.admitsProbe(for: course.credential, now: context.clock.now) {
+                return
+            }
             let end = opens.advanced(by: gate.spread * governor.sample())
             guard wait <= rules.maxServerDelay, mayBeHeldBack(until: end, &course, rules, context),
                 account.beginsWaiting()

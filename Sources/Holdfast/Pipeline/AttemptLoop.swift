@@ -142,8 +142,8 @@ struct AttemptLoop: Exchanging {
 
     private func course(of request: URLRequest, _ context: CallContext) -> AttemptCourse {
         var governor = context.options.retrierFactory?.governor ?? ownGovernor
-        if governor == nil, context.options.retryRules != nil { governor = fallbackGovernor }
-        let inForce = context.options.retryRules.map { RulesInForce($0) } ?? governor?.inForce
+        if governor == nil, context.options.rulesInForce != nil { governor = fallbackGovernor }
+        let inForce = context.options.rulesInForce ?? governor?.inForce
         let listens = !isInnermost && inForce?.rules.respectsInnerRetries ?? false
         return AttemptCourse(
             of: request,
@@ -156,9 +156,10 @@ struct AttemptLoop: Exchanging {
 
     /// Keeps what an attempt reads of a one-shot body, where another attempt may follow.
     private func keepBodyForReplay(_ course: AttemptCourse, _ context: inout CallContext) {
-        let rules = course.inForce?.rules
-        guard authorization != nil || rules?.maxAttempts ?? 1 > 1 else { return }
-        let limit = rules?.replayLimit ?? RetryRules.default.replayLimit
+        guard !context.body.isReplayable else { return }
+        let inForce = course.inForce
+        guard authorization != nil || inForce?.rules.maxAttempts ?? 1 > 1 else { return }
+        let limit = inForce?.rules.replayLimit ?? RetryRules.default.replayLimit
         if limit > 0 { context.body = context.body.teed(limit: limit) }
     }
 

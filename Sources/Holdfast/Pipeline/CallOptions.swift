@@ -19,7 +19,10 @@ public struct CallOptions: Sendable {
     /// The rules of retrying for this call, under the budget and the gates of the pipeline's factory; nil: the factory's.
     ///
     /// `.none` switches retries off. Without a governor in the factory, all such calls of a pipeline share one of its own.
-    public var retryRules: RetryRules?
+    public var retryRules: RetryRules? {
+        get { rulesInForce?.rules }
+        set { rulesInForce = newValue.map { RulesInForce($0) } }
+    }
     /// Makes the retrier of this call instead of the pipeline's factory.
     public var retrierFactory: (any RetrierFactory)?
     /// What is accepted as an answer; nil: any response, as URLSession does.
@@ -29,6 +32,8 @@ public struct CallOptions: Sendable {
     /// Is told of interim (1xx) responses, from whatever thread the transport has them on.
     public var onInterimResponse: (@Sendable (ResponseHead) -> Void)?
 
+    /// The rules behind ``retryRules``: the options travel through all of a call, and rules are large.
+    var rulesInForce: RulesInForce?
     /// Is told whether the response was stored, once that is certain.
     var storing: StoringWatch?
 

@@ -90,9 +90,9 @@ public struct Pipeline: Transport {
         body: RequestBody? = nil,
         options: CallOptions = CallOptions()
     ) async throws -> Response {
-        if let rules = options.retryRules {
+        if let inForce = options.rulesInForce {
             do throws(RetryRulesError) {
-                try rules.validate()
+                try inForce.rules.validate()
             } catch {
                 throw ServiceError(.badRequest, "CallOptions.retryRules.\(error)", cause: error, progress: .notSent)
             }
@@ -186,8 +186,9 @@ public struct Pipeline: Transport {
 
     /// Once per call, above redirects, so that all that is sent for it bears one key.
     private func addIdempotencyKey(to request: inout URLRequest, _ options: CallOptions) {
-        let rules = options.retryRules ?? (options.retrierFactory ?? retrierFactory).governor?.rules
-        guard let rules, rules.mintsIdempotencyKey else { return }
+        let inForce = options.rulesInForce ?? (options.retrierFactory ?? retrierFactory).governor?.inForce
+        guard let inForce, inForce.rules.mintsIdempotencyKey else { return }
+        let rules = inForce.rules
         var generator = SystemRandomNumberGenerator()
         rules.addIdempotencyKey(to: &request, using: &generator)
     }

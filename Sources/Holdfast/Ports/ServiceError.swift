@@ -120,7 +120,8 @@ public struct ServiceError: Error, Sendable, CustomStringConvertible {
         .badRequest: .badRequest, .resolve: .resolve, .connect: .connect, .timeout: .timeout,
         .deadlineExceeded: .timeout, .tls: .tls, .certificate: .certificate, .connectionLost: .connectionLost,
         .protocolError: .protocolError, .offline: .offline, .bodyTooLarge: .tooLarge,
-        .throttled: .throttled, .tooManyRedirects: .badRequest, .resourceUnavailable: .badRequest, .circuitOpen: .heldBack, .tooManyInFlight: .heldBack,
+        .throttled: .throttled, .tooManyRedirects: .badRequest, .resourceUnavailable: .badRequest,
+        .circuitOpen: .heldBack, .tooManyInFlight: .heldBack,
         .authenticationRequired: .badRequest, .authorizationFailed: .badRequest, .unsupported: .badRequest,
     ]
 }

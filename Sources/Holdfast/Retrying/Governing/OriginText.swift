@@ -24,17 +24,18 @@ struct OriginText: Sendable, Hashable {
             text = ""
             return
         }
-        let slashes = bytes[bytes.index(after: colon)...].prefix(2)
-        guard slashes.elementsEqual([UInt8(ascii: "/"), UInt8(ascii: "/")]) else {
+        let start = bytes.index(colon, offsetBy: 3, limitedBy: bytes.endIndex) ?? bytes.endIndex
+        guard bytes[colon..<start].count == 3, bytes[colon..<start].dropFirst().allSatisfy({ $0 == UInt8(ascii: "/") })
+        else {
             text = url[..<colon]
             return
         }
-        let rest = bytes[slashes.endIndex...]
+        let rest = bytes[start...]
         let end = rest.firstIndex { OriginText.endsAuthority($0) } ?? rest.endIndex
         let authority = rest[..<end]
         let isPlain =
             authority.allSatisfy { OriginText.isPlain($0) } && bytes[..<colon].allSatisfy { OriginText.isPlain($0) }
-        text = isPlain ? url[..<end] : OriginText.normal(scheme: url[..<colon], authority: url[slashes.endIndex..<end])
+        text = isPlain ? url[..<end] : OriginText.normal(scheme: url[..<colon], authority: url[start..<end])
     }
 
     private static func normal(scheme: Substring, authority: Substring) -> Substring {

@@ -120,7 +120,11 @@ final class RetryAccount: Sendable {
     /// Whether a call may pass a gate that is closed for longer than anybody waits, to see whether the server means it still.
     func admitsProbe(for credential: Int, now: MonotonicInstant) -> Bool {
         state.withLock { state in
-            state.gates.admitsProbe(for: credential, every: max(inForce.rules.maxServerDelay, .seconds(1)), now: now.sinceOrigin)
+            state.gates.admitsProbe(
+                for: credential,
+                every: max(inForce.rules.maxServerDelay, .seconds(1)),
+                now: now.sinceOrigin
+            )
         }
     }
 
