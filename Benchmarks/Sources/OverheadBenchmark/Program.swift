@@ -60,7 +60,8 @@ enum Program {
         for (index, overhead) in cases.enumerated() {
             report.add(Figure(overhead.name, "holdfast", Sample(times[index]), "ns"))
             if !allocations[index].isEmpty {
-                report.add(Figure("\(overhead.name)-allocations", "holdfast", Sample(allocations[index]), "allocations"))
+                let sample = Sample(allocations[index])
+                report.add(Figure("\(overhead.name)-allocations", "holdfast", sample, "allocations"))
             }
         }
         let text = options.wantsJSON ? report.json + "\n" : report.table(comparedWith: [])
