@@ -61,6 +61,7 @@ struct AttemptLoop: Exchanging {
         defer { if course.grant != nil { course.giveBack(now: context.clock.now) } }
         var authorized = AuthorizedHop(authorization, request, context)
         keepBodyForReplay(course, &context)
+        context.wantsNewConnection = false
         var last: Result<Response, any Error>?
         while true {
             context.attempt = course.records.count + 1
