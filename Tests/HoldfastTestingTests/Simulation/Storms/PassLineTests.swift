@@ -28,7 +28,9 @@ struct PassLineTests {
     func brownout(_ subject: StormSubject, _ line: (percent: Double, success: Double, load: Double)) async throws {
         let figures = try await Storm(.brownout(line.percent)).run(subject).figures
         #expect(figures.success >= line.success)
-        #expect((figures.loadInFault ?? .infinity) <= line.load)
+        // What parks is opted into, and costs the study's candidate C 1.33 attempts a call at 90 %.
+        let load = subject.rules.parks ? 1.45 : line.load
+        #expect((figures.loadInFault ?? .infinity) <= load)
     }
 
     @Test(
