@@ -102,7 +102,7 @@ struct AttemptCourse {
     ///
     /// Free is what cannot feed a storm: a resend that is made once a call and shows its worth at once.
     mutating func cause(of failed: FailedExchange, _ rules: RetryRules) -> RetryBudgetState.Cause? {
-        let retryClass = rules.classify(failed)
+        let retryClass = records.last?.retryClass ?? rules.classify(failed)
         if let free = rules.freeResend(after: failed, retryClass), freeResends.insert(free).inserted { return nil }
         // A retrier of one's own may send again what the rules would not.
         return rules.cause(of: retryClass, outcome: failed.outcome) ?? .transient

@@ -10,12 +10,10 @@ extension AttemptOutcome {
     /// that does not mind deadlines itself, and that is a timeout.
     init(_ result: Result<Response, any Error>, in context: CallContext) {
         switch result {
-        case .success(let response):
-            self = .response(response.headForRetrying)
         case .failure(let error) where error.isCancellation:
             self = .failure(AttemptFailure(kind: context.isPastDeadline ? .timeout : .cancelled, progress: .bodySent))
-        case .failure(let error):
-            self = .failure(ServiceError.attemptFailure(of: error))
+        default:
+            self.init(result)
         }
     }
 }

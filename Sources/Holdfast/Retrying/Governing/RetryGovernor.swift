@@ -42,6 +42,7 @@ public final class RetryGovernor: Sendable {
         do throws(RetryRulesError) {
             try rules.validate()
         } catch {
+            // A mistake of the program, not of its input: it would run with a budget or waits that nobody meant.
             preconditionFailure("RetryRules.\(error)")
         }
         let inForce = RulesInForce(rules)

@@ -78,8 +78,7 @@ extension RetryRules {
         var delay = own
         if let asked {
             guard asked <= maxServerDelay else { return .stop(.serverDelayTooLong) }
-            let sample = Double.random(in: 0..<1, using: &generator)
-            delay = max(own, asked) + Duration(boundedSeconds: sample * min(asked.doubleSeconds * 0.5, 5))
+            delay = max(own, asked) + RetryRules.spread(of: asked, using: &generator)
         }
         guard fits(delay, timeLeft) else { return .stop(.deadline) }
         return .retry(after: delay)
@@ -133,6 +132,12 @@ extension RetryRules {
             using: &generator,
             state: &history.throttlingBackoff
         )
+    }
+
+    /// What is added at random to a wait that a server asked for: up to half of it, and 5 s at most.
+    package static func spread(of asked: Duration, using generator: inout some RandomNumberGenerator) -> Duration {
+        let sample = Double.random(in: 0..<1, using: &generator)
+        return Duration(boundedSeconds: sample * min(asked.doubleSeconds * 0.5, 5))
     }
 
     /// Whether a wait leaves time for an attempt.

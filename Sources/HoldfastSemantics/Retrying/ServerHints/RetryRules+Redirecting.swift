@@ -24,8 +24,7 @@ extension RetryRules {
         guard obeysRetryAfter, let asked = RetryAfter.delay(redirect.fields, receivedAt: receivedAt), asked > .zero
         else { return .retryNow }
         guard asked <= maxServerDelay else { return .stop(.serverDelayTooLong) }
-        let spread = min(asked.doubleSeconds * 0.5, 5)
-        let wait = asked + Duration(boundedSeconds: Double.random(in: 0..<1, using: &generator) * spread)
+        let wait = asked + RetryRules.spread(of: asked, using: &generator)
         if let timeLeft, wait + minimumAttemptTime >= timeLeft { return .stop(.deadline) }
         return .retry(after: wait)
     }
