@@ -36,6 +36,7 @@ public struct CredentialScope: Sendable, ExpressibleByArrayLiteral {
                 Set(
                     origins.map { text in
                         guard let target = try? TargetURI(text) else {
+                            // Written into the program: a credential must not go where nobody meant it to.
                             preconditionFailure("\"\(text)\" is no origin; write one such as https://api.example.com")
                         }
                         return target.origin
