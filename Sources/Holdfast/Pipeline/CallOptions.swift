@@ -29,6 +29,11 @@ public struct CallOptions: Sendable {
     public var acceptance: Acceptance?
     /// Whether repeating the request has no further effect; nil: as its method says.
     public var isIdempotent: Bool?
+    /// Names of request fields that hold a credential beside Authorization and Cookie: they name the cache partition as well, and
+    /// stay behind when a redirect leaves the origin. None by default.
+    public var credentialFields: [FieldName] = []
+    /// Steps that edit this call's request before each attempt, after those of the pipeline's configuration; none by default.
+    public var prepare: [PrepareStep] = []
     /// Is told of interim (1xx) responses, from whatever thread the transport has them on.
     public var onInterimResponse: (@Sendable (ResponseHead) -> Void)?
 

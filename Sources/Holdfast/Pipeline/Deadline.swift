@@ -11,7 +11,7 @@ private import Synchronization
 ///
 /// - Throws: ``ServiceError`` `.timeout` at the deadline, `CancellationError` at once when the caller is cancelled, or what
 ///   the operation throws.
-func withDeadline<Success: Sendable>(
+package func withDeadline<Success: Sendable>(
     _ deadline: MonotonicInstant,
     on clock: any HoldfastClock,
     discard: @escaping @Sendable (Success) -> Void,

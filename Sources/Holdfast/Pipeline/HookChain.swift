@@ -92,7 +92,7 @@ extension Response {
 
 extension Error {
     /// Whether the error says that the task was cancelled: it ends a call without being a failure of it.
-    var isCancellation: Bool {
+    package var isCancellation: Bool {
         self is CancellationError || (self as? URLError)?.code == .cancelled
     }
 }

@@ -125,6 +125,8 @@ public struct Pipeline: Transport {
         options.retrierFactory = nil
         options.retryRules = nil
         options.storing = nil
+        // They were taken already, and once is enough for a signature.
+        options.prepare = []
         var context = CallContext(
             callID: outer.callID,
             clock: configuration.clock,

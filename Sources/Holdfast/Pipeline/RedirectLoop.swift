@@ -92,6 +92,9 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
         for line in head.fields where !kept.contains(line.name) {
             following.setValue(nil, forHTTPHeaderField: line.name.rawName)
         }
+        if redirection.crossesOrigin {
+            for name in context.options.credentialFields { following.setValue(nil, forHTTPHeaderField: name.rawName) }
+        }
         return (redirection, following)
     }
 }

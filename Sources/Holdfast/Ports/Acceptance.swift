@@ -22,22 +22,29 @@ public struct Acceptance: Sendable {
     public static func statuses(_ statuses: ClosedRange<Int>) -> Acceptance {
         Acceptance { response in
             guard statuses.contains(response.status.rawValue) else {
-                var error = ServiceError(
-                    .unacceptableStatus,
-                    "The server answered \(response.status.rawValue), outside \(statuses); "
-                        + "the response is in this error's `response`.",
-                    response: response
-                )
-                error.retryAfter = response.responseTime.flatMap { receivedAt in
-                    RetryAfter.delay(response.headForRetrying.fields, receivedAt: receivedAt)
-                }
-                throw error
+                throw ServiceError.unacceptableStatus(response, expected: statuses)
             }
         }
     }
 
     /// Takes 200 to 299.
     public static let successful = Acceptance.statuses(200...299)
+}
+
+extension ServiceError {
+    /// The error of a response that was not accepted for its status; knows how long to leave the server alone.
+    package static func unacceptableStatus(_ response: Response, expected: ClosedRange<Int>) -> ServiceError {
+        var error = ServiceError(
+            .unacceptableStatus,
+            "The server answered \(response.status.rawValue), outside \(expected); "
+                + "the response is in this error's `response`.",
+            response: response
+        )
+        error.retryAfter = response.responseTime.flatMap { receivedAt in
+            RetryAfter.delay(response.headForRetrying.fields, receivedAt: receivedAt)
+        }
+        return error
+    }
 }
 
 /// The outcome of an acceptance, for those who must not act before it is known.

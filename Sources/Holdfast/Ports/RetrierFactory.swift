@@ -20,18 +20,27 @@ public protocol RetrierFactory: Sendable {
     ///
     /// One object for the life of the factory.
     var governor: RetryGovernor? { get }
+
+    /// Whether an accepted status is judged attempt by attempt, so that content which cannot be decoded reaches the retrier; false
+    /// by default: such a call fails at once.
+    ///
+    /// Heard by the typed calls of HoldfastServices; a call of one's own says it by ``Acceptance/judgesAttempts``.
+    var judgesAttempts: Bool { get }
 }
 
 extension RetrierFactory {
     public var governor: RetryGovernor? { nil }
+    public var judgesAttempts: Bool { false }
 }
 
 /// A retrier factory made of a closure.
 public struct AnyRetrierFactory: RetrierFactory {
+    public let judgesAttempts: Bool
     private let make: @Sendable (URLRequest) -> any Retrier
 
     /// A factory that calls `make` for each call that fails.
-    public init(_ make: @escaping @Sendable (URLRequest) -> any Retrier) {
+    public init(judgesAttempts: Bool = false, _ make: @escaping @Sendable (URLRequest) -> any Retrier) {
+        self.judgesAttempts = judgesAttempts
         self.make = make
     }
 

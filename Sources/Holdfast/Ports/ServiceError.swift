@@ -46,6 +46,10 @@ public struct ServiceError: Error, Sendable, CustomStringConvertible {
         public static let tooManyRedirects = Code("too-many-redirects")
         /// The status is not one that the caller accepts.
         public static let unacceptableStatus = Code("unacceptable-status")
+        /// What is to be sent cannot be encoded: nothing was sent.
+        public static let encodingFailed = Code("encoding-failed")
+        /// The content of the response cannot be decoded.
+        public static let decodingFailed = Code("decoding-failed")
         /// The server asks for credentials in a way this transport cannot answer.
         public static let authenticationRequired = Code("authentication-required")
         /// The credential is missing or refused, and refreshing it failed.
@@ -123,5 +127,6 @@ public struct ServiceError: Error, Sendable, CustomStringConvertible {
         .throttled: .throttled, .tooManyRedirects: .badRequest, .resourceUnavailable: .badRequest,
         .circuitOpen: .heldBack, .tooManyInFlight: .heldBack,
         .authenticationRequired: .badRequest, .authorizationFailed: .badRequest, .unsupported: .badRequest,
+        .encodingFailed: .badRequest, .decodingFailed: .protocolError,
     ]
 }

@@ -22,6 +22,7 @@ extension AttemptLoop {
         try await authorized?.apply(to: &prepared, context)
         course.inForce?.rules.announce(context, on: &prepared)
         for step in prepare { try await step(&prepared, context) }
+        for step in context.options.prepare { try await step(&prepared, context) }
         return prepared
     }
 
