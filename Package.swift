@@ -69,7 +69,10 @@ let package = Package(
         ),
         .testTarget(
             name: "HoldfastServicesTests",
-            dependencies: ["HoldfastServices", "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastTesting"]
+            dependencies: [
+                "HoldfastServices", "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastTesting",
+                "LoopbackServer",
+            ]
         ),
         .testTarget(
             name: "HoldfastCryptoTests",

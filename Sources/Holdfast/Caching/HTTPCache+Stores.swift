@@ -6,6 +6,11 @@ public import HoldfastSemantics
 public import HoldfastStorage
 
 extension HTTPCache {
+    /// A cache in memory of 32 MiB, private mode: ``inMemory(capacity:options:)`` with its defaults.
+    ///
+    /// Each use makes a new, empty one: make it once per client.
+    public static var `default`: HTTPCache { .inMemory() }
+
     /// A cache in memory, gone with the process.
     ///
     /// - Parameters:
