@@ -7,6 +7,10 @@ import HoldfastServices
 import HoldfastTesting
 import Testing
 
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
 private struct Greeting: Request {
     typealias Result = String
     var routes: HttpRoute { ["greeting"] }
