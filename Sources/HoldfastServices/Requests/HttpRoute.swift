@@ -40,7 +40,8 @@ public struct HttpRoute: Sendable, Hashable, ExpressibleByArrayLiteral {
         let relative = path.drop { $0 == "/" }
         segments =
             relative.isEmpty
-            ? [] : relative.split(separator: "/", omittingEmptySubsequences: false).map { text -> Segment in
+            ? []
+            : relative.split(separator: "/", omittingEmptySubsequences: false).map { text -> Segment in
                 text.isEmpty ? .empty : .text(String(text))
             }
     }

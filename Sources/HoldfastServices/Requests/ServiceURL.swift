@@ -49,6 +49,8 @@ enum ServiceURL {
 
     /// Whether all parsers see one host here: some take a backslash for a slash.
     private static func isPlain(_ authority: Substring) -> Bool {
-        !authority.unicodeScalars.contains { $0 == "\\" || $0.properties.isWhitespace || $0.value < 0x21 || $0.value == 0x7F }
+        !authority.unicodeScalars.contains {
+            $0 == "\\" || $0.properties.isWhitespace || $0.value < 0x21 || $0.value == 0x7F
+        }
     }
 }
