@@ -27,11 +27,11 @@ enum ProxyTarget {
         if !ownPath.isEmpty {
             let segments = try segments(of: ownPath)
             if result.utf8.last == UInt8(ascii: "/") { result.removeLast() }
-            result += "/" + segments.map { encoded($0, allowing: []) }.joined(separator: "/")
+            result += "/" + segments.map { repaired($0) }.joined(separator: "/")
         }
         let queries = [
             String(decoding: text[place.endIndex...].dropFirst(), as: UTF8.self),
-            encoded(ownQuery, allowing: Array("/?".utf8))
+            repaired(ownQuery),
         ].filter { !$0.isEmpty }
         return queries.isEmpty ? result : result + "?" + queries.joined(separator: "&")
     }
@@ -39,11 +39,14 @@ enum ProxyTarget {
     /// The segments of a path, without dot segments.
     private static func segments(of path: ArraySlice<UInt8>) throws(WebServiceError) -> [ArraySlice<UInt8>] {
         guard !path.contains(UInt8(ascii: "\\")) else {
-            throw WebServiceError(refusing: "The path has a backslash; divide it by slashes, or send the backslash as %5C.")
+            throw WebServiceError(
+                refusing: "The path has a backslash; divide it by slashes, or send the backslash as %5C."
+            )
         }
         guard !path.starts(with: "//".utf8), !hasScheme(path) else {
             throw WebServiceError(
-                refusing: "The path is a URL of its own, and calls go below the base URL alone; make a proxy for the other "
+                refusing:
+                    "The path is a URL of its own, and calls go below the base URL alone; make a proxy for the other "
                     + "server, or put \"./\" before a path whose first segment has a colon."
             )
         }
@@ -53,11 +56,11 @@ enum ProxyTarget {
         var endsInDots = false
         for segment in relative.split(separator: slash, omittingEmptySubsequences: false) {
             let plain = decoded(segment)
-            endsInDots = plain == Array(".".utf8) || plain == Array("..".utf8)
+            endsInDots = plain == "." || plain == ".."
             if !endsInDots {
                 guard !climbsWhenDecoded(plain) else { throw climbing }
                 kept.append(segment)
-            } else if plain.count == 2 {
+            } else if plain == ".." {
                 guard kept.popLast() != nil else { throw climbing }
             }
         }
@@ -65,12 +68,14 @@ enum ProxyTarget {
     }
 
     private static var climbing: WebServiceError {
-        WebServiceError(refusing: "The path leads above the base URL by \"..\"; take that out, or choose another base URL.")
+        WebServiceError(
+            refusing: "The path leads above the base URL by \"..\"; take that out, or choose another base URL."
+        )
     }
 
     /// Whether servers that decode before they divide, or that know parameters of segments, may see ".." in a segment.
-    private static func climbsWhenDecoded(_ plain: [UInt8]) -> Bool {
-        let parts = plain.split { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }
+    private static func climbsWhenDecoded(_ plain: String) -> Bool {
+        let parts = plain.utf8.split { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }
         return parts.contains { part in part.prefix { $0 != UInt8(ascii: ";") }.elementsEqual("..".utf8) }
     }
 
@@ -90,42 +95,11 @@ enum ProxyTarget {
         isLetter(byte) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || "+-.".utf8.contains(byte)
     }
 
-    private static func decoded(_ segment: ArraySlice<UInt8>) -> [UInt8] {
-        var bytes: [UInt8] = []
-        var rest = segment
-        while let byte = rest.popFirst() {
-            if byte == UInt8(ascii: "%"), let escaped = escapedByte(rest) {
-                bytes.append(escaped)
-                rest = rest.dropFirst(2)
-            } else {
-                bytes.append(byte)
-            }
-        }
-        return bytes
+    private static func decoded(_ segment: ArraySlice<UInt8>) -> String {
+        PercentCoding.decode(String(decoding: segment, as: UTF8.self), plusIsSpace: false)
     }
 
-    /// Escapes what is neither pchar (RFC 3986 §3.3) nor one of `others`, and leaves escapes alone.
-    private static func encoded(_ text: ArraySlice<UInt8>, allowing others: [UInt8]) -> String {
-        var result = ""
-        var rest = text
-        while let byte = rest.popFirst() {
-            if byte == UInt8(ascii: "%"), escapedByte(rest) != nil {
-                result += "%" + String(decoding: rest.prefix(2), as: UTF8.self)
-                rest = rest.dropFirst(2)
-            } else if byte >= 0x80 {
-                result += "%" + String(byte, radix: 16, uppercase: true)
-            } else {
-                let character = String(Unicode.Scalar(byte))
-                result += others.contains(byte) ? character : PercentCoding.encode(character, allowing: .pathSegment)
-            }
-        }
-        return result
-    }
-
-    /// The byte that two hexadecimal digits at the beginning stand for.
-    private static func escapedByte(_ text: ArraySlice<UInt8>) -> UInt8? {
-        let digits = text.prefix(2)
-        guard digits.count == 2, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }) else { return nil }
-        return UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
+    private static func repaired(_ part: ArraySlice<UInt8>) -> String {
+        PercentCoding.repair(String(decoding: part, as: UTF8.self))
     }
 }

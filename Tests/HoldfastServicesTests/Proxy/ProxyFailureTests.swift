@@ -63,7 +63,10 @@ struct ProxyFailureTests {
         #expect(error?.content == Data([0x6E, 0x61, 0xEF, 0x76, 0x65]))
     }
 
-    @Test("Every status outside 200 to 299 is a failure, also one that nobody registered", arguments: [199, 300, 418, 599])
+    @Test(
+        "Every status outside 200 to 299 is a failure, also one that nobody registered",
+        arguments: [199, 300, 418, 599]
+    )
     func statuses(status: Int) async throws {
         let error = try #require(try await failure(.respond(status)) as? WebServiceError)
         #expect(error.statusCode == status)
@@ -120,7 +123,7 @@ struct ProxyFailureTests {
 
     @Test("Cancellation is a CancellationError")
     func cancellation() async throws {
-        let scripted = try ScriptedProxy([.silence])  { $0.clock = ManualClock() }
+        let scripted = try ScriptedProxy([.silence]) { $0.clock = ManualClock() }
         let proxy = scripted.proxy
         let call = Task { try await proxy.invoke(.get, path: "a") }
         try await scripted.transport.waitForSends(1)

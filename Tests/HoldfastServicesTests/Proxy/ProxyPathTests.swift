@@ -39,7 +39,8 @@ struct ProxyPathTests {
         "E-T3: a path that is a URL of its own, or that parsers read in several ways, is refused and nothing is sent",
         arguments: [
             "https://evil/x", "HTTP:x", "http:", "  https://evil/x", "//evil/x", "///evil", "file:///etc/passwd",
-            "javascript:alert(1)", "x+y-z.1:a", "\\\\evil\\x", "/\\evil", "a\\..\\b", "a\r\nHost: evil", "a\tb", "a\u{0}",
+            "javascript:alert(1)", "x+y-z.1:a", "\\\\evil\\x", "/\\evil", "a\\..\\b", "a\r\nHost: evil", "a\tb",
+            "a\u{0}",
         ]
     )
     func refused(path: String) async throws {
@@ -52,7 +53,10 @@ struct ProxyPathTests {
         #expect(scripted.transport.sent.isEmpty)
     }
 
-    @Test("A base URL of another scheme, or without a host, is refused", arguments: ["ftp://h/", "h/api", "https:///api"])
+    @Test(
+        "A base URL of another scheme, or without a host, is refused",
+        arguments: ["ftp://h/", "h/api", "https:///api"]
+    )
     func refusedBase(base: String) async throws {
         let scripted = try ScriptedProxy(base: base)
         let error = await #expect(throws: WebServiceError.self) {
