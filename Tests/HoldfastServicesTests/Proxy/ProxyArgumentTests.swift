@@ -57,6 +57,14 @@ struct ProxyArgumentTests {
         #expect(try await query(["k": ["a", "b", "c"], "j": [3, 1, 2]]) == "j=3&j=1&j=2&k=a&k=b&k=c")
     }
 
+    @Test("An array of several types, and an enum with raw values")
+    func mixed() async throws {
+        enum Order: String, QueryArgumentConvertible { case ascending = "asc" }
+        let date = Date(timeIntervalSince1970: 1)
+        let query = try await query(["k": QueryArgument([1, "a", date]), "o": Order.ascending])
+        #expect(query == "k=1&k=a&k=1000&o=asc")
+    }
+
     @Test("E-T8: an empty array is left out")
     func emptyArrays() async throws {
         let empty: [String] = []
