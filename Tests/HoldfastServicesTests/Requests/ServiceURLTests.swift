@@ -73,7 +73,8 @@ struct ServiceURLTests {
         "What names no host is refused, and the text, which may bear a credential, is not shown",
         arguments: [
             "", "https://", "/v1", "?key=SECRET", "#x", "user:SECRET@", "file:///etc/SECRET", "a b.example/SECRET",
-            "api.example.com\\@evil.example", "api.example.com\n", "api.example.com:SECRET/x",
+            "api.example.com\\@evil.example", "api.example.com\n", "api%2Eexample.com", "a_b@", "[::1/SECRET",
+            "h:99999", "user:SECRET@a%20b", "api.example.com:SECRET/x",
         ]
     )
     func refused(base: String) {
@@ -83,6 +84,12 @@ struct ServiceURLTests {
         #expect(error?.code == .badRequest)
         #expect(error?.progress == .notSent)
         #expect(error.map { String(describing: $0) }?.contains("SECRET") == false)
+    }
+
+    @Test("Schemes of streams are treated alike")
+    func streams() throws {
+        let url = try ServiceURL.make(base: "http://h.example/s?k=1", scheme: "wss", route: ["a"], query: [:])
+        #expect(url.absoluteString == "wss://h.example/s/a?k=1")
     }
 
     @Test("URL, URLComponents and parts of text name a URL")
