@@ -35,6 +35,7 @@ struct ServiceURLTests {
             Case("HTTP://api.example.com/v1", is: "https://api.example.com/v1/a/b?q=1", ["a", "b"], ["q": 1]),
             Case("//api.example.com/v1/", is: "https://api.example.com/v1/a", ["a"]),
             Case("api.example.com/v1/", is: "https://api.example.com/v1/"),
+            Case("api.example.com/v1;m=1/", is: "https://api.example.com/v1;m=1/a", ["a"]),
             Case("api.example.com/v1", is: "https://api.example.com/v1"),
             Case("api.example.com", is: "https://api.example.com"),
             Case("api.example.com", is: "https://api.example.com?q=1", [], ["q": 1]),
