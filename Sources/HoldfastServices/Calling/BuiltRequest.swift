@@ -78,26 +78,12 @@ extension ServiceClient {
 
     private func url<R: Request>(of request: R) throws -> URL {
         let isSecure = request.usesSecureProtocol ?? service.usesSecureProtocol
-        let base = (request.url ?? service.apiUrl).urlText
-        let scheme = base.prefix { $0.isASCII && ($0.isLetter || $0.isNumber || "+-.".contains($0)) }
-        let rest = base[scheme.endIndex...].hasPrefix("://") ? base[scheme.endIndex...].dropFirst(3) : base[...]
-        var path = rest.prefix { $0 != "?" && $0 != "#" }
-        var queries = rest[path.endIndex...].prefix { $0 != "#" }.dropFirst().map { String($0) }.joined()
-        for segment in try request.routes.encodedSegments {
-            if path.hasSuffix("/") { path.removeLast() }
-            path += "/" + segment
-        }
-        let query = try request.query.encoded
-        if !query.isEmpty { queries += (queries.isEmpty ? "" : "&") + query }
-        let text = "\(isSecure ? "https" : "http")://\(path)" + (queries.isEmpty ? "" : "?\(queries)")
-        guard let url = URL(string: text), url.host?.isEmpty == false else {
-            throw ServiceError(
-                .badRequest,
-                "\(text) is no URL of a server; mend the service's apiUrl, the request's url or its route.",
-                progress: .notSent
-            )
-        }
-        return url
+        return try ServiceURL.make(
+            base: (request.url ?? service.apiUrl).urlText,
+            scheme: isSecure ? "https" : "http",
+            route: try request.routes,
+            query: try request.query
+        )
     }
 }
 

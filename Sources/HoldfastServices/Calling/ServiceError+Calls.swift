@@ -7,7 +7,7 @@ internal import HoldfastSemantics
 extension ServiceError {
     /// The content of an accepted response is not what was expected.
     static func decodingFailed(as type: Any.Type, cause: any Error, _ response: Response) -> ServiceError {
-        ServiceError(
+        var error = ServiceError(
             .decodingFailed,
             "The content of the response (status \(response.status.rawValue)) cannot be decoded as \(type); compare the type "
                 + "with the content, which is in this error's `response`.",
@@ -15,5 +15,7 @@ extension ServiceError {
             progress: .headReceived,
             response: response
         )
+        error.attempts = response.attempts
+        return error
     }
 }
