@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 internal import Foundation
-public import Holdfast
+internal import Holdfast
 internal import HoldfastSemantics
 
 /// Writes what is sent and what comes back, through a closure, without credentials.
@@ -37,9 +37,10 @@ public struct CallLogger: Sendable {
     public struct Filter: Sendable {
         /// What a filter judges by.
         public struct Subject: Sendable {
-            /// The host, in lower case.
-            public let host: String
-            /// The name of the call, such as `MyService.CheckStatus`; nil where the logger is a ``ServiceHook``.
+            /// The host, in lower case; nil where it is not known, as of a typed call that failed without a response.
+            public let host: String?
+            /// The name of the call: `MyService.CheckStatus` of an endpoint, `MyRequest` of another request; nil where the logger
+            /// is a ``ServiceHook``.
             public let operationName: String?
         }
 
@@ -53,13 +54,17 @@ public struct CallLogger: Sendable {
         /// All calls.
         public static let all = Filter { _ in true }
 
-        /// Calls to these hosts, and to hosts beneath them.
+        /// Calls to these hosts, and to hosts beneath them; where the host is not known, the call is written.
         public static func hosts(_ hosts: String...) -> Filter {
             let hosts = hosts.map { $0.lowercased() }
-            return Filter { subject in hosts.contains { subject.host == $0 || subject.host.hasSuffix(".\($0)") } }
+            return Filter { subject in
+                guard let host = subject.host else { return true }
+                return hosts.contains { host == $0 || host.hasSuffix(".\($0)") }
+            }
         }
 
-        /// Typed calls by name: of a service, such as `MyService`, or of one kind of call, such as `MyService.CheckStatus`.
+        /// Typed calls by name: of a service, such as `MyService`, of one of its endpoints, such as `MyService.CheckStatus`, or of a
+        /// request, such as `MyRequest`.
         public static func operations(_ names: String...) -> Filter {
             Filter { subject in
                 guard let operation = subject.operationName else { return false }
@@ -69,7 +74,7 @@ public struct CallLogger: Sendable {
     }
 
     func includes(host: String?, operationName: String? = nil) -> Bool {
-        filter.isIncluded(Filter.Subject(host: host?.lowercased() ?? "", operationName: operationName))
+        filter.isIncluded(Filter.Subject(host: host?.lowercased(), operationName: operationName))
     }
 
     func write(_ message: CallMessage) {
@@ -79,10 +84,4 @@ public struct CallLogger: Sendable {
     func message(_ title: String, credentials: [FieldName]) -> CallMessage {
         CallMessage(self, title: title, credentials: Set(credentials))
     }
-}
-
-/// A typed call that says what it is called in logs.
-public protocol NamedOperation {
-    /// The name of the service and of the kind of call, such as `MyService.CheckStatus`.
-    var operationName: String { get }
 }

@@ -6,7 +6,7 @@ public import HoldfastSemantics
 /// What never appears in a log: which header fields, arguments and properties hold a secret.
 ///
 /// A name is secret where it contains one of ``words`` or is one of ``names``, letter case and everything but letters and digits
-/// aside, so `X-Api-Key`, `api_key` and `user[apiKey]` are one word. It is better to hide too much than too little: what
+/// aside, so `X-Api-Key`, `api_key` and `user[apiKey]` are secret alike; of `user[pin]` and `user.pin` each part counts. It is better to hide too much than too little: what
 /// stands in a path is all that is shown as it is, so keep secrets out of paths, or hide them by ``finally``.
 public struct Redaction: Sendable {
     /// What stands where a secret stood.
@@ -30,7 +30,8 @@ public struct Redaction: Sendable {
     /// Whether what has this name is a secret.
     func isSecret(_ name: String) -> Bool {
         let plain = Redaction.plain(name)
-        return names.contains { Redaction.plain($0) == plain }
+        let parts = name.split { "[].".contains($0) }.map { Redaction.plain(String($0)) }
+        return names.contains { parts.contains(Redaction.plain($0)) }
             || words.contains { word in
                 let word = Redaction.plain(word)
                 return !word.isEmpty && plain.contains(word)
@@ -43,6 +44,8 @@ public struct Redaction: Sendable {
     }
 
     private static func plain(_ name: String) -> String {
-        String(name.lowercased().unicodeScalars.filter { $0.properties.isAlphabetic || $0.properties.numericType != nil })
+        String(
+            name.lowercased().unicodeScalars.filter { $0.properties.isAlphabetic || $0.properties.numericType != nil }
+        )
     }
 }

@@ -78,15 +78,14 @@ struct Redactor {
         return String(decoding: written, as: UTF8.self)
     }
 
-    /// A text ready to be written: no secret that was met anywhere, no control characters but line ends.
-    func finished(_ lines: [String]) -> String {
-        let hidden = secrets.sorted { ($0.count, $0) > ($1.count, $1) }
-        let shown = lines.map { line in
-            var line = line
-            for secret in hidden where line.contains(secret) { line = line.replacing(secret, with: Redaction.mark) }
-            return String(line.map { $0.isNewline || $0.unicodeScalars.contains { $0.value < 0x20 || $0.value == 0x7F } ? " " : $0 })
+    /// A line ready to be written: no secret that was met anywhere, and no control character.
+    func finished(_ line: String) -> String {
+        var line = line
+        for secret in secrets.sorted(by: { ($0.count, $0) > ($1.count, $1) }) where line.contains(secret) {
+            line = line.replacing(secret, with: Redaction.mark)
         }
-        return redaction.finally(shown.joined(separator: "\n"))
+        let shown = line.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 }
+        return redaction.finally(String(String.UnicodeScalarView(shown)))
     }
 
     /// Notes what a field holds: the whole, what follows a scheme's name, a cookie's values, and what Base64 hides.
@@ -109,7 +108,8 @@ struct Redactor {
     private mutating func note(_ secret: String) {
         guard secret.count >= Redactor.shortestSecret else { return }
         secrets.insert(secret)
-        if secret.contains("%"), let decoded = secret.removingPercentEncoding, decoded.count >= Redactor.shortestSecret {
+        if secret.contains("%"), let decoded = secret.removingPercentEncoding, decoded.count >= Redactor.shortestSecret
+        {
             secrets.insert(decoded)
         }
     }

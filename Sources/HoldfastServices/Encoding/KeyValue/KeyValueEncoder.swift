@@ -45,30 +45,35 @@ public struct KeyValueEncoder: Sendable {
     ///
     /// - Throws: `EncodingError`, or what the value's own `encode(to:)` throws.
     public func pairs(of value: some Encodable) throws -> [Pair] {
-        try KeyValueWriter(self).pairs(of: tree(of: value))
+        try KeyValueWriter(self).leaves(of: tree(of: value)).compactMap(\.pair)
     }
 
-    /// The value as a query, without its question mark: sorted by name, those of one name in their own order; null is a name
-    /// alone.
+    /// The value as a query: sorted by name, those of one name in their own order; null is a name alone.
     ///
     /// - Throws: as ``pairs(of:)``.
-    public func query(of value: some Encodable) throws -> String {
-        let pairs = try pairs(of: value).enumerated().sorted {
-            ($0.element.name, $0.offset) < ($1.element.name, $1.offset)
-        }
-        return pairs.map { $0.element.encoded(null: "") }.joined(separator: "&")
+    public func query(of value: some Encodable) throws -> HttpQuery {
+        HttpQuery(items: try items(of: value))
     }
 
     /// The value as `application/x-www-form-urlencoded` content, in its own order; null is a name with nothing after its `=`.
     ///
     /// - Throws: as ``pairs(of:)``.
-    public func form(of value: some Encodable) throws -> String {
-        try pairs(of: value).map { $0.encoded(null: "=") }.joined(separator: "&")
+    public func form(of value: some Encodable) throws -> HttpBody {
+        .formURLEncoded(items: try items(of: value))
+    }
+
+    private func items(of value: some Encodable) throws -> [HttpQuery.Item] {
+        try pairs(of: value).map { HttpQuery.Item(name: $0.name, value: $0.value.map { .text($0) } ?? .flag) }
     }
 
     /// What a value encodes itself as.
-    func tree(of value: some Encodable) throws -> KeyValueNode {
-        let encoding = KeyValueEncoding(self)
+    ///
+    /// - Parameter keepingWhole: takes values out that stay whole, such as files; none by default.
+    func tree(
+        of value: some Encodable,
+        keepingWhole: @escaping (Any) -> (any Sendable)? = { _ in nil }
+    ) throws -> KeyValueNode {
+        let encoding = KeyValueEncoding(self, keepingWhole: keepingWhole)
         let node = KeyValueNode()
         try encoding.encode(value, into: node, at: [])
         if let failure = encoding.failure { throw failure }
@@ -140,12 +145,5 @@ extension KeyValueEncoder {
         public static let words = BooleanFormat(no: "false", yes: "true")
         /// `1` and `0`.
         public static let numbers = BooleanFormat(no: "0", yes: "1")
-    }
-}
-
-extension KeyValueEncoder.Pair {
-    fileprivate func encoded(null: String) -> String {
-        let name = PercentCoding.encode(name, allowing: .unreserved)
-        return name + (value.map { "=" + PercentCoding.encode($0, allowing: .unreserved) } ?? null)
     }
 }

@@ -183,9 +183,9 @@ struct KeyValueShapeTests {
             let expected = value.sorted { $0.key < $1.key }.flatMap { outer in
                 outer.value.sorted { $0.key < $1.key }.map { ["\(outer.key)[\($0.key)]", $0.value] }
             }
-            let form = try StrictForm.pairs(in: KeyValueEncoder().form(of: value))
+            let form = try StrictForm.pairs(in: StrictForm.text(of: KeyValueEncoder().form(of: value)))
             #expect(form == expected, "seed \(seed)")
-            let query = try StrictForm.pairs(in: KeyValueEncoder().query(of: value))
+            let query = try StrictForm.pairs(in: KeyValueEncoder().query(of: value).encoded)
             #expect(
                 query
                     == expected.enumerated().sorted { ($0.element[0], $0.offset) < ($1.element[0], $1.offset) }.map(
@@ -194,42 +194,5 @@ struct KeyValueShapeTests {
                 "seed \(seed)"
             )
         }
-    }
-}
-
-/// Reads `application/x-www-form-urlencoded` content and takes nothing that it need not.
-enum StrictForm {
-    struct Malformed: Error {}
-
-    static func pairs(in text: String) throws -> [[String]] {
-        guard !text.isEmpty else { return [] }
-        return try text.split(separator: "&", omittingEmptySubsequences: false).map { pair in
-            let parts = pair.split(separator: "=", omittingEmptySubsequences: false)
-            guard parts.count == 2 else { throw Malformed() }
-            return try parts.map { try decoded($0) }
-        }
-    }
-
-    private static func decoded(_ text: Substring) throws -> String {
-        var bytes: [UInt8] = []
-        var rest = text.utf8[...]
-        while let byte = rest.popFirst() {
-            switch byte {
-            case UInt8(ascii: "%"):
-                guard let hex = String(rest.prefix(2)), hex.utf8.count == 2, let value = UInt8(hex, radix: 16) else {
-                    throw Malformed()
-                }
-                bytes.append(value)
-                rest = rest.dropFirst(2)
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"):
-                bytes.append(byte)
-            default:
-                guard "-._~*".utf8.contains(byte) else { throw Malformed() }
-                bytes.append(byte)
-            }
-        }
-        guard let decoded = String(validating: bytes, as: UTF8.self) else { throw Malformed() }
-        return decoded
     }
 }
