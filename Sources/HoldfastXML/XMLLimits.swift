@@ -18,5 +18,15 @@
 
         /// All defaults.
         public init() {}
+
+        /// No limits, but for the depth, which is 256 at most: for what is written.
+        static let unlimited: XMLLimits = {
+            var limits = XMLLimits()
+            limits.bytes = .max
+            limits.depth = 256
+            limits.nodes = .max
+            limits.attributes = .max
+            return limits
+        }()
     }
 #endif

@@ -184,7 +184,8 @@
         private mutating func name() throws {
             let start = place
             while place < bytes.count, !bytes[place].isXMLSpace, !"<>/=\"'&".utf8.contains(bytes[place]) { place += 1 }
-            guard place > start, bytes[start..<place].allSatisfy({ $0 > 0x20 }), !bytes[start].isDigitOrPunctuation else {
+            guard place > start, bytes[start..<place].allSatisfy({ $0 > 0x20 }), !bytes[start].isDigitOrPunctuation
+            else {
                 throw XMLText.refusal("A tag or an attribute of it has no name that XML allows.")
             }
         }
@@ -212,7 +213,9 @@
             let (product, overflows) = runLength.multipliedReportingOverflow(by: runPieces / 2)
             copied = overflows ? .max : copied.addingReportingOverflow(product).partialValue
             guard !overflows, copied >= 0, copied <= XMLScanner.copyLimit else {
-                throw XMLText.refusal("A text of it is too long to be put together piece by piece; ask for smaller ones.")
+                throw XMLText.refusal(
+                    "A text of it is too long to be put together piece by piece; ask for smaller ones."
+                )
             }
             runLength = 0
             runPieces = 0

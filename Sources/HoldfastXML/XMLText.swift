@@ -41,7 +41,9 @@
         }
 
         private static func converted(_ data: Data, _ encoding: String.Encoding) throws -> [UInt8] {
-            guard let text = String(data: data, encoding: encoding) else { throw refusal("It is not in its own encoding.") }
+            guard let text = String(data: data, encoding: encoding) else {
+                throw refusal("It is not in its own encoding.")
+            }
             return Array(text.utf8)
         }
 

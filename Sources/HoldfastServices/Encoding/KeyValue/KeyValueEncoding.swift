@@ -4,7 +4,7 @@
 internal import Foundation
 
 /// One encoding under way: what its nested encoders share.
-final class KeyValueEncoding {
+package final class KeyValueEncoding {
     /// Deeper values are refused, as one that contains itself would overflow the stack.
     static let depthLimit = 100
 
@@ -14,9 +14,16 @@ final class KeyValueEncoding {
     /// What went wrong where nothing could be thrown; the first stays.
     private(set) var failure: EncodingError?
     private var depth = 0
+    /// Whether what has no text is let pass, as where only the shape is looked at.
+    private let looksAtShapeAlone: Bool
 
-    init(_ encoder: KeyValueEncoder, keepingWhole: @escaping (Any) -> (any Sendable)? = { _ in nil }) {
+    init(
+        _ encoder: KeyValueEncoder,
+        looksAtShapeAlone: Bool = false,
+        keepingWhole: @escaping (Any) -> (any Sendable)? = { _ in nil }
+    ) {
         self.encoder = encoder
+        self.looksAtShapeAlone = looksAtShapeAlone
         self.keepingWhole = keepingWhole
     }
 
@@ -62,12 +69,26 @@ final class KeyValueEncoding {
         do {
             return try make()
         } catch is KeyValueScalar.NoText {
+            if looksAtShapeAlone { return "" }
             throw KeyValueEncoding.error(value, path, "It has no text that a server could read.")
         }
     }
 
     private func text(of value: Any, at path: [any CodingKey]) throws -> String? {
         try text(at: path, of: value) { try KeyValueScalar.text(of: value, by: encoder) }
+    }
+
+    /// Fails where a value is neither object nor list, contains itself, or contradicts itself: what coders of other formats may
+    /// end the process for.
+    package static func checkShape(of value: some Encodable) throws {
+        let encoding = KeyValueEncoding(KeyValueEncoder(), looksAtShapeAlone: true)
+        let node = KeyValueNode()
+        try encoding.encode(value, into: node, at: [])
+        if let failure = encoding.failure { throw failure }
+        switch node.kind {
+        case .vacant, .list, .fields: break
+        case .null, .text, .whole: throw error(value, [], "It has no parts; put it into a struct.")
+        }
     }
 
     /// Names the value's type and not the value, which may be a secret, and which need not be printable: an extreme `Date` traps.
