@@ -21,7 +21,7 @@
             let content = try encoder.encode(input, withRootKey: rootNode, header: header)
             do {
                 // A key that is no name, or a control character in a text, would make it malformed.
-                _ = try XMLScanner.check(XMLText.utf8(of: content), limits: .unlimited)
+                _ = try XMLSanitizer.sanitized(XMLText.utf8(of: content), limits: .unlimited)
             } catch {
                 throw EncodingError.invalidValue(
                     Input.self,
@@ -46,8 +46,7 @@
             guard content.count <= limits.bytes else {
                 throw XMLText.refusal("It has \(content.count) bytes and \(limits.bytes) are allowed.")
             }
-            let bytes = try XMLText.utf8(of: content)
-            try XMLScanner.check(bytes, limits: limits)
+            let bytes = try XMLSanitizer.sanitized(XMLText.utf8(of: content), limits: limits)
             return try decoder.decode(type, from: Data(bytes))
         }
     }

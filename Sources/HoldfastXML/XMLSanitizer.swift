@@ -2,44 +2,45 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 #if XML
-    /// Reads a document's markup and refuses what is malformed at a glance, what a parser should not be given, and what is beyond
-    /// the limits.
+    /// Reads a document's markup, refuses what is malformed at a glance or beyond the limits, and writes the rest anew so that the
+    /// platform's parser bears it.
     ///
     /// A document type declaration is refused whatever it says, so there are no entities but the five of XML itself: nothing can
-    /// expand, and nothing outside the document is ever read.
-    struct XMLScanner {
-        /// The parser puts a text together piece by piece and copies what it has each time: bytes that may be copied so.
-        private static let copyLimit = 2 << 30
-        /// How many bytes of a text that is not ASCII come in one piece.
-        private static let pieceLength = 300
-
+    /// expand, and nothing outside the document is ever read. Comments and processing instructions are left out, since Foundation on
+    /// Linux reads a null pointer where an instruction is empty. Each text becomes one section, since XMLCoder otherwise takes it
+    /// piece by piece: it would drop spaces between references and what follows a section, in a time that grows by the square.
+    struct XMLSanitizer {
         private let bytes: [UInt8]
         private let limits: XMLLimits
         private var place = 0
         private var depth = 0
         private var nodes = 0
         private var hasRoot = false
-        private var copied = 0
-        private var runLength = 0
-        private var runPieces = 0
+        /// The text since the last tag.
+        private var run: [UInt8] = []
+        private var isSpace = true
+        private var written: [UInt8] = []
 
         private init(_ bytes: [UInt8], _ limits: XMLLimits) {
             self.bytes = bytes
             self.limits = limits
+            written.reserveCapacity(bytes.count)
         }
 
-        /// Reads a document in UTF-8, without its declaration.
+        /// The document, fit for a parser.
         ///
+        /// - Parameter bytes: in UTF-8, without a declaration.
         /// - Throws: `DecodingError` where it is refused.
-        static func check(_ bytes: [UInt8], limits: XMLLimits) throws {
+        static func sanitized(_ bytes: [UInt8], limits: XMLLimits) throws -> [UInt8] {
             guard bytes.count <= limits.bytes else {
                 throw XMLText.refusal("It has \(bytes.count) bytes and \(limits.bytes) are allowed.")
             }
-            var scanner = XMLScanner(bytes, limits)
-            try scanner.scan()
+            var sanitizer = XMLSanitizer(bytes, limits)
+            try sanitizer.read()
+            return sanitizer.written
         }
 
-        private mutating func scan() throws {
+        private mutating func read() throws {
             while place < bytes.count {
                 if bytes[place] == UInt8(ascii: "<") { try markup() } else { try text() }
             }
@@ -47,45 +48,56 @@
         }
 
         private mutating func text() throws {
-            let start = place
             let end = bytes[place...].firstIndex(of: UInt8(ascii: "<")) ?? bytes.count
             guard depth > 0 else {
-                guard bytes[start..<end].allSatisfy(\.isXMLSpace) else {
+                guard bytes[place..<end].allSatisfy(\.isXMLSpace) else {
                     throw XMLText.refusal("There is text outside its outermost element.")
                 }
                 place = end
                 return
             }
-            runPieces += try characters(upTo: end) * 2 + 1
-            runLength += end - start
-            if bytes[start..<end].contains(where: { $0 > 127 }) { runPieces += (end - start) / XMLScanner.pieceLength }
-        }
-
-        /// Goes over characters and references up to `end`; returns how many references there were.
-        private mutating func characters(upTo end: Int) throws -> Int {
-            var references = 0
             while place < end {
                 let byte = bytes[place]
-                guard byte >= 0x20 || byte.isXMLSpace else {
-                    throw XMLText.refusal("It contains the control character \(byte), which XML has no place for.")
+                if byte == UInt8(ascii: "&") {
+                    run += try Array(String(reference(before: end)).utf8)
+                    isSpace = false
+                } else {
+                    try checkCharacter(byte)
+                    run.append(byte)
+                    if !byte.isXMLSpace { isSpace = false }
+                    place += 1
                 }
-                place += 1
-                guard byte == UInt8(ascii: "&") else { continue }
-                references += 1
-                guard let stop = bytes[place..<min(end, place + 12)].firstIndex(of: UInt8(ascii: ";")),
-                    XMLScanner.isReference(String(decoding: bytes[place..<stop], as: UTF8.self))
-                else { throw XMLText.refusal("It has an & that begins none of the references of XML itself.") }
-                place = stop + 1
             }
-            return references
         }
 
-        private static func isReference(_ name: String) -> Bool {
-            guard name.hasPrefix("#") else { return ["amp", "lt", "gt", "quot", "apos"].contains(name) }
+        private func checkCharacter(_ byte: UInt8) throws {
+            guard byte >= 0x20 || byte.isXMLSpace else {
+                throw XMLText.refusal("It contains the control character \(byte), which XML has no place for.")
+            }
+        }
+
+        /// Goes over a reference (XML 1.0 §4.1) and returns what it stands for.
+        private mutating func reference(before end: Int) throws -> Character {
+            let start = place + 1
+            if start < end, let stop = bytes[start..<min(end, start + 12)].firstIndex(of: UInt8(ascii: ";")),
+                let character = XMLSanitizer.character(String(decoding: bytes[start..<stop], as: UTF8.self))
+            {
+                place = stop + 1
+                return character
+            }
+            throw XMLText.refusal("It has an & that begins none of the references of XML itself.")
+        }
+
+        private static func character(_ name: String) -> Character? {
+            guard name.hasPrefix("#") else {
+                return ["amp": "&", "lt": "<", "gt": ">", "quot": "\"", "apos": "'"][name]
+            }
             let digits = name.dropFirst()
             let code = digits.hasPrefix("x") ? UInt32(digits.dropFirst(), radix: 16) : UInt32(digits)
-            guard let code, Unicode.Scalar(code) != nil else { return false }
-            return code >= 0x20 && code != 0xFFFE && code != 0xFFFF || [0x09, 0x0A, 0x0D].contains(code)
+            guard let code, code >= 0x20 || [0x09, 0x0A, 0x0D].contains(code), code != 0xFFFE, code != 0xFFFF else {
+                return nil
+            }
+            return Unicode.Scalar(code).map { Character($0) }
         }
 
         private mutating func markup() throws {
@@ -93,20 +105,38 @@
             if rest.starts(with: "<!--".utf8) {
                 try skip(past: "-->", from: place + 4)
             } else if rest.starts(with: "<![CDATA[".utf8), depth > 0 {
-                let start = place
-                try skip(past: "]]>", from: place + 9)
-                guard !bytes[start..<place].contains(where: { $0 < 0x20 && !$0.isXMLSpace }) else {
-                    throw XMLText.refusal("It contains a control character, which XML has no place for.")
-                }
-                runPieces += 1 + (place - start) / XMLScanner.pieceLength
-                runLength += place - start
+                let start = place + 9
+                try skip(past: "]]>", from: start)
+                for byte in bytes[start..<(place - 3)] { try checkCharacter(byte) }
+                run += bytes[start..<(place - 3)]
+                isSpace = false
             } else if rest.starts(with: "<!".utf8) {
                 throw XMLText.refusal("It has a document type declaration, which is never read; ask for it without.")
             } else if rest.starts(with: "<?".utf8) {
                 try skip(past: "?>", from: place + 2)
             } else {
+                writeRun()
+                let start = place
                 try tag()
+                written += bytes[start..<place]
             }
+        }
+
+        /// Writes the text that ends here.
+        private mutating func writeRun() {
+            if isSpace {
+                written += run
+            } else {
+                written += "<![CDATA[".utf8
+                var rest = run[...]
+                while let end = rest.firstRange(of: Array("]]>".utf8)) {
+                    written += rest[..<end.lowerBound] + Array("]]]]><![CDATA[>".utf8)
+                    rest = rest[end.upperBound...]
+                }
+                written += rest + Array("]]>".utf8)
+            }
+            run.removeAll(keepingCapacity: true)
+            isSpace = true
         }
 
         private mutating func skip(past end: String, from start: Int) throws {
@@ -117,7 +147,6 @@
         }
 
         private mutating func tag() throws {
-            try endRun()
             place += 1
             if place < bytes.count, bytes[place] == UInt8(ascii: "/") {
                 place += 1
@@ -174,10 +203,16 @@
                 let end = bytes[(place + 1)...].firstIndex(of: bytes[place])
             else { throw XMLText.refusal("An attribute has no quoted value.") }
             place += 1
-            guard !bytes[place..<end].contains(UInt8(ascii: "<")) else {
-                throw XMLText.refusal("An attribute's value contains a <.")
+            while place < end {
+                let byte = bytes[place]
+                if byte == UInt8(ascii: "&") {
+                    _ = try reference(before: end)
+                } else {
+                    guard byte != UInt8(ascii: "<") else { throw XMLText.refusal("An attribute's value contains a <.") }
+                    try checkCharacter(byte)
+                    place += 1
+                }
             }
-            _ = try characters(upTo: end)
             place = end + 1
         }
 
@@ -206,19 +241,6 @@
             guard nodes <= limits.nodes else {
                 throw XMLText.refusal("It has more than \(limits.nodes) elements and attributes.")
             }
-        }
-
-        /// Takes account of a text that ends here.
-        private mutating func endRun() throws {
-            let (product, overflows) = runLength.multipliedReportingOverflow(by: runPieces / 2)
-            copied = overflows ? .max : copied.addingReportingOverflow(product).partialValue
-            guard !overflows, copied >= 0, copied <= XMLScanner.copyLimit else {
-                throw XMLText.refusal(
-                    "A text of it is too long to be put together piece by piece; ask for smaller ones."
-                )
-            }
-            runLength = 0
-            runPieces = 0
         }
     }
 
