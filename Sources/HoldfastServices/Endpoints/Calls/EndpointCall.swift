@@ -100,7 +100,7 @@ public struct EndpointCall<Target: Endpoint, Result: Sendable>: EndpointRequest 
 }
 
 extension Endpoint {
-    /// Sends a call and names what it failed with.
+    /// Sends a call and names what it failed with; what `mapError` or `handle` made of it goes out as it is.
     func send<Result>(
         to client: ServiceClient<Service>,
         _ onProgress: EndpointProgress?,
@@ -113,7 +113,7 @@ extension Endpoint {
             progress.end()
             return answer
         } catch {
-            guard error is ServiceError || error is EndpointError,
+            guard error is ServiceError || error is EndpointError || error is URLError,
                 let named = EndpointError(error, operationName: Self.operationName) as? Service.RequestError
             else { throw error }
             throw named
