@@ -36,7 +36,7 @@ final class DownloadFile: Sendable {
 /// The bytes of a file that was written before; opened when they are first asked for.
 final class FileBytes: ByteSource {
     private struct State {
-        var reader: FileReader?
+        var reader: WrittenFile?
         var offset = 0
         var isCancelled = false
     }
@@ -56,7 +56,7 @@ final class FileBytes: ByteSource {
         }
         let path = path
         let (reader, bytes) = try await BlockingWork.run {
-            let reader = try known ?? FileReader(path)
+            let reader = try known ?? WrittenFile(path)
             return (reader, try reader.read(from: offset, count: FileBytes.chunkSize))
         }
         return try state.withLock { state in
@@ -76,7 +76,7 @@ final class FileBytes: ByteSource {
 }
 
 /// A file that is open for reading, closed with its last reference.
-private final class FileReader: Sendable {
+private final class WrittenFile: Sendable {
     private let files = POSIXFileSystem()
     private let file: OpenFile
 
