@@ -105,7 +105,7 @@ struct EndpointErrorTests {
 
     @Test("An error response may say that its message is for developers")
     func internalMessage() {
-        let original = EndpointError(.http, "It failed.")
+        let original = EndpointError("It failed.", code: .http)
         let error = EndpointError.parsed(Secret(message: "row 7"), original: original)
         #expect(error.isInternal)
         #expect(error.alertMessage != "row 7")
