@@ -59,9 +59,10 @@ extension CachingHook {
         {
             return answerHit(held, to: need.lookup, need.request, reason, .error, context)
         }
-        guard failure.isDisconnection, let stored = need.standIn?.stored, stored.forbidsStale(cache.options) else {
-            return nil
-        }
+        // With a lifetime of the cache's own what the response demands is not what counts, and the failure tells more.
+        guard failure.isDisconnection, cache.options.fixedLifetime == nil, let stored = need.standIn?.stored,
+            stored.forbidsStale(cache.options)
+        else { return nil }
         return gatewayTimeout(after: error, need, context)
     }
 
