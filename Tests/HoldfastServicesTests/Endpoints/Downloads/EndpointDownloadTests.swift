@@ -56,6 +56,16 @@ private final class EndlessBytes: ByteSource {
     func cancel() {}
 }
 
+/// Answers with a body.
+private struct BodyTransport: Transport {
+    let bytes: any ByteSource
+    var enforcesDeadline: Bool { true }
+
+    func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
+        Response(status: .ok, body: ResponseBody(bytes))
+    }
+}
+
 @Suite("Downloads of endpoints", .serialized, .timeLimit(.minutes(20)))
 struct EndpointDownloadTests {
     private static let chunks = (0..<32).map { "chunk number \($0) of a body" }
@@ -127,11 +137,7 @@ struct EndpointDownloadTests {
     func cancelled() async throws {
         let before = try leftovers()
         let bytes = EndlessBytes()
-        let router = ServiceRouter(
-            host: "files.example.com",
-            services: [AnyInProcessService("file") { _, _ in Response(status: .ok, body: ResponseBody(bytes)) }]
-        )
-        let client = ServiceClient(Files(), transport: router)
+        let client = ServiceClient(Files(), transport: BodyTransport(bytes: bytes))
         let task = Task { try await GetFile().makeDownloadRequest(to: client) }
         try await bytes.asked.wait(for: 3)
         #expect(try leftovers().subtracting(before).count == 1)
