@@ -31,7 +31,7 @@ public protocol Endpoint: Sendable {
     static var operationName: String { get }
 
     /// What is appended to the base URL: text, divided at slashes, in which `?`, `#`, `%` and the like are percent-encoded. It
-    /// may use the endpoint's own values. Segments `.` and `..` are refused, so that a value cannot lead elsewhere.
+    /// may use the endpoint's own values; segments `.` and `..` are refused, so that no value leads elsewhere.
     var path: String { get }
     /// Takes the place of the service's base URL, scheme included; nil by default.
     var baseURLOverride: URL? { get }

@@ -65,10 +65,6 @@ extension WebService {
     }
 }
 
-extension WebService where RequestError == EndpointError {
-    public func mapError(_ error: any Error) -> EndpointError { EndpointError(error) }
-}
-
 extension URL {
     /// Whether requests to it go by TLS; so they do unless it says http.
     var isSecure: Bool { scheme?.lowercased() != "http" }
