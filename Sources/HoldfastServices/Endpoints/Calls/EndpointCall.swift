@@ -58,7 +58,7 @@ public struct EndpointCall<Target: Endpoint, Result: Sendable>: EndpointRequest 
     public var timeout: Duration? { endpoint.timeout }
     public var options: CallOptions { endpoint.options }
     public var contentLimit: Int { endpoint.contentLimit }
-    public var routes: HttpRoute { get throws { try stages.route } }
+    public var routes: HttpRoute { HttpRoute(path: endpoint.path) }
     public var query: HttpQuery { get throws { try input.get().query } }
     public var body: HttpBody { get throws { try input.get().body } }
 

@@ -12,23 +12,6 @@ struct EndpointStages<Target: Endpoint>: Sendable {
 
     var coding: EndpointCoding { EndpointCoding(endpoint: endpoint, service: service) }
 
-    /// The endpoint's path; a slash at its end is kept.
-    var route: HttpRoute {
-        get throws {
-            guard !endpoint.path.isEmpty else { return HttpRoute() }
-            let segments = endpoint.path.split(separator: "/", omittingEmptySubsequences: false).map { String($0) }
-            guard !segments.contains("."), !segments.contains("..") else {
-                throw ServiceError(
-                    .badRequest,
-                    "The path of \(Target.self) has a segment . or .., which would lead elsewhere; name the resource itself, or "
-                        + "give the endpoint a baseURLOverride.",
-                    progress: .notSent
-                )
-            }
-            return HttpRoute(segments)
-        }
-    }
-
     /// Status, and what service and endpoint say of the response.
     func judge(_ response: Response) throws {
         guard response.status.isSuccessful else {

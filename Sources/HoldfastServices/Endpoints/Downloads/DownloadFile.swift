@@ -34,9 +34,9 @@ final class DownloadFile: Sendable {
 }
 
 /// The bytes of a file that was written before; opened when they are first asked for.
-final class FileBytes: ByteSource {
+final class DownloadedBytes: ByteSource {
     private struct State {
-        var reader: FileReader?
+        var reader: DownloadedFile?
         var offset = 0
         var isCancelled = false
     }
@@ -56,8 +56,8 @@ final class FileBytes: ByteSource {
         }
         let path = path
         let (reader, bytes) = try await BlockingWork.run {
-            let reader = try known ?? FileReader(path)
-            return (reader, try reader.read(from: offset, count: FileBytes.chunkSize))
+            let reader = try known ?? DownloadedFile(path)
+            return (reader, try reader.read(from: offset, count: DownloadedBytes.chunkSize))
         }
         return try state.withLock { state in
             guard !state.isCancelled else { throw CancellationError() }
@@ -76,7 +76,7 @@ final class FileBytes: ByteSource {
 }
 
 /// A file that is open for reading, closed with its last reference.
-private final class FileReader: Sendable {
+private final class DownloadedFile: Sendable {
     private let files = POSIXFileSystem()
     private let file: OpenFile
 

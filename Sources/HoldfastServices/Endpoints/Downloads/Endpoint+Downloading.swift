@@ -114,7 +114,7 @@ extension EndpointOutput where Output == URL {
             for try await chunk in progress.watching(response.body) {
                 try await writing { try await file.append(chunk) }
             }
-            response.body = ResponseBody(FileBytes(file.url), length: file.count)
+            response.body = ResponseBody(DownloadedBytes(file.url), length: file.count)
             return file.url
         }
         return output

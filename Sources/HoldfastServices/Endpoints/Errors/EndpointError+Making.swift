@@ -21,11 +21,11 @@ extension EndpointError {
         case let error as ServiceError: self = EndpointError(error)
         case let error as URLError: self = EndpointError(error)
         case _ where error.isCancellation:
-            self.init(.cancelled, "The call was cancelled.", cause: error)
+            self.init("The call was cancelled.", code: .cancelled, cause: error)
         default:
             self.init(
-                .other,
                 "It failed for an unexpected reason.",
+                code: .other,
                 details: "\(error)",
                 isInternal: true,
                 cause: error
@@ -46,7 +46,7 @@ extension EndpointError {
             return
         }
         let (code, reason, isInternal) = EndpointError.words(for: error)
-        self.init(code, reason, details: error.description, isInternal: isInternal, cause: error)
+        self.init(reason, code: code, details: error.description, isInternal: isInternal, cause: error)
         response = error.response
         attempts = error.attempts
     }
@@ -57,7 +57,6 @@ extension EndpointError {
         } else {
             let reason = (refused.error as? any LocalizedError)?.errorDescription
             self.init(
-                .validation,
                 reason ?? "The server's answer says that it did not work.",
                 details: "\(refused.error)",
                 isInternal: reason == nil,
@@ -70,7 +69,13 @@ extension EndpointError {
 
     private init(_ error: URLError) {
         let (code, reason) = EndpointError.words(for: error.code)
-        self.init(code, reason, details: "URLError \(error.code.rawValue)", isInternal: code == .other, cause: error)
+        self.init(
+            reason,
+            code: code,
+            details: "URLError \(error.code.rawValue)",
+            isInternal: code == .other,
+            cause: error
+        )
     }
 
     /// The error as it travels through the pipeline: a ``ServiceError`` that retriers and hooks can judge, with this as its cause.

@@ -71,8 +71,8 @@ public struct EndpointError: Error, Sendable, CustomStringConvertible {
 
     /// An error of one's own, such as for `validate` to throw.
     public init(
-        _ code: Code = .validation,
         _ reason: String,
+        code: Code = .validation,
         details: String? = nil,
         isInternal: Bool = false,
         cause: (any Error)? = nil
