@@ -125,35 +125,12 @@ extension ServiceClient {
     /// The URL a request goes to.
     func url<R: Request>(of request: R) throws -> URL {
         let isSecure = request.usesSecureProtocol ?? service.usesSecureProtocol
-        let base = (request.url ?? service.apiUrl).urlText
-        let scheme = base.prefix { $0.isASCII && ($0.isLetter || $0.isNumber || "+-.".contains($0)) }
-        let rest = base[scheme.endIndex...].hasPrefix("://") ? base[scheme.endIndex...].dropFirst(3) : base[...]
-        var path = rest.prefix { $0 != "?" && $0 != "#" }
-        var queries = rest[path.endIndex...].prefix { $0 != "#" }.dropFirst().map { String($0) }.joined()
-        for segment in try request.routes.encodedSegments {
-            if path.hasSuffix("/") { path.removeLast() }
-            path += "/" + segment
-        }
-        let query = try request.query.encoded
-        if !query.isEmpty { queries += (queries.isEmpty ? "" : "&") + query }
-        let text = "\(isSecure ? "https" : "http")://\(path)" + (queries.isEmpty ? "" : "?\(queries)")
-        guard let url = URL(string: text), let target = try? TargetURI(url.absoluteString), !target.host.contains("%")
-        else {
-            throw ServiceError(
-                .badRequest,
-                "\(String(reflecting: nameable(path))) is no URL of a server; mend the service's apiUrl, the request's url or "
-                    + "its route.",
-                progress: .notSent
-            )
-        }
-        return url
-    }
-
-    /// What of a URL may be shown: no userinfo, which can be a password, and no query.
-    private func nameable(_ path: Substring) -> Substring {
-        let authority = path.prefix { $0 != "/" }
-        guard let at = authority.lastIndex(of: "@") else { return path }
-        return path[path.index(after: at)...]
+        return try ServiceURL.make(
+            base: (request.url ?? service.apiUrl).urlText,
+            scheme: isSecure ? "https" : "http",
+            route: try request.routes,
+            query: try request.query
+        )
     }
 }
 
