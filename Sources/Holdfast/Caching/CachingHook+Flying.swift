@@ -145,7 +145,8 @@ extension CachingHook {
                 ?? NominatedFields(
                     vary: response.fields,
                     request: need.lookup.head.fields,
-                    secret: cache.store.secret
+                    secret: cache.store.secret,
+                    credentialFields: context.options.credentialFields
                 ),
             isShared: isShared,
             body: body,

@@ -247,14 +247,8 @@ public struct CachingHook: ServiceHook {
         _ held: HeldResponse,
         _ context: CallContext
     ) -> CacheDecision {
-        let age = held.stored.currentAge(now: context.clock.timestamp)
-        let lifetime = held.stored.freshnessLifetime(cache.options).seconds
-        return CacheDecision(
-            outcome,
-            reason,
-            age: age,
-            freshnessLeft: lifetime.subtractingReportingOverflow(age).partialValue
-        )
+        let standing = held.stored.standing(now: context.clock.timestamp, options: cache.options)
+        return CacheDecision(outcome, reason, age: standing.age, freshnessLeft: standing.freshnessLeft)
     }
 
     func explain(_ decision: CacheDecision, _ context: CallContext) {

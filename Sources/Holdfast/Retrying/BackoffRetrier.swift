@@ -66,9 +66,19 @@ public final class BackoffRetrier: Retrier {
     /// A factory that makes one retrier for each call that fails, and one governor for all calls.
     ///
     /// Make it once and keep it: budgets and gates that are made anew for each call protect nobody.
+    ///
+    /// - Parameters:
+    ///   - strategy: waits and rules.
+    ///   - retryCondition: what the rules would retry is retried only if this holds as well; nil: always.
+    ///   - judgesAttempts: whether content that a typed call cannot decode is a failed attempt, so that the rules see it as a
+    ///     ``ServiceError`` with code `.decodingFailed`; false by default (``RetrierFactory/judgesAttempts``). Calls of which
+    ///     equal ones are under way then share no exchange.
+    ///   - connectivity: says whether the machine is online, for `rules.waitsForConnectivity`.
+    ///   - makeGenerator: makes the source of jitter; seeded in tests.
     public static func factory(
         strategy: Strategy = .exponential(),
         retryCondition: (@Sendable (FailedAttempt) async -> Bool)? = nil,
+        judgesAttempts: Bool = false,
         connectivity: (any Connectivity)? = nil,
         makeGenerator: @escaping @Sendable () -> any RandomNumberGenerator & Sendable = {
             SystemRandomNumberGenerator()
@@ -84,7 +94,8 @@ public final class BackoffRetrier: Retrier {
             strategy: strategy,
             retryCondition: retryCondition,
             makeGenerator: makeGenerator,
-            governor: governor
+            governor: governor,
+            judgesAttempts: judgesAttempts
         )
     }
 
@@ -124,6 +135,7 @@ public final class BackoffRetrier: Retrier {
         let retryCondition: (@Sendable (FailedAttempt) async -> Bool)?
         let makeGenerator: @Sendable () -> any RandomNumberGenerator & Sendable
         public let governor: RetryGovernor?
+        public let judgesAttempts: Bool
 
         public func create(for request: URLRequest) -> any Retrier {
             BackoffRetrier(strategy: strategy, retryCondition: retryCondition, generator: makeGenerator())

@@ -87,6 +87,9 @@ public final class ChainRetrier: Retrier {
             }
             return nil
         }
+
+        /// Whether any member asks for it; the others are then asked about such failures as well.
+        public var judgesAttempts: Bool { factories.contains(where: \.judgesAttempts) }
     }
 }
 

@@ -38,6 +38,22 @@ public struct CacheOptions: Sendable, Hashable {
         didSet { maximumLifetime = maximumLifetime.map { max($0, .zero) } }
     }
 
+    /// How long every stored response counts as fresh, whatever its server says; nil, the default: as HTTP has it.
+    ///
+    /// **Cache-Control, Expires, Pragma and Age of responses do not count, `no-store`, `no-cache` and `must-revalidate`
+    /// included**: for servers that say nothing of use, and never for responses that must not be kept. What is stored is each
+    /// 2xx response to a GET that the call accepts. Its age counts from its receipt, to the millisecond, and it is fresh up to
+    /// this age and at it; after that the origin is asked, with conditions where there is a validator.
+    ///
+    /// What is about whose response it is stays in force: Vary, the partition of a principal, `private` and Authorization in
+    /// shared mode. A response without the server's own word is lent to nobody, so ``cookiesMayBorrow`` does not hold. What
+    /// the request and the call ask counts as ever, but for ``CacheDirective/lifetime``. Stale responses are used as these options say;
+    /// `no-store`, `no-cache`, `must-revalidate` and their like forbid that, and nothing in a response allows it.
+    /// ``maximumLifetime`` is a limit to this lifetime too. Negative counts as zero.
+    public var fixedLifetime: Duration? {
+        didSet { fixedLifetime = fixedLifetime.map { max($0, .zero) } }
+    }
+
     /// How long a 4xx or 5xx counts as fresh whose server does not say; nil, the default: nothing is made of such a response.
     ///
     /// Replaces the guess from Last-Modified. Never for a status that is about one request, connection or user rather than
@@ -66,6 +82,9 @@ public struct CacheOptions: Sendable, Hashable {
     /// An origin that makes something else for a Cookie has to say `Vary: Cookie` or `private`. Set false for origins that do
     /// not, such as one whose page for guests would be seen for a while after logging in.
     public var cookiesMayBorrow = true
+
+    /// What the keys leave out of queries where no rule of ``keyRules`` applies; nothing by default.
+    public var query = QueryOptions()
 
     /// What the keys of some origins and paths leave out or take in; none by default.
     public var keyRules: [KeyRule] = []

@@ -64,6 +64,6 @@ extension CacheOptions {
 
     /// The URI that stands in the keys of a target.
     package func keyTarget(of target: TargetURI) -> TargetURI {
-        keyRule(for: target)?.query.applied(to: target) ?? target
+        (keyRule(for: target)?.query ?? query).applied(to: target)
     }
 }

@@ -10,6 +10,8 @@ public struct NominatedFields: Sendable, Hashable {
         var name: String
         /// UTF-8, because texts compare by Unicode equivalence and would match values that differ in bytes.
         var value: [UInt8]?
+        /// Whether it is the digest of a credential that the call named as one; the usual ones are told by their names.
+        var isDigest = false
     }
 
     private let entries: [Entry]
@@ -32,8 +34,16 @@ public struct NominatedFields: Sendable, Hashable {
     ///   - secret: the key for the digests of credentials.
     ///   - normalizes: whether values with the same meaning are one, for the fields whose syntax is known; true by
     ///     default. False compares the texts, their ends trimmed and lines joined.
+    ///   - credentialFields: fields beside Authorization, Cookie and Proxy-Authorization whose values are credentials; none by
+    ///     default.
     /// - Returns: nil when Vary holds `*`, which matches nothing, or anything that is no field name.
-    public init?(vary: HeaderFields, request: HeaderFields, secret: [UInt8], normalizes: Bool = true) {
+    public init?(
+        vary: HeaderFields,
+        request: HeaderFields,
+        secret: [UInt8],
+        normalizes: Bool = true,
+        credentialFields: [FieldName] = []
+    ) {
         self.normalizes = normalizes
         guard vary.contains(.vary) else {
             entries = []
@@ -46,7 +56,14 @@ public struct NominatedFields: Sendable, Hashable {
                 names.insert(name.canonicalName)
             }
         }
-        entries = NominatedFields.entries(for: names.sorted(), in: request, secret: secret, normalizes: normalizes)
+        let presented = PresentedValues(request, nameCount: names.count)
+        let hidden = Set(credentialFields.map(\.canonicalName))
+        entries = names.sorted().map { name in
+            var entry = Entry(name: name, isDigest: hidden.contains(name) && !NominatedFields.isCredential(name))
+            entry.value = NominatedFields.value(of: entry, in: presented, secret: secret, normalizes: normalizes)
+            if entry.value == nil { entry.isDigest = false }
+            return entry
+        }
     }
 
     /// Reads back what ``framed`` wrote.
@@ -68,10 +85,13 @@ public struct NominatedFields: Sendable, Hashable {
         while !reader.isAtEnd {
             guard let name = reader.nextString(), let value = reader.next(),
                 FieldName(name)?.canonicalName == name, entries.last.map({ $0.name < name }) ?? true,
-                value.isEmpty || value.first == UInt8(ascii: "="),
+                value.isEmpty || value.first == Format.text || value.first == Format.digest,
                 String(validating: value, as: UTF8.self) != nil
             else { return nil }
-            entries.append(Entry(name: name, value: value.isEmpty ? nil : Array(value.dropFirst())))
+            let isDigest = value.first == Format.digest
+            entries.append(
+                Entry(name: name, value: value.isEmpty ? nil : Array(value.dropFirst()), isDigest: isDigest)
+            )
         }
         guard !entries.isEmpty else { return nil }
         self.entries = entries
@@ -84,7 +104,7 @@ public struct NominatedFields: Sendable, Hashable {
         frames.append(normalizes ? Format.semantic : Format.literal)
         for entry in entries {
             frames.append(entry.name)
-            frames.append(entry.value.map { [UInt8(ascii: "=")] + $0 } ?? [])
+            frames.append(entry.value.map { [entry.isDigest ? Format.digest : Format.text] + $0 } ?? [])
         }
         return frames.bytes
     }
@@ -98,7 +118,7 @@ public struct NominatedFields: Sendable, Hashable {
         let presented = PresentedValues(request, nameCount: entries.count)
         return entries.allSatisfy { entry in
             entry.value
-                == NominatedFields.value(of: entry.name, in: presented, secret: secret, normalizes: normalizes)
+                == NominatedFields.value(of: entry, in: presented, secret: secret, normalizes: normalizes)
         }
     }
 
@@ -116,8 +136,9 @@ public struct NominatedFields: Sendable, Hashable {
         guard normalizes else { return false }
         let presented = PresentedValues(request, nameCount: entries.count)
         return entries.allSatisfy { entry in
-            let bytes = NominatedFields.value(of: entry.name, in: presented, secret: secret, normalizes: true)
+            let bytes = NominatedFields.value(of: entry, in: presented, secret: secret, normalizes: true)
             if bytes == entry.value { return true }
+            if entry.isDigest { return false }
             guard let value = bytes.map({ String(decoding: $0, as: UTF8.self) }) else { return false }
             let stored = entry.value.map { String(decoding: $0, as: UTF8.self) }
             if entry.name == FieldName.acceptLanguage.canonicalName {
@@ -135,30 +156,22 @@ public struct NominatedFields: Sendable, Hashable {
     private enum Format {
         static let semantic = "hnf1"
         static let literal = "hnf1-literal"
-    }
-
-    private static func entries(
-        for names: [String],
-        in request: HeaderFields,
-        secret: [UInt8],
-        normalizes: Bool
-    ) -> [Entry] {
-        let presented = PresentedValues(request, nameCount: names.count)
-        return names.map {
-            Entry(name: $0, value: value(of: $0, in: presented, secret: secret, normalizes: normalizes))
-        }
+        /// What stands before a value that is there.
+        static let text = UInt8(ascii: "=")
+        static let digest = UInt8(ascii: "#")
     }
 
     private static func value(
-        of name: String,
+        of entry: Entry,
         in request: PresentedValues,
         secret: [UInt8],
         normalizes: Bool
     ) -> [UInt8]? {
-        guard var value = request[name] else { return nil }
-        if normalizes { value = VariantNormalizer.normalized(value, of: name) }
+        guard var value = request[entry.name] else { return nil }
+        if normalizes { value = VariantNormalizer.normalized(value, of: entry.name) }
         let bytes = Array(value.utf8)
-        return isCredential(name) ? Array(SHA256Digest(authenticating: bytes, key: secret).hex.utf8) : bytes
+        return entry.isDigest || isCredential(entry.name)
+            ? Array(SHA256Digest(authenticating: bytes, key: secret).hex.utf8) : bytes
     }
 
     private static func isCredential(_ name: String) -> Bool {

@@ -30,7 +30,7 @@ public struct CacheEntryInfo: Sendable, Hashable {
     public let hits: Int?
     /// Which bytes of its content are there; nil: all of them (RFC 9111 §3.3).
     public let storedRanges: StoredRanges?
-    /// Its age in seconds (RFC 9111 §4.2.3).
+    /// Its age in seconds (RFC 9111 §4.2.3); since its receipt where the cache's options fix lifetimes.
     public let age: Int64
     /// How many seconds it stays fresh; 0 or less once it is stale, by as many seconds (RFC 9111 §4.2).
     public let freshnessLeft: Int64
@@ -67,9 +67,8 @@ public struct CacheEntryInfo: Sendable, Hashable {
         storedAt = Timestamp(millisecondsSinceEpoch: entry.storedAt.milliseconds)
         bodyLength = entry.bodyLength
         headLength = entry.description.metadata.count
-        age = stored.currentAge(now: now)
-        // Both are at least 0, so that the difference cannot overflow.
-        freshnessLeft = stored.freshnessLifetime(options).seconds - age
+        let standing = stored.standing(now: now, options: options)
+        (age, freshnessLeft) = (standing.age, standing.freshnessLeft)
         isPersonal = CacheKey.Parts(framed: entry.key.bytes).map { !$0.partition.isEmpty } ?? false
         isPinned = entry.isPinned
         needsConfirmation = stored.needsConfirmation || entry.needsValidation

@@ -20,7 +20,7 @@ public struct CacheSelection: Sendable {
         case prefix(TargetURI?)
         case tag(String)
         case principal(String)
-        case credentials(HeaderFields, userinfo: String?)
+        case credentials(HeaderFields, userinfo: String?, credentialFields: [FieldName])
         case olderThan(Duration)
         case matching(@Sendable (CacheEntryInfo) -> Bool)
     }
@@ -61,15 +61,24 @@ public struct CacheSelection: Sendable {
         CacheSelection(form: .principal(name))
     }
 
-    /// The stored responses of the partition that a request's credentials name: Authorization, Cookie and userinfo.
+    /// The stored responses of the partition that a request's credentials name: Authorization, Cookie, userinfo and the fields
+    /// named here.
     ///
     /// - Parameters:
     ///   - request: a request as it reaches the cache, with the credentials that the hooks above it add. One without any selects
     ///     nothing, and never what belongs to everyone.
     ///   - implicit: what the transport adds, as `pipeline.implicitFields(for: request)` tells; none by default.
-    public static func principal(of request: URLRequest, adding implicit: HeaderFields = [:]) -> CacheSelection {
+    ///   - credentialFields: what the calls gave as ``CallOptions/credentialFields``; none by default.
+    public static func principal(
+        of request: URLRequest,
+        adding implicit: HeaderFields = [:],
+        credentialFields: [FieldName] = []
+    ) -> CacheSelection {
         let fields = implicit.merging(HeaderFields(request.allHTTPHeaderFields ?? [:]))
-        return CacheSelection(form: .credentials(fields, userinfo: request.url.flatMap(target)?.userinfo))
+        let userinfo = request.url.flatMap(target)?.userinfo
+        return CacheSelection(
+            form: .credentials(fields, userinfo: userinfo, credentialFields: credentialFields)
+        )
     }
 
     /// The stored responses whose age (RFC 9111 §4.2.3) is greater than `age`, fresh or not.
@@ -108,8 +117,15 @@ extension HTTPCache {
             return isOf(
                 CachePrincipal.digest(of: HeaderFields(), userinfo: nil, explicit: name, secret: store.secret)
             )
-        case .credentials(let fields, let userinfo):
-            return isOf(CachePrincipal.digest(of: fields, userinfo: userinfo, secret: store.secret))
+        case .credentials(let fields, let userinfo, let credentialFields):
+            return isOf(
+                CachePrincipal.digest(
+                    of: fields,
+                    userinfo: userinfo,
+                    credentialFields: credentialFields,
+                    secret: store.secret
+                )
+            )
         case .olderThan(let age):
             let seconds = age.wholeSeconds
             return { [decoded] entry in

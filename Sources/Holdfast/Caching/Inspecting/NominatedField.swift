@@ -40,7 +40,7 @@ public struct NominatedField: Sendable, Hashable, CustomStringConvertible {
             let shown: Value
             if value.isEmpty {
                 shown = .absent
-            } else if hiddenNames.contains(name) {
+            } else if value.first == UInt8(ascii: "#") || hiddenNames.contains(name) {
                 shown = .hidden
             } else {
                 shown = .text(String(decoding: value.dropFirst(), as: UTF8.self))

@@ -24,7 +24,7 @@ struct LookupKeys: Sendable {
         bypassReason = content == nil && (onlyAsks || !context.body.isNone) ? .content : nil
         // What a POST leaves behind answers a later GET, if anything (RFC 9110 §9.3.3).
         let method = head.method == .post && content == nil ? .get : head.method
-        let target = rule?.query.applied(to: head.target) ?? head.target
+        let target = (rule?.query ?? options.query).applied(to: head.target)
         let (type, digest) = (content?.contentType ?? "", content?.digest ?? "")
         own = CacheKey(
             partition: principal,
@@ -41,7 +41,8 @@ struct LookupKeys: Sendable {
                     && CachePrincipal.isCookieOnly(
                         head.fields,
                         userinfo: head.target.userinfo,
-                        explicit: context.options.principal
+                        explicit: context.options.principal,
+                        credentialFields: context.options.credentialFields
                     )
             }
         shared =

@@ -53,15 +53,22 @@ extension CachingHook {
         guard !error.isCancellation else { return nil }
         let failure = ServiceError.attemptFailure(of: error)
         guard wasSent || failure.kind == .throttled else { return nil }
+        // A response came and was refused: nothing stored is better news than that.
+        if context.options.acceptance?.judgesAttempts ?? false, context.exchange?.responseTime != nil,
+            failure.kind != .throttled
+        {
+            return nil
+        }
         let isImpatient = patience(need) != nil
         if let reason = need.staleAllowance.reason(after: failure, isImpatient: isImpatient),
             let held = await held(need, reason, context)
         {
             return answerHit(held, to: need.lookup, need.request, reason, .error, context)
         }
-        guard failure.isDisconnection, let stored = need.standIn?.stored, stored.forbidsStale(cache.options) else {
-            return nil
-        }
+        // With a lifetime of the cache's own what the response demands is not what counts, and the failure tells more.
+        guard failure.isDisconnection, cache.options.fixedLifetime == nil, let stored = need.standIn?.stored,
+            stored.forbidsStale(cache.options)
+        else { return nil }
         return gatewayTimeout(after: error, need, context)
     }
 

@@ -70,7 +70,12 @@ enum StoragePlan {
         if sent.fields[.acceptEncoding] == "identity" { own.append(.acceptEncoding) }
         for name in own { selecting[name] = lookup.head.fields[name] }
         guard
-            let nominated = NominatedFields(vary: response.fields, request: selecting, secret: cache.store.secret)
+            let nominated = NominatedFields(
+                vary: response.fields,
+                request: selecting,
+                secret: cache.store.secret,
+                credentialFields: context.options.credentialFields
+            )
         else { throw Unstored(reason: .varyStar) }
 
         let now = context.clock.timestamp

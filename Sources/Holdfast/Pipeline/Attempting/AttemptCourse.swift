@@ -20,6 +20,7 @@ struct AttemptCourse {
     var traffic: RetryAccount.Traffic
     private let request: URLRequest
     private let principal: String?
+    private let credentialFields: [FieldName]
     /// Finds out whether a layer beneath has retried; nil where none can stand there.
     let scope: RetryScope?
     var records: [AttemptRecord] = []
@@ -45,6 +46,7 @@ struct AttemptCourse {
         self.governor = governor
         self.scope = scope
         principal = context.options.principal
+        credentialFields = context.options.credentialFields
         traffic = context.isBackground ? .background : .caller
         guard let governor else {
             account = nil
@@ -67,6 +69,7 @@ struct AttemptCourse {
         var hasher = Hasher()
         hasher.combine(principal)
         hasher.combine(request.value(forHTTPHeaderField: "Authorization"))
+        for name in credentialFields { hasher.combine(request.value(forHTTPHeaderField: name.rawName)) }
         return hasher.finalize()
     }
 

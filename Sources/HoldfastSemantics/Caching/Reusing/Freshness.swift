@@ -11,6 +11,8 @@ public struct FreshnessLifetime: Sendable, Hashable {
         case maxAge
         /// Expires less Date.
         case expires
+        /// The cache's options, whatever the server says (``CacheOptions/fixedLifetime``).
+        case fixed
         /// The call that got it; its server says nothing (``CacheDirective/lifetime``).
         case given
         /// The cache's options, for an error whose server says nothing (``CacheOptions/negativeLifetime``).
@@ -35,7 +37,8 @@ public struct FreshnessLifetime: Sendable, Hashable {
 }
 
 extension StoredResponse {
-    /// How long this response is fresh, counted from its making (RFC 9111 §4.2.1).
+    /// How long this response is fresh, counted from its making (RFC 9111 §4.2.1), or from its receipt where the options fix
+    /// it.
     ///
     /// - Parameter options: the cache's mode, heuristics and limits.
     public func freshnessLifetime(_ options: CacheOptions) -> FreshnessLifetime {
@@ -45,6 +48,7 @@ extension StoredResponse {
     }
 
     private func unlimitedLifetime(_ options: CacheOptions) -> FreshnessLifetime {
+        if let fixed = options.fixedLifetime { return FreshnessLifetime(seconds: fixed.wholeSeconds, source: .fixed) }
         if options.mode == .shared, let seconds = cacheControl.sMaxAge {
             return FreshnessLifetime(seconds: seconds, source: .sMaxAge)
         }
@@ -75,9 +79,9 @@ extension StoredResponse {
         return saturatedSum(initialAgeMilliseconds, resident) / 1000
     }
 
-    /// Whether the response is fresh: its lifetime exceeds its age (RFC 9111 §4.2).
+    /// Whether the response is fresh: its lifetime exceeds its age (RFC 9111 §4.2), or is no less where the options fix it.
     public func isFresh(now: Timestamp, options: CacheOptions) -> Bool {
-        freshnessLifetime(options).seconds > currentAge(now: now)
+        !standing(now: now, options: options).isStale
     }
 
     /// The instant from which the entry can be neither reused nor revalidated and may go first.
@@ -86,9 +90,7 @@ extension StoredResponse {
     /// freshness; any other is useless once stale. One that must be confirmed and cannot be is useless at once.
     public func uselessAfter(_ options: CacheOptions) -> Timestamp {
         if needsConfirmation, !hasValidator { return responseTime }
-        let lifetime = freshnessLifetime(options).seconds.multipliedReportingOverflow(by: 1000)
-        let remaining = (lifetime.overflow ? .max : lifetime.partialValue) - initialAgeMilliseconds
-        let staleFrom = responseTime.advanced(byMilliseconds: max(0, remaining))
+        let staleFrom = staleFrom(options)
         guard hasValidator || !forbidsStale(options) else { return staleFrom }
         return staleFrom.advanced(by: options.retention)
     }
@@ -96,6 +98,8 @@ extension StoredResponse {
     /// Whether the response must not be used once stale, whatever a caller accepts (RFC 9111 §4.2.4).
     public func forbidsStale(_ options: CacheOptions) -> Bool {
         if needsConfirmation || cacheControl.mustRevalidate || cacheControl.noCache == .unqualified { return true }
+        // Stored all the same by a lifetime of the cache's own, which is over.
+        if cacheControl.noStore, options.fixedLifetime != nil { return true }
         guard options.mode == .shared else { return false }
         return cacheControl.proxyRevalidate || cacheControl.sMaxAge != nil
     }
@@ -125,6 +129,15 @@ extension StoredResponse {
 
     private var apparentAgeMilliseconds: Int64 {
         max(0, date.millisecondsUntil(responseTime))
+    }
+
+    private func staleFrom(_ options: CacheOptions) -> Timestamp {
+        if let fixed = options.fixedMilliseconds {
+            return responseTime.advanced(byMilliseconds: fixed).advanced(byMilliseconds: 1)
+        }
+        let lifetime = freshnessLifetime(options).seconds.multipliedReportingOverflow(by: 1000)
+        let remaining = (lifetime.overflow ? .max : lifetime.partialValue) - initialAgeMilliseconds
+        return responseTime.advanced(byMilliseconds: max(0, remaining))
     }
 
     private var initialAgeMilliseconds: Int64 {

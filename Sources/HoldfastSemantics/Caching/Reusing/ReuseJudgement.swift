@@ -50,9 +50,10 @@ public struct ReuseJudgement: Sendable, Hashable {
             return
         }
         let selected = candidates[index]
-        let age = selected.currentAge(now: now)
-        let lifetime = selected.freshnessLifetime(options).seconds
-        let isStale = lifetime <= age
+        let standing = selected.standing(now: now, options: options)
+        let (age, isStale) = (standing.age, standing.isStale)
+        // With a lifetime of the cache's own nothing counts that the response says of its freshness.
+        let heedsResponse = options.fixedLifetime == nil
         func offered() -> [Int] {
             let others = usable.filter { $0 != index && candidates[$0].entityTag != nil }
             return [index] + others.prefix(options.maximumVariants - 1)
@@ -70,18 +71,21 @@ public struct ReuseJudgement: Sendable, Hashable {
             self.init(.reuse(candidate: index, age: age, isStale: isStale), reason, selected: index)
             return
         }
-        var demand = FreshnessDemand(cacheControl, directive, isImmutable: selected.cacheControl.immutable && !isStale)
+        var demand = FreshnessDemand(
+            cacheControl,
+            directive,
+            isImmutable: heedsResponse && selected.cacheControl.immutable && !isStale
+        )
         let allowance = StaleAllowance(
             selected,
             request: cacheControl,
             demand: demand,
-            age: age,
-            lifetime: lifetime,
+            standing: standing,
             options: options
         )
-        if selected.cacheControl.noCache == .unqualified { demand.asksValidation = true }
+        if heedsResponse, selected.cacheControl.noCache == .unqualified { demand.asksValidation = true }
         if isStale, selected.forbidsStale(options) { demand.asksValidation = true }
-        if demand.accepts(age: age, lifetime: lifetime) {
+        if demand.accepts(standing) {
             let reason: CacheReason = isStale ? .acceptedStale : .fresh
             self.init(.reuse(candidate: index, age: age, isStale: isStale), reason, selected: index)
             return
@@ -184,10 +188,11 @@ struct FreshnessDemand {
         }
     }
 
-    func accepts(age: Int64, lifetime: Int64) -> Bool {
+    func accepts(_ standing: FreshnessStanding) -> Bool {
         guard !asksValidation else { return false }
+        let (age, lifetime) = (standing.age, standing.lifetime)
         if minFresh > 0, lifetime - min(age, lifetime) < minFresh { return false }
-        let pastLifetime = age >= lifetime ? age - lifetime : nil
+        let pastLifetime = standing.isStale ? standing.staleness : nil
         let pastMaxAge = maxAge.flatMap { age > $0 ? age - $0 : nil }
         guard pastLifetime != nil || pastMaxAge != nil else { return true }
         return maxStale > 0 && max(pastLifetime ?? 0, pastMaxAge ?? 0) <= maxStale

@@ -29,21 +29,22 @@ public struct StaleAllowance: Sendable, Hashable {
         _ stored: StoredResponse,
         request: CacheControl,
         demand: FreshnessDemand,
-        age: Int64,
-        lifetime: Int64,
+        standing: FreshnessStanding,
         options: CacheOptions
     ) {
         guard !stored.forbidsStale(options), !demand.asksValidation else {
             self = .none
             return
         }
-        let staleness = max(0, age - lifetime)
-        let revalidating = stored.cacheControl.staleWhileRevalidate ?? options.staleWhileRevalidate.wholeSeconds
+        let staleness = standing.staleness
+        // With a lifetime of the cache's own the response has no say in what follows it.
+        let told = options.fixedLifetime == nil ? stored.cacheControl : CacheControl(HeaderFields())
+        let revalidating = told.staleWhileRevalidate ?? options.staleWhileRevalidate.wholeSeconds
         let onError =
-            [stored.cacheControl.staleIfError, request.staleIfError].compactMap(\.self).max()
+            [told.staleIfError, request.staleIfError].compactMap(\.self).max()
             ?? options.staleIfError.wholeSeconds
         // A caller that sets a limit to age or freshness of its own would not take what a refresh is still to replace.
-        whileRevalidating = age >= lifetime && staleness <= revalidating && revalidating > 0 && demand.isPlain
+        whileRevalidating = standing.isStale && staleness <= revalidating && revalidating > 0 && demand.isPlain
         self.onError = onError > 0 && staleness <= onError
         let disconnected = max(options.staleWhenDisconnected.wholeSeconds, onError, revalidating)
         whenDisconnected = disconnected > 0 && staleness <= disconnected

@@ -47,6 +47,8 @@ public enum HeadUpdate: Sendable, Hashable {
         guard stored.head.status == .ok, describesContent(of: stored, bodyLength, response, responseTime) else {
             return .invalidate
         }
+        // A lifetime of the cache's own counts from the receipt of the content, of which this is none.
+        if options.fixedLifetime != nil { return .keep }
         let updated = stored.freshened(
             by: response,
             requestTime: requestTime,

@@ -43,10 +43,12 @@ public enum Storability: Sendable, Hashable {
         let ruling = RulingCacheControl(response.fields, targets: options.targets)
         let cacheControl = ruling.cacheControl
         if request.namesOtherHost { return .doNotStore(.host) }
-        if let reason = statusReason(request, response, ruling, hasContentKey) { return .doNotStore(reason) }
+        if let reason = statusReason(request, response, ruling, options, hasContentKey) { return .doNotStore(reason) }
         if directive.noStore || CacheControl(request: request.fields).noStore { return .doNotStore(.requestNoStore) }
         // must-understand and a known status together make no-store a message to older caches only.
-        if cacheControl.noStore, !cacheControl.mustUnderstand { return .doNotStore(.responseNoStore) }
+        if cacheControl.noStore, !cacheControl.mustUnderstand, options.fixedLifetime == nil {
+            return .doNotStore(.responseNoStore)
+        }
         if options.mode == .shared {
             if cacheControl.private == .unqualified { return .doNotStore(.privateResponse) }
             if request.fields.contains(.authorization), !releasesAuthorized(cacheControl) {
@@ -64,8 +66,13 @@ public enum Storability: Sendable, Hashable {
         _ request: RequestHead,
         _ response: ResponseHead,
         _ ruling: RulingCacheControl,
+        _ options: CacheOptions,
         _ hasContentKey: Bool
     ) -> Reason? {
+        if options.fixedLifetime != nil {
+            guard request.method == .get else { return .method }
+            guard response.status.isSuccessful else { return .status }
+        }
         guard request.method == .get || hasContentKey || answersLaterGet(request, response, ruling) else {
             return .method
         }
@@ -77,7 +84,9 @@ public enum Storability: Sendable, Hashable {
         // apart (RFC 9110 §15.5.13, §15.5.17).
         if response.status == .preconditionFailed, request.isConditionalOrPartial { return .originCondition }
         if response.status == .rangeNotSatisfiable, request.fields.contains(.range) { return .partialContent }
-        if ruling.cacheControl.mustUnderstand, !response.status.isRegistered { return .notUnderstood }
+        if ruling.cacheControl.mustUnderstand, options.fixedLifetime == nil, !response.status.isRegistered {
+            return .notUnderstood
+        }
         return nil
     }
 
@@ -106,6 +115,7 @@ public enum Storability: Sendable, Hashable {
         _ ruling: RulingCacheControl,
         _ options: CacheOptions
     ) -> Bool {
+        if options.fixedLifetime != nil { return true }
         let cacheControl = ruling.cacheControl
         if cacheControl.maxAge != nil || cacheControl.public || ruling.hasExpires { return true }
         if options.mode == .shared ? cacheControl.sMaxAge != nil : cacheControl.private != .absent { return true }
