@@ -40,6 +40,7 @@ extension ServiceError {
                 + "the response is in this error's `response`.",
             response: response
         )
+        error.attempts = response.attempts
         error.retryAfter = response.responseTime.flatMap { receivedAt in
             RetryAfter.delay(response.headForRetrying.fields, receivedAt: receivedAt)
         }

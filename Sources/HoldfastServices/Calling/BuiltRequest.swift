@@ -3,6 +3,7 @@
 
 internal import Holdfast
 internal import HoldfastSemantics
+internal import HoldfastStorage
 
 #if canImport(FoundationNetworking)
     internal import Foundation
@@ -13,24 +14,83 @@ internal import HoldfastSemantics
 
 /// A typed request as it is to be sent.
 struct BuiltRequest: Sendable {
+    /// The head; the content travels beside it.
     var urlRequest: URLRequest
     var body: RequestBody
+    /// What the content is by its own word, for when the head is made anew.
+    var contentType: String?
     /// Fields that hold a credential beside Authorization and Cookie.
     var credentialFields: [FieldName] = []
+
+    /// The request as hooks are shown it: with its content, where that lies in memory.
+    func showing(_ urlRequest: URLRequest) -> URLRequest {
+        guard case .bytes(let bytes) = body.form else { return urlRequest }
+        var shown = urlRequest
+        shown.httpBody = bytes.withUnsafeBytes { Data($0) }
+        return shown
+    }
+}
+
+/// A head before its content and its last word.
+private struct DraftedRequest {
+    var urlRequest: URLRequest
+    var header: HttpHeader
+    var credentialFields: [FieldName]
+
+    /// The head with all fields, one line a name however often and in whatever case it was named.
+    func completed(contentType: String?) -> URLRequest {
+        var header = header
+        if let contentType, !header.contains(.contentType) { header[.contentType] = contentType }
+        var urlRequest = urlRequest
+        for line in header { urlRequest.setValue(header[line.name], forHTTPHeaderField: line.name.rawName) }
+        return urlRequest
+    }
 }
 
 extension ServiceClient {
     /// Builds a request: URL, scheme, method, route, query, header, body, and `prepare` at the end.
     func build<R: Request>(_ request: R) async throws -> BuiltRequest {
+        let draft = try await draft(request)
+        let encoded = try encodedBody(of: request)
+        var prepared = try await request.prepare(draft.completed(contentType: encoded.contentType))
+        var body = encoded.content
+        if prepared.httpBody != nil || prepared.httpBodyStream != nil {
+            body = .carried(by: prepared)
+            // A stream has to stay where the transport will look for it.
+            if prepared.httpBodyStream == nil { prepared.httpBody = nil }
+        }
+        if !body.isNone, ["GET", "HEAD", "TRACE"].contains(prepared.httpMethod ?? "GET") {
+            throw ServiceError(
+                .badRequest,
+                "A GET, HEAD or TRACE request has no content (RFC 9110 §9.3); send it by POST, or as query arguments.",
+                progress: .notSent
+            )
+        }
+        return BuiltRequest(
+            urlRequest: prepared,
+            body: body,
+            contentType: encoded.contentType,
+            credentialFields: draft.credentialFields
+        )
+    }
+
+    /// The header fields of a request as they are by now; its content stays as it was built.
+    func fields<R: Request>(of request: R, contentType: String?) async throws -> [String: String] {
+        let draft = try await draft(request)
+        return try await request.prepare(draft.completed(contentType: contentType)).allHTTPHeaderFields ?? [:]
+    }
+
+    private func draft<R: Request>(_ request: R) async throws -> DraftedRequest {
         var urlRequest = URLRequest(url: try url(of: request))
         urlRequest.httpMethod = request.method.rawValue
         urlRequest.networkServiceType = request.priority.networkServiceType
-        let authorization = try await authorization(for: request)
+        let isWithout = request.authorizationRequirement == .none
         var header = service.header + (try await service.asyncHeader)
-        if request.authorizationRequirement == .none { header[.authorization] = nil }
-        if let line = authorization.line { header[line.name] = line.value }
+        let credential = isWithout ? nil : try await service.authorization.line
+        if isWithout { header[.authorization] = nil }
+        if let credential { header[credential.name] = credential.value }
         header = header + (try request.header)
-        if request.authorizationRequirement == .required, authorization.line == nil, header[.authorization] == nil,
+        if request.authorizationRequirement == .required, credential == nil, header[.authorization] == nil,
             pipeline.configuration.authorization == nil
         {
             throw ServiceError(
@@ -39,9 +99,17 @@ extension ServiceClient {
                 progress: .notSent
             )
         }
-        let encoded: HttpBody.Encoded
+        let own = credential.map(\.name)
+        return DraftedRequest(
+            urlRequest: urlRequest,
+            header: header,
+            credentialFields: own.map { $0 == .authorization ? [] : [$0] } ?? []
+        )
+    }
+
+    private func encodedBody<R: Request>(of request: R) throws -> HttpBody.Encoded {
         do {
-            encoded = try request.body.encode()
+            return try request.body.encode()
         } catch let error as ServiceError {
             throw error
         } catch {
@@ -52,52 +120,17 @@ extension ServiceClient {
                 progress: .notSent
             )
         }
-        if let type = encoded.contentType, !header.contains(.contentType) { header[.contentType] = type }
-        var fields: [String: String] = [:]
-        for line in header { fields[line.name.rawName] = header[line.name] }
-        urlRequest.allHTTPHeaderFields = fields
-        urlRequest = try await request.prepare(urlRequest)
-        if !encoded.content.isNone, ["GET", "HEAD"].contains(urlRequest.httpMethod ?? "GET") {
-            throw ServiceError(
-                .badRequest,
-                "A GET or HEAD request has no content (RFC 9110 §9.3.1); send it by POST, or as query arguments.",
-                progress: .notSent
-            )
-        }
-        let own = authorization.line.map(\.name)
-        return BuiltRequest(
-            urlRequest: urlRequest,
-            body: encoded.content,
-            credentialFields: own.map { $0 == .authorization ? [] : [$0] } ?? []
-        )
     }
 
-    private func authorization<R: Request>(for request: R) async throws -> Authorization {
-        request.authorizationRequirement == .none ? .none : try await service.authorization
-    }
-
-    private func url<R: Request>(of request: R) throws -> URL {
+    /// The URL a request goes to.
+    func url<R: Request>(of request: R) throws -> URL {
         let isSecure = request.usesSecureProtocol ?? service.usesSecureProtocol
-        let base = (request.url ?? service.apiUrl).urlText
-        let scheme = base.prefix { $0.isASCII && ($0.isLetter || $0.isNumber || "+-.".contains($0)) }
-        let rest = base[scheme.endIndex...].hasPrefix("://") ? base[scheme.endIndex...].dropFirst(3) : base[...]
-        var path = rest.prefix { $0 != "?" && $0 != "#" }
-        var queries = rest[path.endIndex...].prefix { $0 != "#" }.dropFirst().map { String($0) }.joined()
-        for segment in try request.routes.encodedSegments {
-            if path.hasSuffix("/") { path.removeLast() }
-            path += "/" + segment
-        }
-        let query = try request.query.encoded
-        if !query.isEmpty { queries += (queries.isEmpty ? "" : "&") + query }
-        let text = "\(isSecure ? "https" : "http")://\(path)" + (queries.isEmpty ? "" : "?\(queries)")
-        guard let url = URL(string: text), url.host?.isEmpty == false else {
-            throw ServiceError(
-                .badRequest,
-                "\(text) is no URL of a server; mend the service's apiUrl, the request's url or its route.",
-                progress: .notSent
-            )
-        }
-        return url
+        return try ServiceURL.make(
+            base: (request.url ?? service.apiUrl).urlText,
+            scheme: isSecure ? "https" : "http",
+            route: try request.routes,
+            query: try request.query
+        )
     }
 }
 

@@ -31,28 +31,29 @@ extension ServiceClient {
     }
 
     private func run<R: Request>(_ request: R) async throws -> DecodedResponse<R.Result> {
+        let deadline = request.timeout.map { pipeline.configuration.clock.now.advanced(by: $0) }
         let built: BuiltRequest
         do {
-            built = try await build(request)
+            built = try await build(request, until: deadline)
         } catch {
             if error.isCancellation || Task.isCancelled { throw CancellationError() }
             await fail(request, error, requestHooks[...])
             throw error
         }
+        let shown = requestHooks.isEmpty ? built.urlRequest : built.showing(built.urlRequest)
         var passed = requestHooks[..<0]
         for (index, hook) in requestHooks.enumerated() {
-            if let value = await hook.onSchedule(request, built.urlRequest) {
-                let response = Response(status: .ok, url: built.urlRequest.url, source: .synthesized)
+            if let value = await hook.onSchedule(request, shown) {
+                let response = Response(status: .ok, url: shown.url, source: .synthesized)
                 let answer = DecodedResponse(value: value, response: response, urlRequest: built.urlRequest)
-                await succeed(request, answer, passed)
+                await succeed(request, answer, shown, passed)
                 return answer
             }
             passed = requestHooks[...index]
         }
+        let answer: DecodedResponse<R.Result>
         do {
-            let answer = try await exchange(request, built)
-            await succeed(request, answer, passed)
-            return answer
+            answer = try await exchange(request, built, deadline)
         } catch {
             guard !error.isCancellation, !Task.isCancelled else {
                 for hook in passed.reversed() { hook.onCancel(request) }
@@ -61,15 +62,35 @@ extension ServiceClient {
             await fail(request, error, passed)
             throw error
         }
+        if !passed.isEmpty { await succeed(request, answer, built.showing(answer.urlRequest), passed) }
+        return answer
+    }
+
+    /// Builds a request within the call's time: a token that never comes must not hold the call for ever.
+    private func build<R: Request>(_ request: R, until deadline: MonotonicInstant?) async throws -> BuiltRequest {
+        guard let deadline else { return try await build(request) }
+        let clock = pipeline.configuration.clock
+        do {
+            return try await withDeadline(deadline, on: clock, discard: { _ in }) { try await build(request) }
+        } catch let error as ServiceError where error.code == .timeout && clock.now >= deadline {
+            throw ServiceError(
+                .deadlineExceeded,
+                "The time for this call was over before its request was built; allow more time, or find out what its header "
+                    + "fields waited for.",
+                cause: error,
+                progress: .notSent
+            )
+        }
     }
 
     private func succeed<R: Request>(
         _ request: R,
         _ answer: DecodedResponse<R.Result>,
+        _ urlRequest: URLRequest,
         _ passed: ArraySlice<any RequestHook>
     ) async {
         for hook in passed.reversed() {
-            await hook.onSuccess(request, answer.urlRequest, result: answer.value, response: answer.response)
+            await hook.onSuccess(request, urlRequest, result: answer.value, response: answer.response)
         }
     }
 

@@ -5,24 +5,87 @@
 enum PercentCoding {
     /// Which bytes go out as they are.
     enum Part {
-        /// pchar: unreserved, sub-delims, ":" and "@" (RFC 3986 §3.3).
+        /// pchar (RFC 3986 §3.3) but for ";": some servers cut a segment there before they look at its dots, and climb at
+        /// `..;`.
         case pathSegment
         /// Unreserved alone, so that every server reads the same.
         case unreserved
+        /// What application/x-www-form-urlencoded keeps: ASCII letters and digits and `*-._`; a space is "+" (WHATWG URL §5.2).
+        case form
     }
 
     private static let digits = Array("0123456789ABCDEF".utf8)
 
     static func encode(_ text: String, allowing part: Part) -> String {
         var bytes: [UInt8] = []
+        bytes.reserveCapacity(text.utf8.count)
         for byte in text.utf8 {
             if isAllowed(byte, in: part) {
                 bytes.append(byte)
+            } else if part == .form, byte == UInt8(ascii: " ") {
+                bytes.append(UInt8(ascii: "+"))
             } else {
-                bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+                append(byte, to: &bytes)
             }
         }
         return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Encodes what cannot stand in a path or a query, and leaves what is encoded as it is.
+    static func repair(_ text: some StringProtocol) -> String {
+        let all = Array(text.utf8)
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(all.count)
+        for (index, byte) in all.enumerated() {
+            let isEscape =
+                byte == UInt8(ascii: "%") && index + 2 < all.count && value(of: all[index + 1]) != nil
+                && value(of: all[index + 2]) != nil
+            if isEscape || isAllowed(byte, in: .pathSegment) || "/?;".utf8.contains(byte) {
+                bytes.append(byte)
+            } else {
+                append(byte, to: &bytes)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The text of an encoded part; a "%" that two hexadecimal digits do not follow stands for itself, and bytes that are no
+    /// UTF-8 become U+FFFD.
+    ///
+    /// - Parameter plusIsSpace: whether "+" stands for a space, as in forms.
+    static func decode(_ text: some StringProtocol, plusIsSpace: Bool) -> String {
+        let all = Array(text.utf8)
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(all.count)
+        var index = 0
+        while index < all.count {
+            let byte = all[index]
+            index += 1
+            if byte == UInt8(ascii: "%"), index + 1 < all.count, let high = value(of: all[index]),
+                let low = value(of: all[index + 1])
+            {
+                bytes.append(high << 4 | low)
+                index += 2
+            } else {
+                bytes.append(plusIsSpace && byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private static func append(_ byte: UInt8, to bytes: inout [UInt8]) {
+        bytes.append(UInt8(ascii: "%"))
+        bytes.append(digits[Int(byte >> 4)])
+        bytes.append(digits[Int(byte & 15)])
+    }
+
+    private static func value(of digit: UInt8) -> UInt8? {
+        switch digit {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+        default: nil
+        }
     }
 
     private static func isAllowed(_ byte: UInt8, in part: Part) -> Bool {
@@ -30,8 +93,10 @@ enum PercentCoding {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
             UInt8(ascii: "0")...UInt8(ascii: "9"):
             true
-        case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"): true
-        default: part == .pathSegment && "!$&'()*+,;=:@".utf8.contains(byte)
+        case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"): true
+        case UInt8(ascii: "~"): part != .form
+        case UInt8(ascii: "*"): part != .unreserved
+        default: part == .pathSegment && "!$&'()+,=:@".utf8.contains(byte)
         }
     }
 }

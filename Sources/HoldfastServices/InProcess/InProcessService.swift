@@ -25,6 +25,17 @@ public protocol InProcessService: Sendable {
     ///   - body: its content.
     /// - Throws: anything, as a transport would: a ``ServiceError`` with a progress acts a connection that broke there.
     func respond(to request: URLRequest, body: RequestBody) async throws -> Response
+
+    /// Called once the service was registered with a router; does nothing by default.
+    func registered()
+
+    /// Called once the service was unregistered from a router; does nothing by default. Calls in flight may still be running.
+    func unregistered()
+}
+
+extension InProcessService {
+    public func registered() {}
+    public func unregistered() {}
 }
 
 /// A service made of a closure.

@@ -1,36 +1,84 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import Holdfast
+
 /// A path below a service's URL, segment by segment.
+///
+/// What is special in a path is percent-encoded, so a segment stays one whatever its text: a slash in it becomes %2F, a
+/// semicolon %3B. What cannot be a segment makes the call fail before anything is sent: `.` and `..`, which would climb out
+/// of the service's path on some servers however they are encoded (RFC 3986 §5.2.4), and nil or empty text, which would make
+/// `users/<id>` the whole of `users`.
 public struct HttpRoute: Sendable, Hashable, ExpressibleByArrayLiteral {
-    /// The segments as they are sent, percent-encoded, without slashes.
-    public private(set) var encodedSegments: [String]
+    private enum Segment: Sendable, Hashable {
+        case text(String)
+        case missing
+        /// What stands between two slashes of a path's text, or behind the last one.
+        case empty
+    }
+
+    private var segments: [Segment]
 
     /// No path.
-    public init() { encodedSegments = [] }
+    public init() { segments = [] }
 
-    /// Segments by their text; what is special in a path is percent-encoded, slashes too.
-    public init(_ segments: [any CustomStringConvertible & Sendable]) {
-        encodedSegments = segments.map { HttpRoute.encoded($0.description) }
+    /// Segments by their text.
+    public init(_ segments: [(any CustomStringConvertible & Sendable)?]) {
+        self.segments = segments.map { $0.map { .text($0.description) } ?? .missing }
     }
 
-    /// A path by its text: divided at slashes, empty segments at its ends left out.
-    public init(path: String) {
-        encodedSegments = path.split(separator: "/").map { HttpRoute.encoded(String($0)) }
-    }
-
-    public init(arrayLiteral segments: any CustomStringConvertible & Sendable...) {
+    /// Segments by their text.
+    public init(arrayLiteral segments: (any CustomStringConvertible & Sendable)?...) {
         self.init(segments)
     }
 
-    /// The segments of both.
+    /// A path by its text, divided at slashes. Those at its beginning are left out; one at its end stays, for servers that
+    /// tell `users/` from `users`, and so do empty segments within.
+    ///
+    /// Nothing in the text is taken for encoded already: `%` becomes %25 and `?` becomes %3F.
+    public init(path: String) {
+        let relative = path.drop { $0 == "/" }
+        segments =
+            relative.isEmpty
+            ? []
+            : relative.split(separator: "/", omittingEmptySubsequences: false).map { text -> Segment in
+                text.isEmpty ? .empty : .text(String(text))
+            }
+    }
+
+    /// The segments of both, with one slash between them.
     public static func + (left: HttpRoute, right: HttpRoute) -> HttpRoute {
         var sum = left
-        sum.encodedSegments += right.encodedSegments
+        if !right.segments.isEmpty, sum.segments.last == .empty { sum.segments.removeLast() }
+        sum.segments += right.segments
         return sum
     }
 
-    private static func encoded(_ segment: String) -> String {
-        PercentCoding.encode(segment, allowing: .pathSegment)
+    /// Whether there is no path.
+    public var isEmpty: Bool { segments.isEmpty }
+
+    /// The segments as they are sent, percent-encoded, without slashes; a last empty one stands for a slash at the end.
+    ///
+    /// - Throws: ``ServiceError`` `.badRequest` for what cannot be a segment.
+    public var encodedSegments: [String] {
+        get throws {
+            try segments.map { segment in
+                switch segment {
+                case .empty: return ""
+                case .missing: throw HttpRoute.refused("nil")
+                case .text("."), .text(".."): throw HttpRoute.refused("a run of dots that means another place")
+                case .text(""): throw HttpRoute.refused("empty")
+                case .text(let text): return PercentCoding.encode(text, allowing: .pathSegment)
+                }
+            }
+        }
+    }
+
+    private static func refused(_ what: String) -> ServiceError {
+        ServiceError(
+            .badRequest,
+            "A segment of the request's route is \(what); check the value it is made of, or leave the segment out.",
+            progress: .notSent
+        )
     }
 }

@@ -44,6 +44,9 @@ public protocol HttpService: Sendable {
     /// What sends; a URLSession of the service's own by default.
     var transport: any Transport { get }
 
+    /// What opens streams; URLSession's WebSocket tasks by default.
+    var streamTransport: any StreamTransport { get }
+
     /// What stores and answers by RFC 9111; nil, the default: nothing.
     var cache: HTTPCache? { get }
 

@@ -4,6 +4,8 @@
 public import Foundation
 
 /// A request whose response is JSON.
+///
+/// Where ``Request/Result`` is an Optional, a response without content is nil.
 public protocol JsonRequest: Request where Result: Decodable {
     /// Decodes the response; by default keys in snake_case become camelCase.
     var decoder: JSONDecoder { get }
@@ -17,6 +19,9 @@ extension JsonRequest {
     }
 
     public func decode(_ data: Data) throws -> Result {
-        try decoder.decode(Result.self, from: data)
+        guard data.isEmpty, Result.self is any ExpressibleByNilLiteral.Type else {
+            return try decoder.decode(Result.self, from: data)
+        }
+        return try decoder.decode(Result.self, from: Data("null".utf8))
     }
 }

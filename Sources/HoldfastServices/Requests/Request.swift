@@ -40,14 +40,18 @@ public protocol Request: Sendable {
     var acceptedStatusCodes: ClosedRange<Int> { get }
     /// How urgent it is; `.userInitiated` by default.
     var priority: RequestPriority { get }
-    /// The time the whole call may take, its content included; nil, the default: the pipeline's limits alone.
+    /// The time the whole call may take, from the moment it is made until its content is there: building the request, waits
+    /// and retries included; nil, the default: the pipeline's limits alone.
+    ///
+    /// It interrupts no hook: that is over before the time is looked at again.
     var timeout: Duration? { get }
     /// What else is asked for each call: cache directive, principal, tags, rules of retrying. All defaults by default.
     var options: CallOptions { get }
     /// The most bytes of content that are taken in; 64 MiB by default.
     var contentLimit: Int { get }
 
-    /// The last word on what is sent: edits the request as it was built. The content travels beside it, not in `httpBody`.
+    /// The last word on what is sent: edits the request as it was built. The content of ``body`` travels beside it; an `httpBody`
+    /// or `httpBodyStream` that is set here takes its place.
     ///
     /// Called when a call is made, and again before each retry of it: what differs in the header fields is sent.
     func prepare(_ request: URLRequest) async throws -> URLRequest
@@ -113,7 +117,7 @@ extension Request {
 
     public func accept(_ response: Response, content: Data) throws -> Result {
         guard acceptedStatusCodes.contains(response.status.rawValue) else {
-            throw ServiceError.unacceptableStatus(response, expected: acceptedStatusCodes)
+            throw ServiceError.refused(response, expected: acceptedStatusCodes)
         }
         do {
             return try decode(content)

@@ -24,7 +24,9 @@ private struct PlainService: HttpService {
 struct ServiceClientTests {
     @Test("A service gains a cache and a retrier in one line, and shows what they did")
     func oneLine() async throws {
-        let transport = ScriptedTransport([.respond(503), .respond(200, ["Cache-Control": "max-age=60"], body: "hello")])
+        let transport = ScriptedTransport([
+            .respond(503), .respond(200, ["Cache-Control": "max-age=60"], body: "hello"),
+        ])
         var configuration = PipelineConfiguration()
         configuration.clock = ManualClock(autoAdvances: true)
         let client = ServiceClient(

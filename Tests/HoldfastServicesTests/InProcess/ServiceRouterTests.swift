@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("ServiceRouter, first cut", .timeLimit(.minutes(20)))
+@Suite("ServiceRouter", .timeLimit(.minutes(20)))
 struct ServiceRouterTests {
     private func request(_ text: String) throws -> URLRequest {
         URLRequest(url: try #require(URL(string: text)))

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-public import Foundation
 public import Holdfast
 
 /// The content of a request, made when the request is built.
@@ -30,9 +29,4 @@ public struct HttpBody: Sendable {
 
     /// No content, and no word about it.
     public static let empty = HttpBody { Encoded(contentType: nil, content: .none) }
-
-    /// Bytes.
-    public static func data(_ data: Data, contentType: String = "application/octet-stream") -> HttpBody {
-        HttpBody { Encoded(contentType: contentType, content: .data(data)) }
-    }
 }

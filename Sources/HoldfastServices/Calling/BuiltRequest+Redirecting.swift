@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Holdfast
+internal import HoldfastSemantics
+
+#if canImport(FoundationNetworking)
+    internal import Foundation
+    internal import FoundationNetworking
+#else
+    internal import Foundation
+#endif
+
+extension BuiltRequest {
+    /// The same request to another URL, as a 307 would have it (RFC 9110 §15.4); nil where it cannot be sent again.
+    ///
+    /// - Parameter credentialFields: what stays behind, beside Authorization and Cookie, where the origin is another.
+    func redirected(
+        to url: URL,
+        withholding credentialFields: [FieldName]
+    ) -> (request: BuiltRequest, isForeign: Bool)? {
+        guard body.isReplayable, let text = urlRequest.url?.absoluteString, let target = try? TargetURI(text) else {
+            return nil
+        }
+        let head = RequestHead(
+            method: RequestMethod(rawValue: urlRequest.httpMethod ?? "GET"),
+            target: target,
+            fields: HeaderFields(urlRequest.allHTTPHeaderFields ?? [:])
+        )
+        let answer = ResponseHead(status: .temporaryRedirect, fields: ["Location": url.absoluteString])
+        guard let redirection = Redirection.next(after: answer, to: head) else { return nil }
+        var following = self
+        following.urlRequest.url = URL(string: redirection.location)
+        let kept = redirection.fields(from: head.fields)
+        for line in head.fields where !kept.contains(line.name) {
+            following.urlRequest.setValue(nil, forHTTPHeaderField: line.name.rawName)
+        }
+        if redirection.crossesOrigin {
+            for name in credentialFields { following.urlRequest.setValue(nil, forHTTPHeaderField: name.rawName) }
+        }
+        return (following, redirection.crossesOrigin)
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Holdfast
+internal import HoldfastSemantics
+private import HoldfastStorage
+private import Synchronization
+
+#if canImport(FoundationNetworking)
+    internal import Foundation
+    internal import FoundationNetworking
+#else
+    internal import Foundation
+#endif
+
+/// What is known of one exchange while it goes through the pipeline.
+///
+/// The exchange's own options hold it, and what a response is made of may hold them: so it is emptied by ``end()``, and a call
+/// that outlives its caller in a cache keeps nothing.
+final class CallNotes<Value: Sendable>: Sendable {
+    private struct State {
+        var urlRequest: URLRequest
+        var decoded: (value: Value, response: Response)?
+        var refused: Response?
+        var isOver = false
+    }
+
+    private let state: Mutex<State>
+
+    init(_ urlRequest: URLRequest) {
+        state = Mutex(State(urlRequest: urlRequest))
+    }
+
+    /// The request as it was sent last.
+    var urlRequest: URLRequest { state.withLock { $0.urlRequest } }
+
+    /// The response that was refused last, if nothing was sent since.
+    var refused: Response? { state.withLock { $0.refused } }
+
+    /// A request goes out: what came of the one before says nothing any more.
+    func sent(_ urlRequest: URLRequest) {
+        state.withLock { state in
+            guard !state.isOver else { return }
+            state = State(urlRequest: urlRequest)
+        }
+    }
+
+    func decoded(_ value: Value, _ response: Response) {
+        state.withLock { state in
+            guard !state.isOver else { return }
+            state.decoded = (value, response)
+            state.refused = nil
+        }
+    }
+
+    func refused(_ response: Response) {
+        state.withLock { state in
+            guard !state.isOver else { return }
+            state.decoded = nil
+            state.refused = response
+        }
+    }
+
+    /// What this response was decoded to, where it is the one that was decoded.
+    func value(of response: Response) -> Value? {
+        guard let decoded = state.withLock({ $0.decoded }), decoded.response.isSame(as: response) else { return nil }
+        return decoded.value
+    }
+
+    /// Lets go of all that was noted.
+    func end() {
+        state.withLock { state in
+            state = State(urlRequest: state.urlRequest)
+            state.isOver = true
+        }
+    }
+}
+
+extension Response {
+    /// Whether neither head nor content is another, so that it would be decoded to the same.
+    fileprivate func isSame(as other: Response) -> Bool {
+        guard head == other.head, url == other.url else { return false }
+        if let mine = body.bytesInMemory, let others = other.body.bytesInMemory { return mine == others }
+        guard let mine = body.source, let others = other.body.source, type(of: mine) is AnyClass else {
+            return body.bytesInMemory == nil && other.body.bytesInMemory == nil
+        }
+        return mine as AnyObject === others as AnyObject
+    }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Holdfast
+internal import HoldfastSemantics
+
+extension ServiceClient {
+    /// What judges and decodes within the chain, and remembers the result.
+    func acceptance<R: Request>(
+        of request: R,
+        _ deadline: MonotonicInstant?,
+        _ notes: CallNotes<R.Result>
+    ) -> Acceptance {
+        var acceptance = Acceptance { response in
+            // What an attempt was decoded to is good for the whole call, unless a hook put another response in its place.
+            if notes.value(of: response) != nil { return }
+            try await take(&response, request, deadline, notes)
+        }
+        acceptance.judgesAttempts = request.options.retrierFactory?.judgesAttempts ?? judgesAttempts
+        return acceptance
+    }
+
+    /// The result: what was decoded within the chain, unless a hook above put another response in its place.
+    func value<R: Request>(
+        of response: inout Response,
+        _ request: R,
+        _ deadline: MonotonicInstant?,
+        _ notes: CallNotes<R.Result>
+    ) async throws -> R.Result {
+        if let value = notes.value(of: response) { return value }
+        return try await take(&response, request, deadline, notes)
+    }
+
+    @discardableResult
+    private func take<R: Request>(
+        _ response: inout Response,
+        _ request: R,
+        _ deadline: MonotonicInstant?,
+        _ notes: CallNotes<R.Result>
+    ) async throws -> R.Result {
+        let value: R.Result
+        do {
+            value = try await received(&response, request, deadline)
+        } catch {
+            notes.refused(response)
+            throw error
+        }
+        notes.decoded(value, response)
+        return value
+    }
+
+    /// Takes a response in, within the call's time.
+    private func received<R: Request>(
+        _ response: inout Response,
+        _ request: R,
+        _ deadline: MonotonicInstant?
+    ) async throws -> R.Result {
+        // What has come needs no race.
+        guard let deadline, response.body.source != nil else { return try await request.receive(&response) }
+        let arrived = response
+        let (result, taken): (Result<R.Result, any Error>, Response)
+        do {
+            (result, taken) = try await withDeadline(deadline, on: pipeline.configuration.clock, discard: { _ in }) {
+                var taken = arrived
+                do {
+                    return (.success(try await request.receive(&taken)), taken)
+                } catch {
+                    return (.failure(error), taken)
+                }
+            }
+        } catch {
+            arrived.body.discard()
+            guard !error.isCancellation else { throw error }
+            var error = ServiceError(
+                .deadlineExceeded,
+                "The time for this call was over before its content had come; allow more time, or ask for less.",
+                progress: .headReceived,
+                response: arrived
+            )
+            error.attempts = arrived.attempts
+            throw error
+        }
+        response = taken
+        return try result.get()
+    }
+}

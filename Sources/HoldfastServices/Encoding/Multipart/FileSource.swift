@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Dispatch
+internal import Holdfast
+internal import HoldfastStorage
+private import Synchronization
+
+/// The bytes of a file, chunk by chunk: all of them as they were when the snapshot was taken, or an error.
+///
+/// Reads on a queue of its own, since a file may lie on a slow disk. The file is open from the first chunk to the last, and
+/// closed when the source is cancelled or dropped.
+final class FileSource: ByteSource {
+    private struct State {
+        var file: FileReader?
+        var offset = 0
+        var isCancelled = false
+        var waiting: CheckedContinuation<ByteChunk?, any Error>?
+    }
+
+    private static let chunkSize = 256 << 10
+    private let snapshot: FileSnapshot
+    private let state = Mutex(State())
+    private let queue = DispatchQueue(label: "holdfast.file-source")
+
+    init(_ snapshot: FileSnapshot) {
+        self.snapshot = snapshot
+    }
+
+    func next() async throws -> ByteChunk? {
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let isCancelled = state.withLock { state in
+                    if !state.isCancelled { state.waiting = continuation }
+                    return state.isCancelled
+                }
+                if isCancelled { return continuation.resume(throwing: CancellationError()) }
+                queue.async {
+                    let result = Result { try self.read() }
+                    self.state.withLock { $0.waiting.take() }?.resume(with: result)
+                }
+            }
+        } onCancel: {
+            cancel()
+        }
+    }
+
+    func cancel() {
+        let (file, waiting) = state.withLock { state in
+            state.isCancelled = true
+            return (state.file.take(), state.waiting.take())
+        }
+        waiting?.resume(throwing: CancellationError())
+        // Closes the file, once a read that may be under way lets go of it too.
+        withExtendedLifetime(file) {}
+    }
+
+    /// The next chunk; on the queue, one after the other.
+    private func read() throws -> ByteChunk? {
+        let (opened, offset) = state.withLock { ($0.file, $0.offset) }
+        // The reader came to the end before: the file was closed then.
+        if opened == nil, offset > 0, offset == snapshot.size { return nil }
+        let file = try opened ?? snapshot.openFile()
+        let count = min(FileSource.chunkSize, snapshot.size - offset)
+        let bytes = try file.bytes(from: offset, count: count)
+        let isLast = offset + count == snapshot.size
+        if isLast { try file.checkUnchanged() }
+        state.withLock { state in
+            state.offset = offset + count
+            state.file = isLast || state.isCancelled ? nil : file
+        }
+        return bytes.isEmpty ? nil : ByteChunk(bytes)
+    }
+}

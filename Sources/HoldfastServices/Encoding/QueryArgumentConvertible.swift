@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import Foundation
+
+/// What can be the value of a query argument.
+///
+/// Any type that describes itself adopts it without a line of code, and so does an enum with raw values, which sends its raw
+/// value. Floating-point numbers are sent as Swift describes them: the shortest text that reads back as the same number, so
+/// `1.0`, `2.5`, `1e+16`, and `inf`, `-inf`, `nan`.
+public protocol QueryArgumentConvertible: Sendable {
+    /// The value.
+    var queryArgument: QueryArgument { get }
+}
+
+extension QueryArgumentConvertible where Self: CustomStringConvertible {
+    public var queryArgument: QueryArgument { .text(description) }
+}
+
+extension QueryArgumentConvertible where Self: RawRepresentable, RawValue: QueryArgumentConvertible {
+    public var queryArgument: QueryArgument { rawValue.queryArgument }
+}
+
+// Without this, an enum that also describes itself would have two defaults and thus none.
+extension QueryArgumentConvertible
+where Self: RawRepresentable & CustomStringConvertible, RawValue: QueryArgumentConvertible {
+    public var queryArgument: QueryArgument { rawValue.queryArgument }
+}
+
+extension QueryArgument: QueryArgumentConvertible {
+    public var queryArgument: QueryArgument { self }
+}
+
+extension String: QueryArgumentConvertible {}
+extension Substring: QueryArgumentConvertible {}
+extension Character: QueryArgumentConvertible {}
+
+extension Int: QueryArgumentConvertible {}
+extension Int8: QueryArgumentConvertible {}
+extension Int16: QueryArgumentConvertible {}
+extension Int32: QueryArgumentConvertible {}
+extension Int64: QueryArgumentConvertible {}
+extension Int128: QueryArgumentConvertible {}
+extension UInt: QueryArgumentConvertible {}
+extension UInt8: QueryArgumentConvertible {}
+extension UInt16: QueryArgumentConvertible {}
+extension UInt32: QueryArgumentConvertible {}
+extension UInt64: QueryArgumentConvertible {}
+extension UInt128: QueryArgumentConvertible {}
+
+extension Double: QueryArgumentConvertible {}
+extension Float: QueryArgumentConvertible {}
+extension Decimal: QueryArgumentConvertible {}
+
+extension UUID: QueryArgumentConvertible {}
+
+extension Bool: QueryArgumentConvertible {
+    public var queryArgument: QueryArgument { .boolean(self) }
+}
+
+extension Date: QueryArgumentConvertible {
+    public var queryArgument: QueryArgument { .date(self) }
+}
+
+extension URL: QueryArgumentConvertible {
+    public var queryArgument: QueryArgument { .text(absoluteString) }
+}
+
+extension Optional: QueryArgumentConvertible where Wrapped: QueryArgumentConvertible {
+    /// The value's, however deep; nil is left out.
+    public var queryArgument: QueryArgument { self?.queryArgument ?? .undefined }
+}
+
+extension Array: QueryArgumentConvertible where Element: QueryArgumentConvertible {
+    public var queryArgument: QueryArgument { .array(map(\.queryArgument)) }
+}
+
+extension ArraySlice: QueryArgumentConvertible where Element: QueryArgumentConvertible {
+    public var queryArgument: QueryArgument { .array(map(\.queryArgument)) }
+}
+
+extension ContiguousArray: QueryArgumentConvertible where Element: QueryArgumentConvertible {
+    public var queryArgument: QueryArgument { .array(map(\.queryArgument)) }
+}
+
+extension Set: QueryArgumentConvertible where Element: QueryArgumentConvertible {
+    /// The elements in ascending order where they have one, else in that of their texts' bytes: the same in every process.
+    public var queryArgument: QueryArgument {
+        let byText = sorted { first, second in
+            first.queryArgument.values.lexicographicallyPrecedes(second.queryArgument.values) {
+                $0.utf8.lexicographicallyPrecedes($1.utf8)
+            }
+        }
+        let elements = (Element.self as? any Comparable.Type).flatMap { ascending(byText, $0) } ?? byText
+        return .array(elements.map(\.queryArgument))
+    }
+
+    private func ascending<Order: Comparable>(_ elements: [Element], _ order: Order.Type) -> [Element]? {
+        let ordered = elements.compactMap { $0 as? Order }.sorted().compactMap { $0 as? Element }
+        return ordered.count == elements.count ? ordered : nil
+    }
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import Foundation
+public import Holdfast
+public import HoldfastSemantics
+internal import HoldfastStorage
+
+#if canImport(FoundationNetworking)
+    public import FoundationNetworking
+#endif
+
+/// A request that calls an endpoint: how hooks tell which one.
+///
+/// ```swift
+/// if let call = request as? any EndpointRequest { print(type(of: call.endpoint).operationName) }
+/// ```
+public protocol EndpointRequest: Request {
+    /// The type of the endpoint.
+    associatedtype Target: Endpoint
+    /// The endpoint that is called.
+    var endpoint: Target { get }
+}
+
+/// One call of an endpoint, as the request it is sent as.
+///
+/// Made by `makeRequest`; of use to ``RequestHook``s, which meet it as what was scheduled.
+public struct EndpointCall<Target: Endpoint, Result: Sendable>: EndpointRequest {
+    public let endpoint: Target
+    let stages: EndpointStages<Target>
+    private let input: Swift.Result<EncodedInput, any Error>
+    private let output: EndpointOutput<Result>
+    private let progress: ProgressReport
+
+    init(
+        _ endpoint: Target,
+        _ service: Target.Service,
+        _ input: EndpointInput,
+        _ output: EndpointOutput<Result>,
+        _ progress: ProgressReport
+    ) {
+        self.endpoint = endpoint
+        stages = EndpointStages(endpoint: endpoint, service: service)
+        self.output = output
+        self.progress = progress
+        // Once and here, since query and content of one request come of one encoding; what it throws is for the call to fail with.
+        let coding = stages.coding
+        self.input = Swift.Result {
+            try output.check(Target.outputFormat)
+            return try input.encode(coding)
+        }
+    }
+
+    public var url: (any UrlConvertible)? { endpoint.baseURLOverride }
+    public var usesSecureProtocol: Bool? { endpoint.baseURLOverride.map(\.isSecure) }
+    public var method: HttpMethod { Target.method }
+    public var authorizationRequirement: AuthorizationRequirement { Target.authorizationRequirement }
+    public var timeout: Duration? { endpoint.timeout }
+    public var options: CallOptions { endpoint.options }
+    public var contentLimit: Int { endpoint.contentLimit }
+    public var routes: HttpRoute { HttpRoute(path: endpoint.path) }
+    public var query: HttpQuery { get throws { try input.get().query } }
+    public var body: HttpBody { get throws { try input.get().body } }
+
+    public var header: HttpHeader {
+        stages.service.header.contains(.accept) ? HttpHeader() : ["Accept": Target.outputFormat.accept]
+    }
+
+    public func prepare(_ request: URLRequest) async throws -> URLRequest {
+        var request = request
+        try await stages.service.configure(&request, for: endpoint)
+        try await endpoint.configure(&request)
+        return request
+    }
+
+    public func receive(_ response: inout Response) async throws -> Result {
+        if let take = output.take { return try await take(&response) }
+        let bytes = try await progress.watching(response.body).collect(upTo: contentLimit)
+        response.body = ResponseBody(bytes)
+        return try accept(response, content: bytes.withUnsafeBytes { Data($0) })
+    }
+
+    public func accept(_ response: Response, content: Data) throws -> Result {
+        do {
+            try stages.judge(response)
+            try stages.judgeBasicResponse(of: response, content)
+            return try output.decode(response, content, stages.coding)
+        } catch {
+            throw stages.refusal(of: response, content, because: error)
+        }
+    }
+
+    public func decode(_ data: Data) throws -> Result {
+        try output.decode(Response(status: .ok, source: .synthesized), data, stages.coding)
+    }
+
+    public func handle(_ error: any Error, response: Response) -> ErrorHandling {
+        stages.handle(error, response)
+    }
+}
+
+extension Endpoint {
+    /// Sends a call and names what it failed with; what `mapError` or `handle` made of it goes out as it is.
+    func send<Result>(
+        to client: ServiceClient<Service>,
+        _ onProgress: EndpointProgress?,
+        _ makeCall: (Service, ProgressReport) -> EndpointCall<Self, Result>
+    ) async throws(Service.RequestError) -> DecodedResponse<Result> {
+        let progress = ProgressReport(onProgress)
+        progress.begin()
+        do {
+            let answer = try await client.response(to: makeCall(client.service, progress))
+            progress.end()
+            return answer
+        } catch {
+            guard error is ServiceError || error is EndpointError || error is URLError,
+                let named = EndpointError(error, operationName: Self.operationName) as? Service.RequestError
+            else { throw error }
+            throw named
+        }
+    }
+}

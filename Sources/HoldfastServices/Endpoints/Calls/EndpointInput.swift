@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+internal import Holdfast
+
+/// What an endpoint sends, before it is written.
+struct EndpointInput: Sendable {
+    let encode: @Sendable (_ coding: EndpointCoding) throws -> EncodedInput
+
+    /// No input.
+    static let nothing = EndpointInput { _ in EncodedInput() }
+
+    /// Values; text and bytes go out as they are.
+    static func values<Input: Encodable & Sendable>(_ input: Input, _ format: InputFormat) -> EndpointInput {
+        EndpointInput { coding in
+            if let data = input as? Data { return EncodedInput(body: .data(data)) }
+            if let text = input as? String {
+                return EncodedInput(body: .data(Data(text.utf8), contentType: "text/plain; charset=utf-8"))
+            }
+            guard format.takesScalars || !(Input.self is any BareScalar.Type) else {
+                throw ServiceError(
+                    .encodingFailed,
+                    "A bare \(Input.self) cannot be written as \(format): make the input a struct whose members have names, "
+                        + "or send it as JSON.",
+                    progress: .notSent
+                )
+            }
+            do {
+                return try format.encoder.encode(input, coding)
+            } catch let error as ServiceError {
+                throw error
+            } catch {
+                throw ServiceError(
+                    .encodingFailed,
+                    "\(Input.self) cannot be written as \(format); see the cause.",
+                    cause: error,
+                    progress: .notSent
+                )
+            }
+        }
+    }
+}

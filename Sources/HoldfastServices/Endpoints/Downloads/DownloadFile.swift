@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+internal import Holdfast
+internal import HoldfastStorage
+private import Synchronization
+
+/// A temporary file that a download is written to, chunk by chunk, readable by this user only.
+final class DownloadFile: Sendable {
+    /// Where it lies.
+    let url: URL
+    private let files = POSIXFileSystem()
+    private let file: OpenFile
+    private let written = Mutex(0)
+
+    init() throws {
+        url = FileManager.default.temporaryDirectory.appendingPathComponent("holdfast-download-\(UUID().uuidString)")
+        file = try files.open(url.path, .create)
+    }
+
+    deinit { files.close(file) }
+
+    /// How many bytes were written.
+    var count: Int { written.withLock { $0 } }
+
+    /// Adds bytes at the end, off the cooperative pool.
+    func append(_ chunk: ByteChunk) async throws {
+        try await BlockingWork.run { [self] in
+            try files.write(chunk, to: file, at: count)
+            written.withLock { $0 += chunk.count }
+        }
+    }
+}
+
+/// The bytes of a file that was written before; opened when they are first asked for.
+final class DownloadedBytes: ByteSource {
+    private struct State {
+        var reader: DownloadedFile?
+        var offset = 0
+        var isCancelled = false
+    }
+
+    private static let chunkSize = 64 << 10
+    private let path: String
+    private let state = Mutex(State())
+
+    init(_ url: URL) {
+        path = url.path
+    }
+
+    func next() async throws -> ByteChunk? {
+        let (known, offset) = try state.withLock { state in
+            guard !state.isCancelled else { throw CancellationError() }
+            return (state.reader, state.offset)
+        }
+        let path = path
+        let (reader, bytes) = try await BlockingWork.run {
+            let reader = try known ?? DownloadedFile(path)
+            return (reader, try reader.read(from: offset, count: DownloadedBytes.chunkSize))
+        }
+        return try state.withLock { state in
+            guard !state.isCancelled else { throw CancellationError() }
+            state.reader = reader
+            state.offset = offset + bytes.count
+            return bytes.isEmpty ? nil : ByteChunk(bytes)
+        }
+    }
+
+    func cancel() {
+        state.withLock { state in
+            state.isCancelled = true
+            state.reader = nil
+        }
+    }
+}
+
+/// A file that is open for reading, closed with its last reference.
+private final class DownloadedFile: Sendable {
+    private let files = POSIXFileSystem()
+    private let file: OpenFile
+
+    init(_ path: String) throws {
+        file = try files.open(path, .read)
+    }
+
+    deinit { files.close(file) }
+
+    func read(from offset: Int, count: Int) throws -> [UInt8] {
+        try files.read(file, from: offset, count: count)
+    }
+}
+
+/// Runs calls that block on threads that may be blocked.
+private enum BlockingWork {
+    private static let queue: OperationQueue = {
+        let queue = OperationQueue()
+        queue.name = "holdfast.downloads"
+        queue.maxConcurrentOperationCount = 4
+        return queue
+    }()
+
+    static func run<Success: Sendable>(_ work: @escaping @Sendable () throws -> Success) async throws -> Success {
+        try await withCheckedThrowingContinuation { continuation in
+            queue.addOperation { continuation.resume(with: Result { try work() }) }
+        }
+    }
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+private import Synchronization
+
+/// The files that one call wrote: of all of them, only the one its caller gets outlives it.
+final class DownloadedFiles: Sendable {
+    private struct State {
+        var urls: [URL] = []
+        var isSettled = false
+    }
+
+    private let state = Mutex(State())
+
+    /// A file for this call; none where the call is over.
+    func makeFile() throws -> DownloadFile {
+        let file = try DownloadFile()
+        let isLate = state.withLock { state in
+            if !state.isSettled { state.urls.append(file.url) }
+            return state.isSettled
+        }
+        // A call that ended at its deadline does not wait for what it had begun.
+        guard isLate else { return file }
+        try? FileManager.default.removeItem(at: file.url)
+        throw CancellationError()
+    }
+
+    /// Ends the call: removes all files but the caller's, and any that would come later.
+    func settle(keeping kept: URL?) {
+        let urls = state.withLock { state in
+            defer { state.urls = [] }
+            state.isSettled = true
+            return state.urls
+        }
+        for url in urls where url != kept { try? FileManager.default.removeItem(at: url) }
+    }
+}

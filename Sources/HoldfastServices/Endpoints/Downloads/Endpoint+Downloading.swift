@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import Foundation
+internal import Holdfast
+internal import HoldfastStorage
+
+extension OutEndpoint {
+    /// Calls the endpoint and writes the content of its response to a file, as it comes and in little memory.
+    ///
+    /// The content is not decoded, and the stage of the basic response is left out. Where the response is refused its content is
+    /// read for the service's error response.
+    ///
+    /// - Parameters:
+    ///   - client: what sends; the service's shared client by default.
+    ///   - onProgress: is told how much of the response has come, from 0 to 1.
+    /// - Returns: a temporary file, readable by this user only. It is the caller's, who moves or removes it. When the call fails
+    ///   or is cancelled no file is left.
+    /// - Throws: ``EndpointError`` or `CancellationError`, unless the service's `mapError` says otherwise.
+    public func makeDownloadRequest(
+        to client: ServiceClient<Service>? = nil,
+        onProgress: EndpointProgress? = nil
+    ) async throws(Service.RequestError) -> URL {
+        try await downloadResponse(to: client, onProgress: onProgress).value
+    }
+
+    /// Writes the content to a file and returns the response too; as ``makeDownloadRequest(to:onProgress:)`` otherwise.
+    ///
+    /// The response's body is read from the file.
+    public func downloadResponse(
+        to client: ServiceClient<Service>? = nil,
+        onProgress: EndpointProgress? = nil
+    ) async throws(Service.RequestError) -> DecodedResponse<URL> {
+        try await download(to: client, onProgress, .nothing)
+    }
+}
+
+extension InOutEndpoint {
+    /// Calls the endpoint and writes the content of its response to a file, as it comes and in little memory.
+    ///
+    /// The content is not decoded, and the stage of the basic response is left out. Where the response is refused its content is
+    /// read for the service's error response.
+    ///
+    /// - Parameters:
+    ///   - client: what sends; the service's shared client by default.
+    ///   - input: what is sent; encoded once, before anything else.
+    ///   - onProgress: is told how much of the response has come, from 0 to 1.
+    /// - Returns: a temporary file, readable by this user only. It is the caller's, who moves or removes it. When the call fails
+    ///   or is cancelled no file is left.
+    /// - Throws: ``EndpointError`` or `CancellationError`, unless the service's `mapError` says otherwise.
+    public func makeDownloadRequest(
+        to client: ServiceClient<Service>? = nil,
+        with input: Input,
+        onProgress: EndpointProgress? = nil
+    ) async throws(Service.RequestError) -> URL {
+        try await downloadResponse(to: client, with: input, onProgress: onProgress).value
+    }
+
+    /// Writes the content to a file and returns the response too; as ``makeDownloadRequest(to:with:onProgress:)`` otherwise.
+    ///
+    /// The response's body is read from the file.
+    public func downloadResponse(
+        to client: ServiceClient<Service>? = nil,
+        with input: Input,
+        onProgress: EndpointProgress? = nil
+    ) async throws(Service.RequestError) -> DecodedResponse<URL> {
+        try await download(to: client, onProgress, .values(input, Self.inputFormat))
+    }
+}
+
+extension Endpoint {
+    fileprivate func download(
+        to client: ServiceClient<Service>?,
+        _ onProgress: EndpointProgress?,
+        _ input: EndpointInput
+    ) async throws(Service.RequestError) -> DecodedResponse<URL> {
+        let files = DownloadedFiles()
+        do {
+            let answer = try await send(to: client ?? Service.current, onProgress) { service, progress in
+                let stages = EndpointStages(endpoint: self, service: service)
+                return EndpointCall<Self, URL>(self, service, input, .file(files, stages, progress), progress)
+            }
+            files.settle(keeping: answer.value)
+            return answer
+        } catch {
+            files.settle(keeping: nil)
+            throw error
+        }
+    }
+}
+
+extension EndpointOutput where Output == URL {
+    /// The content in a file.
+    fileprivate static func file<Target: Endpoint>(
+        _ files: DownloadedFiles,
+        _ stages: EndpointStages<Target>,
+        _ progress: ProgressReport
+    ) -> EndpointOutput {
+        var output = EndpointOutput(
+            check: { _ in },
+            decode: { _, _, _ in
+                throw ServiceError(.unsupported, "A download is decoded from no bytes in memory; call receive.")
+            }
+        )
+        output.take = { response in
+            do {
+                try stages.judge(response)
+            } catch {
+                let content = try await response.body.collect(upTo: stages.endpoint.contentLimit)
+                response.body = ResponseBody(content)
+                throw stages.refusal(of: response, content.withUnsafeBytes { Data($0) }, because: error)
+            }
+            let file = try await writing { try files.makeFile() }
+            for try await chunk in progress.watching(response.body) {
+                try await writing { try await file.append(chunk) }
+            }
+            response.body = ResponseBody(DownloadedBytes(file.url), length: file.count)
+            return file.url
+        }
+        return output
+    }
+}
+
+/// Says what to do where a file cannot be written.
+private func writing<Success>(_ write: () async throws -> Success) async throws -> Success {
+    do {
+        return try await write()
+    } catch let error as FileSystemError {
+        throw ServiceError(
+            .other,
+            "The download cannot be written to the temporary directory; make room there, or mend its permissions.",
+            cause: error,
+            progress: .headReceived
+        )
+    }
+}

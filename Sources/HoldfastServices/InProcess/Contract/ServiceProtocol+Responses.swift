@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Holdfast
+internal import HoldfastSemantics
+
+#if canImport(FoundationNetworking)
+    public import Foundation
+    public import FoundationNetworking
+#else
+    public import Foundation
+#endif
+
+extension ServiceProtocol {
+    /// A response made from another one: its URL and fields, and this status.
+    public static func createResponse(_ statusCode: Http.StatusCode, response: HTTPURLResponse) -> HTTPURLResponse {
+        createResponse(statusCode, response: response, responseHeaders: nil)
+    }
+
+    /// A response made from another one: its URL and fields, this status, and further fields.
+    ///
+    /// - Parameter responseHeaders: win over fields of the same name, letter case aside. What cannot be a field's name is left
+    ///   out.
+    public static func createResponse(
+        _ statusCode: Http.StatusCode,
+        response: HTTPURLResponse,
+        responseHeaders responseHeadersOptional: [String: String]?
+    ) -> HTTPURLResponse {
+        let fields = HeaderFields(of: response).merging(HeaderFields(responseHeadersOptional ?? [:]))
+        return HTTPURLResponse.made(response.url, statusCode.statusCode, fields) ?? response
+    }
+
+    // MARK: A status
+
+    /// Answers with a status and nothing else, and ends the call: nothing may be called after it.
+    ///
+    /// - Parameter response: the template; its fields stay.
+    public static func respondWithErrorStatus(
+        _ statusCode: Http.StatusCode,
+        response: HTTPURLResponse,
+        responseReturn: responseReturnBlock,
+        requestComplete: requestCompleteBlock
+    ) {
+        respond(statusCode, nil, { _ in }, response, responseReturn, requestComplete, nil)
+    }
+
+    /// Answers with a status and nothing else, and ends the call: the same with positional parameters.
+    public static func respondWithErrorStatus(
+        _ statusCode: Http.StatusCode,
+        _ response: HTTPURLResponse,
+        _ responseReturn: responseReturnBlock,
+        _ requestComplete: requestCompleteBlock
+    ) {
+        respond(statusCode, nil, { _ in }, response, responseReturn, requestComplete, nil)
+    }
+
+    // MARK: A status and header fields
+
+    /// Answers with a status and further header fields, and ends the call: nothing may be called after it.
+    ///
+    /// - Parameters:
+    ///   - response: the template; its fields stay.
+    ///   - responseHeaders: win over the template's fields of the same name, letter case aside.
+    public static func respondWithErrorStatus(
+        _ statusCode: Http.StatusCode,
+        response: HTTPURLResponse,
+        responseReturn: responseReturnBlock,
+        requestComplete: requestCompleteBlock,
+        responseHeaders: [String: String]?
+    ) {
+        respond(statusCode, nil, { _ in }, response, responseReturn, requestComplete, responseHeaders)
+    }
+
+    /// Answers with a status and further header fields, and ends the call: the same with positional parameters.
+    public static func respondWithErrorStatus(
+        _ statusCode: Http.StatusCode,
+        _ response: HTTPURLResponse,
+        _ responseReturn: responseReturnBlock,
+        _ requestComplete: requestCompleteBlock,
+        _ responseHeaders: [String: String]?
+    ) {
+        respond(statusCode, nil, { _ in }, response, responseReturn, requestComplete, responseHeaders)
+    }
+
+    // MARK: A status and a text
+
+    /// Answers with a status and a text in UTF-8, and ends the call: nothing may be called after it.
+    ///
+    /// - Parameters:
+    ///   - description: the content; its type is `text/plain; charset=utf-8` where the template names none.
+    ///   - response: the template; its fields stay.
+    public static func respondWithErrorStatus(
+        _ statusCode: Http.StatusCode,
+        description: String,
+        dataReturn: dataReturnBlock,
+        response: HTTPURLResponse,
+        responseReturn: responseReturnBlock,
+        requestComplete: requestCompleteBlock
+    ) {
+        respond(statusCode, description, dataReturn, response, responseReturn, requestComplete, nil)
+    }
+
+    /// Answers with a status and a text in UTF-8, and ends the call: the same with positional parameters.
+    public static func respondWithErrorStatus(
+        _ statusCode: Http.StatusCode,
+        _ description: String,
+        _ dataReturn: dataReturnBlock,
+        _ response: HTTPURLResponse,
+        _ responseReturn: responseReturnBlock,
+        _ requestComplete: requestCompleteBlock
+    ) {
+        respond(statusCode, description, dataReturn, response, responseReturn, requestComplete, nil)
+    }
+
+    // MARK: A status, a text and header fields
+
+    /// Answers with a status, a text in UTF-8 and further header fields, and ends the call.
+    ///
+    /// - Parameters:
+    ///   - description: the content; its type is `text/plain; charset=utf-8` where neither `responseHeaders` nor the template
+    ///     names one.
+    ///   - responseHeaders: win over the template's fields of the same name, letter case aside.
+    public static func respondWithErrorStatus(
+        _ statusCode: Http.StatusCode,
+        description: String,
+        dataReturn: dataReturnBlock,
+        response: HTTPURLResponse,
+        responseReturn: responseReturnBlock,
+        requestComplete: requestCompleteBlock,
+        responseHeaders: [String: String]?
+    ) {
+        respond(statusCode, description, dataReturn, response, responseReturn, requestComplete, responseHeaders)
+    }
+
+    /// Answers with a status, a text in UTF-8 and further header fields: the same with positional parameters.
+    public static func respondWithErrorStatus(
+        _ statusCode: Http.StatusCode,
+        _ description: String,
+        _ dataReturn: dataReturnBlock,
+        _ response: HTTPURLResponse,
+        _ responseReturn: responseReturnBlock,
+        _ requestComplete: requestCompleteBlock,
+        _ responseHeaders: [String: String]?
+    ) {
+        respond(statusCode, description, dataReturn, response, responseReturn, requestComplete, responseHeaders)
+    }
+
+    private static func respond(
+        _ statusCode: Http.StatusCode,
+        _ description: String?,
+        _ dataReturn: dataReturnBlock,
+        _ template: HTTPURLResponse,
+        _ responseReturn: responseReturnBlock,
+        _ requestComplete: requestCompleteBlock,
+        _ responseHeaders: [String: String]?
+    ) {
+        var response = createResponse(statusCode, response: template, responseHeaders: responseHeaders)
+        if description != nil, !HeaderFields(of: response).contains(.contentType) {
+            let type = ["Content-Type": "text/plain; charset=utf-8"]
+            response = createResponse(statusCode, response: response, responseHeaders: type)
+        }
+        responseReturn(response)
+        if let description { dataReturn(Data(description.utf8)) }
+        requestComplete()
+    }
+}
+
+extension HeaderFields {
+    /// The fields of a response of Foundation's.
+    init(of response: HTTPURLResponse) {
+        var texts: [String: String] = [:]
+        for case (let name as String, let value as String) in response.allHeaderFields { texts[name] = value }
+        self.init(texts)
+    }
+}
+
+extension HTTPURLResponse {
+    /// A response; nil where Foundation makes none, which it does for any URL, status and fields.
+    static func made(_ url: URL?, _ status: StatusCode, _ fields: HeaderFields = HeaderFields()) -> HTTPURLResponse? {
+        var texts: [String: String] = [:]
+        for line in fields { texts[line.name.rawName] = fields[line.name] }
+        guard let url = url ?? URL(string: "about:blank") else { return nil }
+        return HTTPURLResponse(
+            url: url,
+            statusCode: status.rawValue,
+            httpVersion: Http.version,
+            headerFields: texts
+        )
+    }
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Holdfast
+internal import HoldfastSemantics
+internal import HoldfastStorage
+
+#if canImport(FoundationNetworking)
+    internal import Foundation
+    internal import FoundationNetworking
+#else
+    internal import Foundation
+#endif
+
+/// Asks a service without instances for one response.
+struct StaticServiceCall {
+    private let type: any ServiceProtocol.Type
+    private let configuration: ServiceRouter.Configuration
+
+    init(_ type: any ServiceProtocol.Type, _ configuration: ServiceRouter.Configuration) {
+        self.type = type
+        self.configuration = configuration
+    }
+
+    func response(
+        to request: URLRequest,
+        _ url: URL,
+        _ body: RequestBody,
+        _ context: CallContext
+    ) async throws -> Response {
+        let request = try await request.carrying(body, upTo: configuration.requestContentLimit)
+        guard let template = HTTPURLResponse.made(url, .ok) else {
+            throw ServiceError(.badRequest, "No response can be made for this URL; mend it.", progress: .notSent)
+        }
+        let exchange = ServiceExchange(
+            serviceIdentifier: type.serviceIdentifier,
+            unreadLimit: configuration.unreadLimit
+        ) { [onContractViolation = configuration.onContractViolation] violation in
+            context.emit(.serviceContractViolated) { event in
+                event.attempt = context.attempt
+                event.error = violation
+                event.detail = violation.description
+            }
+            onContractViolation?(violation)
+        }
+        begin(request, template, exchange)
+        return try await exchange.response(to: url)
+    }
+
+    /// Calls the service outside of the pool that runs tasks: it may block, and what it returns is seen as it comes.
+    private func begin(_ request: URLRequest, _ template: HTTPURLResponse, _ exchange: ServiceExchange) {
+        let responder = ServiceResponder(exchange)
+        DispatchQueue.ofItsOwn.async { [type] in
+            type.performRequest(
+                request,
+                response: template,
+                responseReturn: { responder.returnResponse($0) },
+                dataReturn: { responder.returnData($0) },
+                requestComplete: { responder.completeRequest() }
+            )
+        }
+    }
+}
+
+extension DispatchQueue {
+    /// A queue for one piece of work that may block: a serial queue gets a thread at once, where the global queues wait for
+    /// threads that are blocked before they make another.
+    fileprivate static var ofItsOwn: DispatchQueue { DispatchQueue(label: "holdfast.service") }
+}
+
+extension URLRequest {
+    /// The same request with the content in `httpBody`, where it is not in a stream of the request's own.
+    fileprivate func carrying(_ body: RequestBody, upTo limit: Int) async throws -> URLRequest {
+        let content: ByteChunk
+        switch body.form {
+        case .requestStream: return self
+        case .none:
+            guard httpBody != nil || httpBodyStream != nil else { return self }
+            var request = self
+            request.httpBodyStream = nil
+            request.httpBody = nil
+            return request
+        case .bytes(let bytes): content = bytes
+        case .file(let url): content = try await URLRequest.content(of: url, upTo: limit)
+        case .factory(let length, let make):
+            content = try await ResponseBody(try await make(), length: length).requestContent(upTo: limit)
+        case .oneShot(let length, let source):
+            content = try await ResponseBody(source, length: length).requestContent(upTo: limit)
+        }
+        guard content.count <= limit else { throw URLRequest.tooLarge(limit) }
+        var request = self
+        request.httpBody = content.withUnsafeBytes { Data($0) }
+        return request
+    }
+
+    private static func content(of file: URL, upTo limit: Int) async throws -> ByteChunk {
+        try await withCheckedThrowingContinuation { waiter in
+            DispatchQueue.ofItsOwn.async {
+                do {
+                    let handle = try FileHandle(forReadingFrom: file)
+                    defer { try? handle.close() }
+                    let bytes = try handle.read(upToCount: limit == .max ? limit : limit + 1) ?? Data()
+                    waiter.resume(returning: ByteChunk(copying: bytes))
+                } catch {
+                    let failure = ServiceError(
+                        .badRequest,
+                        "The file with the request's content cannot be read; see the cause.",
+                        cause: error,
+                        progress: .notSent
+                    )
+                    waiter.resume(throwing: failure)
+                }
+            }
+        }
+    }
+
+    fileprivate static func tooLarge(_ limit: Int) -> ServiceError {
+        ServiceError(
+            .bodyTooLarge,
+            "The request's content is longer than \(limit) bytes; raise the router's requestContentLimit, or answer it by an "
+                + "InProcessService, which reads it as a stream.",
+            progress: .notSent
+        )
+    }
+}
+
+extension ResponseBody {
+    fileprivate func requestContent(upTo limit: Int) async throws -> ByteChunk {
+        do {
+            return try await collect(upTo: limit)
+        } catch let error as ServiceError where error.code == .bodyTooLarge {
+            throw URLRequest.tooLarge(limit)
+        }
+    }
+}

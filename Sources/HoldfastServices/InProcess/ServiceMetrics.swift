@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import Holdfast
+public import HoldfastSemantics
+internal import HoldfastStorage
+private import Synchronization
+
+#if canImport(FoundationNetworking)
+    internal import Foundation
+    internal import FoundationNetworking
+#else
+    internal import Foundation
+#endif
+
+/// What one call to a service cost: told once its response has been read to the end, failed or been dropped.
+public struct ServiceMetrics: Sendable {
+    /// The service that was asked for, registered or not; empty where the URL names none.
+    public let serviceIdentifier: String
+    /// The path of the URL, percent-encoding undone; no host and no user name.
+    public let path: String
+    /// The query of the URL as it was sent, nil where there was none. May hold a secret: do not log it unread.
+    public let query: String?
+    /// The method.
+    public let method: RequestMethod
+    /// Bytes of content that the caller sent; nil where it is a stream of unknown length.
+    public internal(set) var bytesSent: Int?
+    /// Bytes of content that the caller received.
+    public internal(set) var bytesReceived = 0
+    /// The status of the response; nil where there was none.
+    public internal(set) var status: StatusCode?
+    /// What the call, or its body, failed with.
+    public internal(set) var error: (any Error)?
+    /// From the call's beginning to the end of its body, by the call's clock.
+    public internal(set) var duration: Duration = .zero
+
+    /// ``duration`` in milliseconds.
+    public var milliseconds: Double {
+        let (seconds, attoseconds) = duration.components
+        return Double(seconds) * 1e3 + Double(attoseconds) / 1e15
+    }
+
+    init(_ request: URLRequest, _ url: URL, _ body: RequestBody, serviceIdentifier: String) {
+        self.serviceIdentifier = serviceIdentifier
+        path = url.path
+        query = URLComponents(url: url, resolvingAgainstBaseURL: true)?.percentEncodedQuery
+        method = RequestMethod(rawValue: request.httpMethod ?? "GET")
+        bytesSent = body.knownLength
+    }
+}
+
+extension ServiceEvent.Name {
+    /// A service in this process answered; status, delay, bytes received and, in ``ServiceEvent/detail``, method and path.
+    public static let serviceAnswered = ServiceEvent.Name("service-answered")
+    /// A service in this process broke its contract; ``ServiceEvent/detail`` says which rule.
+    public static let serviceContractViolated = ServiceEvent.Name("service-contract-violated")
+}
+
+/// Follows one call to a service to its end, and tells of it once.
+final class ServiceMeter: Sendable {
+    private let metrics: Mutex<ServiceMetrics?>
+    private let start: MonotonicInstant
+    private let context: CallContext
+    private let tell: (@Sendable (ServiceMetrics) -> Void)?
+
+    init(_ metrics: ServiceMetrics, _ context: CallContext, tell: (@Sendable (ServiceMetrics) -> Void)?) {
+        self.metrics = Mutex(metrics)
+        self.context = context
+        self.tell = tell
+        start = context.clock.now
+    }
+
+    /// The same response, whose content is counted.
+    func following(_ response: Response) -> Response {
+        var response = response
+        metrics.withLock { $0?.status = response.status }
+        if let source = response.body.source {
+            response.body = ResponseBody(MeteredBody(source, self), length: response.body.length)
+        } else {
+            received(response.body.length ?? 0)
+            end(nil)
+        }
+        return response
+    }
+
+    func received(_ bytes: Int) {
+        metrics.withLock { $0?.bytesReceived += bytes }
+    }
+
+    func end(_ error: (any Error)?) {
+        let taken: ServiceMetrics? = metrics.withLock { metrics in
+            defer { metrics = nil }
+            return metrics
+        }
+        guard var taken else { return }
+        taken.duration = start.duration(to: context.clock.now)
+        taken.error = error
+        context.emit(.serviceAnswered) { event in
+            event.attempt = context.attempt
+            event.status = taken.status
+            event.source = .inProcess
+            event.delay = taken.duration
+            event.bytes = taken.bytesReceived
+            event.error = error
+            event.detail = "\(taken.method) \(taken.path)"
+        }
+        tell?(taken)
+    }
+}
+
+/// Counts what is read; dropping it ends its call as the body beneath does.
+private final class MeteredBody: ByteSource {
+    private let upstream: any ByteSource
+    private let meter: ServiceMeter
+
+    init(_ upstream: any ByteSource, _ meter: ServiceMeter) {
+        self.upstream = upstream
+        self.meter = meter
+    }
+
+    func next() async throws -> ByteChunk? {
+        do {
+            guard let chunk = try await upstream.next() else {
+                meter.end(nil)
+                return nil
+            }
+            meter.received(chunk.count)
+            return chunk
+        } catch {
+            meter.end(error)
+            throw error
+        }
+    }
+
+    func cancel() {
+        upstream.cancel()
+        meter.end(nil)
+    }
+
+    deinit { meter.end(nil) }
+}
+
+extension RequestBody {
+    /// The length in bytes, if known before the content is read.
+    fileprivate var knownLength: Int? {
+        switch form {
+        case .none: 0
+        case .bytes(let bytes): bytes.count
+        case .file(let url): try? url.resourceValues(forKeys: [.fileSizeKey]).fileSize
+        case .factory(let length, _), .oneShot(let length, _): length
+        case .requestStream: nil
+        }
+    }
+}

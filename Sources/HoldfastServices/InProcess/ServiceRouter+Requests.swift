@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import Holdfast
+public import HoldfastSemantics
+
+#if canImport(FoundationNetworking)
+    public import Foundation
+    public import FoundationNetworking
+#else
+    public import Foundation
+#endif
+
+extension ServiceRouter {
+    /// Sends a request to a service.
+    ///
+    /// - Parameters:
+    ///   - request: its URL names the service; its content is in `httpBody`.
+    ///   - pipeline: one whose transport is this router, so that its cache, retrier and hooks take part; nil, the default: the
+    ///     request goes straight to the service.
+    /// - Throws: what the service throws, ``ServiceError`` or `CancellationError`; a status is never an error.
+    public func processRequest(_ request: URLRequest, through pipeline: Pipeline? = nil) async throws -> Response {
+        if let pipeline { return try await pipeline.send(request) }
+        return try await send(request, body: .carried(by: request), context: CallContext())
+    }
+
+    /// Sends a GET request to a service.
+    public func processRequest(serviceId: String, through pipeline: Pipeline? = nil) async throws -> Response {
+        try await processRequest(try request(serviceId, nil), through: pipeline)
+    }
+
+    /// Sends a GET request to a service.
+    ///
+    /// - Parameter extraPath: what follows the identifier, as text of a URL: several segments, a query. A leading slash is not
+    ///   needed.
+    public func processRequest(
+        serviceId: String,
+        extraPath: String?,
+        through pipeline: Pipeline? = nil
+    ) async throws -> Response {
+        try await processRequest(try request(serviceId, extraPath), through: pipeline)
+    }
+
+    /// Sends a request to a service.
+    ///
+    /// - Parameters:
+    ///   - extraPath: what follows the identifier, as text of a URL: several segments, a query. A leading slash is not needed.
+    ///   - method: such as `.put`.
+    ///   - data: the content.
+    public func processRequest(
+        serviceId: String,
+        extraPath: String?,
+        method: HttpMethod,
+        data: Data?,
+        through pipeline: Pipeline? = nil
+    ) async throws -> Response {
+        var request = try request(serviceId, extraPath)
+        request.httpMethod = method.rawValue
+        request.httpBody = data
+        return try await processRequest(request, through: pipeline)
+    }
+
+    private func request(_ serviceIdentifier: String, _ extraPath: String?) throws -> URLRequest {
+        let allowed = CharacterSet.urlPathAllowed.subtracting(CharacterSet(charactersIn: "/"))
+        let segment = serviceIdentifier.addingPercentEncoding(withAllowedCharacters: allowed) ?? ""
+        let extra = (extraPath ?? "").drop { $0 == "/" }
+        let slash = extra.isEmpty || extra.hasPrefix("?") ? "" : "/"
+        guard !segment.isEmpty, let url = URL(string: "\(scheme)://\(apiHostname)/\(segment)\(slash)\(extra)") else {
+            throw ServiceError(
+                .badRequest,
+                "No URL can be made of the service's identifier and this path; mend whichever is no text of a URL.",
+                progress: .notSent
+            )
+        }
+        return URLRequest(url: url)
+    }
+}

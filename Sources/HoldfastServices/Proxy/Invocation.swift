@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+internal import Holdfast
+internal import HoldfastSemantics
+
+/// One call of a ``WebServiceProxy``, as the request that it is.
+struct Invocation<Value: Sendable>: Request {
+    typealias Result = Value
+
+    let method: HttpMethod
+    /// The URL without the arguments, or why there is none.
+    let target: Swift.Result<String, WebServiceError>
+    let arguments: [String: (any QueryArgumentConvertible)?]
+    let header: HttpHeader
+    let body: HttpBody
+    let options: CallOptions
+    let timeout: Duration?
+    let contentLimit: Int
+    let handler: ResponseHandler<Value>
+
+    var url: (any UrlConvertible)? { try? target.get() }
+
+    var routes: HttpRoute {
+        get throws {
+            _ = try target.get()
+            return HttpRoute()
+        }
+    }
+
+    var query: HttpQuery {
+        get throws {
+            guard arguments[""] == nil else {
+                throw WebServiceError(refusing: "An argument has the empty text for a name; name it, or leave it out.")
+            }
+            return HttpQuery(arguments)
+        }
+    }
+
+    func receive(_ response: inout Response) async throws -> Value {
+        let bytes: ByteChunk
+        do {
+            bytes = try await response.body.collect(upTo: contentLimit)
+        } catch let error as ServiceError where error.code == .bodyTooLarge && !isAccepted(response) {
+            // The status says more than the length of what came with it.
+            bytes = ByteChunk()
+        }
+        response.body = ResponseBody(bytes)
+        return try accept(response, content: bytes.withUnsafeBytes { Data($0) })
+    }
+
+    func accept(_ response: Response, content: Data) throws -> Value {
+        guard isAccepted(response) else {
+            throw ServiceError.unacceptableStatus(response, expected: acceptedStatusCodes)
+        }
+        do {
+            return try handler(content, response.proxyContentType)
+        } catch {
+            throw ServiceError.decodingFailed(as: Value.self, cause: error, response)
+        }
+    }
+
+    func decode(_ data: Data) throws -> Value {
+        try handler(data, nil)
+    }
+
+    private func isAccepted(_ response: Response) -> Bool {
+        acceptedStatusCodes.contains(response.status.rawValue)
+    }
+}
+
+extension Response {
+    /// The media type of the content in lower case, without parameters.
+    var proxyContentType: String? {
+        guard let value = fields[.contentType] else { return nil }
+        let type = value.prefix { $0 != ";" && $0 != "," }.trimmingCharacters(in: .whitespaces).lowercased()
+        return type.isEmpty ? nil : type
+    }
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+internal import Holdfast
+
+/// The service behind a ``WebServiceProxy``: its place, and its way to speak of failures.
+struct ProxyService: HttpService {
+    let baseURL: URL
+
+    var apiUrl: any UrlConvertible { baseURL }
+    var usesSecureProtocol: Bool { baseURL.scheme?.lowercased() != "http" }
+
+    func mapError(_ error: any Error) -> any Error {
+        guard let error = error as? ServiceError else { return error }
+        switch error.code {
+        case .unacceptableStatus:
+            guard let response = error.response else { return error }
+            return WebServiceError(response, retryAfter: error.retryAfter)
+        case .encodingFailed, .decodingFailed:
+            return error.cause ?? error
+        default:
+            return error.urlError ?? error
+        }
+    }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import Foundation
+public import Holdfast
+
+/// The same calls for who wants to know how they went: where the response came from, its attempts, what the cache did.
+extension WebServiceProxy {
+    /// Calls the service; as the `invoke` without a result.
+    public func response(
+        _ method: Method,
+        path: String,
+        arguments: [String: (any QueryArgumentConvertible)?] = [:],
+        content: Data? = nil,
+        contentType: String? = nil
+    ) async throws -> DecodedResponse<Void> {
+        try await response(
+            method,
+            path: path,
+            arguments: arguments,
+            content: content,
+            contentType: contentType,
+            responseHandler: { _, _ in }
+        )
+    }
+
+    /// Sends a value as JSON; as the `invoke` with a body and without a result.
+    public func response<B: Encodable>(
+        _ method: Method,
+        path: String,
+        arguments: [String: (any QueryArgumentConvertible)?] = [:],
+        body: B
+    ) async throws -> DecodedResponse<Void> {
+        try await send(method, path, arguments, .json(body), nil) { _, _ in }
+    }
+
+    /// Calls the service and decodes its JSON answer; as the `invoke` with a JSON result.
+    public func response<T: Decodable & Sendable>(
+        _ method: Method,
+        path: String,
+        arguments: [String: (any QueryArgumentConvertible)?] = [:],
+        content: Data? = nil,
+        contentType: String? = nil
+    ) async throws -> DecodedResponse<T> {
+        try await response(
+            method,
+            path: path,
+            arguments: arguments,
+            content: content,
+            contentType: contentType,
+            responseHandler: { content, _ in try MillisecondJSON.decode(T.self, from: content) }
+        )
+    }
+
+    /// Sends a value as JSON and decodes the JSON answer; as the `invoke` with JSON both ways.
+    public func response<B: Encodable, T: Decodable & Sendable>(
+        _ method: Method,
+        path: String,
+        arguments: [String: (any QueryArgumentConvertible)?] = [:],
+        body: B
+    ) async throws -> DecodedResponse<T> {
+        try await send(method, path, arguments, .json(body), nil) { content, _ in
+            try MillisecondJSON.decode(T.self, from: content)
+        }
+    }
+
+    /// Calls the service and has `responseHandler` make the result; as the `invoke` with a handler.
+    public func response<T: Sendable>(
+        _ method: Method,
+        path: String,
+        arguments: [String: (any QueryArgumentConvertible)?] = [:],
+        content: Data? = nil,
+        contentType: String? = nil,
+        responseHandler: @escaping ResponseHandler<T>
+    ) async throws -> DecodedResponse<T> {
+        let body = content.map { HttpBody.data($0) } ?? .empty
+        let type = content == nil ? nil : contentType
+        return try await send(method, path, arguments, body, type, responseHandler)
+    }
+
+    private func send<T>(
+        _ method: Method,
+        _ path: String,
+        _ arguments: [String: (any QueryArgumentConvertible)?],
+        _ body: HttpBody,
+        _ contentType: String?,
+        _ handler: @escaping ResponseHandler<T>
+    ) async throws -> DecodedResponse<T> {
+        var header = headers
+        if let contentType { header[.contentType] = contentType }
+        let invocation = Invocation(
+            method: method,
+            target: Result { () throws(WebServiceError) in try ProxyTarget.text(base: baseURL, path: path) },
+            arguments: arguments,
+            header: header,
+            body: body,
+            options: options,
+            timeout: timeout,
+            contentLimit: contentLimit,
+            handler: handler
+        )
+        return try await client.response(to: invocation)
+    }
+}
+
+extension HttpBody {
+    /// A value as JSON, encoded here and now, so that it need not be sendable.
+    fileprivate static func json<B: Encodable>(_ value: B) -> HttpBody {
+        let encoded = Result { try MillisecondJSON.encode(value) }
+        return HttpBody { Encoded(contentType: "application/json", content: .data(try encoded.get())) }
+    }
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import Foundation
+internal import Holdfast
+internal import HoldfastStorage
+
+extension HttpBody {
+    /// Bytes.
+    public static func data(_ data: Data, contentType: String = "application/octet-stream") -> HttpBody {
+        HttpBody { Encoded(contentType: contentType, content: .data(data)) }
+    }
+
+    /// Text, sent as UTF-8.
+    public static func text(_ text: String, contentType: String = "text/plain; charset=utf-8") -> HttpBody {
+        HttpBody { Encoded(contentType: contentType, content: .bytes(ByteChunk(copying: text.utf8))) }
+    }
+
+    /// JSON of a value, with its keys sorted, so that equal values are equal bytes in every process.
+    ///
+    /// - Parameter keys: how keys are written; `.convertToSnakeCase` for servers that want them so.
+    public static func json(
+        _ value: some Encodable & Sendable,
+        keys: JSONEncoder.KeyEncodingStrategy = .useDefaultKeys
+    ) -> HttpBody {
+        HttpBody {
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = .sortedKeys
+            encoder.keyEncodingStrategy = keys
+            return Encoded(contentType: "application/json", content: .data(try encoder.encode(value)))
+        }
+    }
+
+    /// JSON of a value, as an encoder of one's own writes it; the encoder must not change afterwards.
+    public static func json(_ value: some Encodable & Sendable, encoder: JSONEncoder) -> HttpBody {
+        HttpBody { Encoded(contentType: "application/json", content: .data(try encoder.encode(value))) }
+    }
+
+    /// An image, as it was encoded by whoever made it.
+    public static func image(_ data: Data, _ format: ImageFormat) -> HttpBody {
+        HttpBody { Encoded(contentType: format.contentType, content: .data(data)) }
+    }
+
+    /// A file, read anew by each attempt; it must not change while the call lasts.
+    ///
+    /// The call fails with ``ServiceError`` `.badRequest` before anything is sent where there is no file to be read.
+    public static func file(_ url: URL, contentType: String = "application/octet-stream") -> HttpBody {
+        HttpBody {
+            _ = try FileSnapshot(of: url)
+            return Encoded(contentType: contentType, content: .file(url))
+        }
+    }
+
+    /// Arguments as an HTML form sends them, sorted as in a URL (application/x-www-form-urlencoded, WHATWG URL §5).
+    public static func formURLEncoded(_ arguments: HttpQuery, _ notation: FormNotation = FormNotation()) -> HttpBody {
+        HttpBody { try formURLEncoded(arguments.namedItems, notation) }
+    }
+
+    /// Arguments as an HTML form sends them, in this order.
+    public static func formURLEncoded(
+        items: [HttpQuery.Item],
+        _ notation: FormNotation = FormNotation()
+    ) -> HttpBody {
+        HttpBody {
+            _ = try HttpQuery(items: items).namedItems
+            return try formURLEncoded(items, notation)
+        }
+    }
+
+    /// Fields and files (multipart/form-data, RFC 7578), behind a boundary drawn anew for each call.
+    ///
+    /// Files are read in chunks when the content is sent, anew by each attempt. Where all lengths are known, so is that of
+    /// the whole. See ``MultipartForm/encoded(using:)`` for what can go wrong.
+    public static func multipart(_ form: MultipartForm) -> HttpBody {
+        HttpBody {
+            var generator = SystemRandomNumberGenerator()
+            return try form.encoded(using: &generator)
+        }
+    }
+
+    private static func formURLEncoded(_ items: [HttpQuery.Item], _ notation: FormNotation) throws -> Encoded {
+        let text = items.flatMap { notation.pairs($0) }.map { pair in
+            PercentCoding.encode(pair.name, allowing: .form) + "=" + PercentCoding.encode(pair.value, allowing: .form)
+        }.joined(separator: "&")
+        return Encoded(
+            contentType: "application/x-www-form-urlencoded; charset=utf-8",
+            content: .bytes(ByteChunk(copying: text.utf8))
+        )
+    }
+}

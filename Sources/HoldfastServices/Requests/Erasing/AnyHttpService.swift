@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import Holdfast
+
+#if canImport(FoundationNetworking)
+    internal import Foundation
+    public import FoundationNetworking
+#else
+    public import Foundation
+#endif
+
+/// A service made of values instead of a type of its own; for tools, tests and APIs that are known at run time only.
+///
+/// Each member can be set until the service is handed to a ``ServiceClient``, which keeps what it read.
+public struct AnyHttpService: HttpService {
+    public var apiUrl: any UrlConvertible
+    public var usesSecureProtocol = true
+    public var header: HttpHeader
+    public var sessionConfiguration: URLSessionConfiguration
+    public var cache: HTTPCache?
+    public var retrierFactory: any RetrierFactory
+    public var hooks: [any ServiceHook]
+    public var requestHooks: [any RequestHook]
+    public var pipelineConfiguration = PipelineConfiguration()
+    /// What sends; nil, the default: a URLSession with ``sessionConfiguration``.
+    public var ownTransport: (any Transport)?
+    /// Makes the ``asyncHeader``; nothing by default.
+    public var makeHeader: @Sendable () async throws -> HttpHeader = { HttpHeader() }
+    /// Finds the ``authorization``; none by default.
+    public var findAuthorization: @Sendable () async throws -> Authorization = { .none }
+    /// Is told of each call that failed; does nothing by default.
+    public var processError: @Sendable (any Error) -> Void
+
+    /// A service.
+    ///
+    /// - Parameters:
+    ///   - apiUrl: where the API is, without a scheme.
+    ///   - header: fields that each request bears.
+    ///   - sessionConfiguration: how the URLSession is set up that sends.
+    ///   - cache: what stores and answers by RFC 9111; nil, the default: nothing.
+    ///   - retrierFactory: makes the retriers of calls that fail; none by default.
+    ///   - hooks: take part in each call on requests and responses.
+    ///   - requestHooks: take part in each call on decoded results.
+    ///   - process: is told of each call that failed, once.
+    public init(
+        at apiUrl: any UrlConvertible,
+        header: HttpHeader = HttpHeader(),
+        sessionConfiguration: URLSessionConfiguration = .default,
+        cache: HTTPCache? = nil,
+        retrierFactory: any RetrierFactory = .never,
+        hooks: [any ServiceHook] = [],
+        requestHooks: [any RequestHook] = [],
+        process: @escaping @Sendable (any Error) -> Void = { _ in }
+    ) {
+        self.apiUrl = apiUrl
+        self.header = header
+        self.sessionConfiguration = sessionConfiguration
+        self.cache = cache
+        self.retrierFactory = retrierFactory
+        self.hooks = hooks
+        self.requestHooks = requestHooks
+        processError = process
+    }
+
+    public var transport: any Transport {
+        get { ownTransport ?? URLSessionTransport(configuration: sessionConfiguration) }
+        set { ownTransport = newValue }
+    }
+
+    public var asyncHeader: HttpHeader { get async throws { try await makeHeader() } }
+
+    public var authorization: Authorization { get async throws { try await findAuthorization() } }
+
+    public func process(_ error: any Error) { processError(error) }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+internal import Holdfast
+
+/// The pages of a result, one call each, made when the reader asks for the page and not before.
+///
+/// Ends after the last page. A page that cannot be had ends it with that error, after which it is over. A loop that is left
+/// early sends nothing more. Each iteration begins with the first page. A page that names itself as the next one ends the
+/// sequence with an error, rather than never.
+public struct PageSequence<Base: Request, Service: HttpService>: AsyncSequence, Sendable {
+    public typealias Element = Base.Result
+    public typealias Failure = Service.RequestError
+
+    let base: Base
+    let pagination: Pagination<Base.Result>
+    let client: ServiceClient<Service>
+
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(pages: self, step: pagination.first)
+    }
+
+    /// Asks for one page after the other.
+    public struct Iterator: AsyncIteratorProtocol {
+        fileprivate let pages: PageSequence
+        /// How the next page is asked for; nil where there is none.
+        fileprivate var step: Pagination<Base.Result>.Step?
+        private var number = 0
+        private var failure: (any Error)?
+
+        fileprivate init(pages: PageSequence, step: Pagination<Base.Result>.Step?) {
+            self.pages = pages
+            self.step = step
+        }
+
+        public mutating func next(
+            isolation actor: isolated (any Actor)?
+        ) async throws(Service.RequestError) -> Base.Result? {
+            if let failure {
+                self.failure = nil
+                throw pages.client.service.mapError(failure)
+            }
+            guard let step else { return nil }
+            self.step = nil
+            let page = try await pages.client.response(
+                to: PaginatedRequest(pages.base, step: step, home: try? pages.client.url(of: pages.base))
+            )
+            advance(after: page, step)
+            return page.value
+        }
+
+        private mutating func advance(after page: DecodedResponse<Base.Result>, _ current: Pagination<Base.Result>.Step)
+        {
+            do {
+                step = try pages.pagination.next(page, number)
+                number += 1
+                if step == current {
+                    step = nil
+                    throw ServiceError(
+                        .protocolError,
+                        "A page names itself as the next one; look at how the API says that there are no more pages.",
+                        response: page.response
+                    )
+                }
+            } catch {
+                failure = error
+            }
+        }
+    }
+}
+
+extension Request {
+    /// The result page by page: `for try await page in request.pages(.numbered(chunk: 50), with: client)`.
+    ///
+    /// - Parameters:
+    ///   - pagination: how the API divides the result.
+    ///   - client: the client of the service.
+    /// - Returns: the pages; nothing is sent before the first is asked for.
+    public func pages<Service>(
+        _ pagination: Pagination<Result>,
+        with client: ServiceClient<Service>
+    ) -> PageSequence<Self, Service> {
+        PageSequence(base: self, pagination: pagination, client: client)
+    }
+}

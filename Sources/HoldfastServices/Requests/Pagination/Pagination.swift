@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import Foundation
+internal import Holdfast
+internal import HoldfastSemantics
+
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
+
+/// How an API divides a result into pages, and how the next one is asked for.
+public struct Pagination<Page: Sendable>: Sendable {
+    /// How a page is asked for.
+    public struct Step: Sendable, Hashable {
+        enum Form: Sendable, Hashable {
+            case query(HttpQuery)
+            case url(URL)
+        }
+
+        let form: Form
+
+        /// By query arguments, added to those of the request; they win over its own of the same name.
+        public static func query(_ query: HttpQuery) -> Step { Step(form: .query(query)) }
+
+        /// By a URL of the same origin, in place of the request's URL, route and query. Another origin is refused when the page is
+        /// asked for, since the request bears the service's credentials.
+        public static func url(_ url: URL) -> Step { Step(form: .url(url)) }
+    }
+
+    /// How the first page is asked for.
+    public let first: Step
+    /// How the page after one is asked for; nil: it was the last.
+    let next: @Sendable (_ page: DecodedResponse<Page>, _ number: Int) throws -> Step?
+
+    /// A way of one's own.
+    ///
+    /// - Parameters:
+    ///   - first: how the first page is asked for.
+    ///   - next: how the page after one is asked for; nil says that it was the last. `number` counts pages from 0.
+    public init(
+        first: Step = .query([:]),
+        next: @escaping @Sendable (_ page: DecodedResponse<Page>, _ number: Int) throws -> Step?
+    ) {
+        self.first = first
+        self.next = next
+    }
+
+    /// Pages by number, until `isLast` says so.
+    ///
+    /// - Parameters:
+    ///   - name: the argument that names the page; `page` by default.
+    ///   - chunkName: the argument that says how much a page holds; `chunk` by default.
+    ///   - chunk: how much a page holds; nil, the default: the API decides, and nothing is said.
+    ///   - firstPage: the number of the first page; 1 by default.
+    ///   - isLast: whether no page follows this one, of this number.
+    public static func numbered(
+        _ name: String = "page",
+        chunkName: String = "chunk",
+        chunk: Int? = nil,
+        from firstPage: Int = 1,
+        isLast: @escaping @Sendable (_ page: Page, _ number: Int) -> Bool
+    ) -> Pagination {
+        let step: @Sendable (Int) -> Step = { number in
+            let (page, _) = firstPage.addingReportingOverflow(number)
+            return .query(HttpQuery([name: page]) + (chunk.map { HttpQuery([chunkName: $0]) } ?? [:]))
+        }
+        return Pagination(first: step(0)) { page, number in
+            isLast(page.value, number) ? nil : step(number + 1)
+        }
+    }
+
+    /// Pages by a word that each page gives for the next.
+    ///
+    /// - Parameters:
+    ///   - name: the argument that bears it; `cursor` by default.
+    ///   - cursor: the word for the page after this one; nil or empty: it was the last.
+    public static func cursor(
+        _ name: String = "cursor",
+        _ cursor: @escaping @Sendable (_ page: Page) -> String?
+    ) -> Pagination {
+        Pagination { page, _ in
+            guard let word = cursor(page.value), !word.isEmpty else { return nil }
+            return .query([name: word])
+        }
+    }
+
+    /// Pages by the link to the next one in the Link field of each response (RFC 8288, relation `next`).
+    public static var links: Pagination {
+        Pagination { page, _ in
+            guard let base = page.response.url ?? page.urlRequest.url else { return nil }
+            let lines = page.response.fields.values(of: "Link")
+            return WebLink.target(of: "next", in: lines, base: base).map { .url($0) }
+        }
+    }
+}
+
+extension Pagination where Page: NumberedPage {
+    /// Pages by number, until a page says that it is the last, or as many were read as it says there are.
+    ///
+    /// - Parameters:
+    ///   - name: the argument that names the page; `page` by default.
+    ///   - chunkName: the argument that says how much a page holds; `chunk` by default.
+    ///   - chunk: how much a page holds; nil, the default: the API decides, and nothing is said.
+    ///   - firstPage: the number of the first page; 1 by default.
+    public static func numbered(
+        _ name: String = "page",
+        chunkName: String = "chunk",
+        chunk: Int? = nil,
+        from firstPage: Int = 1
+    ) -> Pagination {
+        .numbered(name, chunkName: chunkName, chunk: chunk, from: firstPage) { page, number in
+            page.isLastPage || number >= page.totalPages - 1
+        }
+    }
+}

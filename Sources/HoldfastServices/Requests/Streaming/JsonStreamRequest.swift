@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import Foundation
+
+/// A stream of JSON: each message is one document, sent as text and taken as text or bytes.
+public protocol JsonStreamRequest: StreamRequest where Message: Encodable, Result: Decodable {
+    /// Encodes what is sent; by default keys in camelCase become snake_case.
+    var encoder: JSONEncoder { get }
+    /// Decodes what comes; by default keys in snake_case become camelCase.
+    var decoder: JSONDecoder { get }
+}
+
+extension JsonStreamRequest {
+    public var encoder: JSONEncoder {
+        let encoder = JSONEncoder()
+        encoder.keyEncodingStrategy = .convertToSnakeCase
+        return encoder
+    }
+
+    public var decoder: JSONDecoder {
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        return decoder
+    }
+
+    public func encode(_ message: Message) throws -> StreamMessage {
+        .text(String(decoding: try encoder.encode(message), as: UTF8.self))
+    }
+
+    public func decode(_ message: StreamMessage) throws -> Result {
+        try decoder.decode(Result.self, from: message.data)
+    }
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+internal import Holdfast
+
+/// An open, or opening, stream of messages: send into it, and iterate it for what comes.
+///
+/// As an `AsyncSequence` it has an element for each message that comes: what it was decoded to, or why it could not be. It ends by
+/// throwing what the stream ended with: ``StreamClosedError`` with the code where the peer closed it (1000 too), and quietly after
+/// ``close(code:reason:)``. Messages that came before the end are handed out first. One task reads at a time; several iterators
+/// share the messages. A few messages wait for the reader, then the peer has to (``StreamLimits``).
+///
+/// The stream is closed with code 1001 when its reader's task is cancelled, and when the last copy of it and of its iterators is
+/// gone. Nobody is told of a failure then.
+public struct MessageStream<Request: StreamRequest, Failure: Error>: AsyncSequence, Sendable {
+    /// What a message was decoded to, or why it could not be.
+    public typealias Element = Swift.Result<Request.Result, Failure>
+
+    private let owner: StreamOwner<Request.Result>
+    private let request: Request
+    private let limits: StreamLimits
+    private let mapError: @Sendable (any Error) -> Failure
+
+    init<Service>(_ request: Request, _ client: ServiceClient<Service>, _ transport: any StreamTransport)
+    where Service.RequestError == Failure {
+        let limits = request.limits
+        let core = StreamCore<Request.Result>(limits: limits) { error in
+            for hook in client.requestHooks.reversed() { await hook.onFailure(error) }
+            client.service.process(error)
+        }
+        self.request = request
+        self.limits = limits
+        mapError = { client.service.mapError($0) }
+        owner = StreamOwner(core)
+        core.start(
+            open: { try await StreamOpening(request).open(client, transport) },
+            decode: { try request.decode($0) }
+        )
+    }
+
+    /// Sends a message and returns when it is on its way; messages go out in the order of these calls, and wait until the stream is
+    /// open.
+    ///
+    /// - Throws: what the service's `mapError` makes of: `.encodingFailed`; `.bodyTooLarge`; `.tooManyInFlight` where too many
+    ///   wait; what the stream ended with; `CancellationError` promptly, and then the message may or may not have gone out.
+    public func send(_ message: Request.Message) async throws(Failure) {
+        do {
+            try await owner.core.outbox.submit(try encoded(message))
+        } catch {
+            if let error = error as? ServiceError, error.isOfOneMessage { await owner.core.messageFailed(error) }
+            throw mapError(error)
+        }
+    }
+
+    /// How many messages wait to be sent, the one that is being sent included.
+    public var unsentMessages: Int { owner.core.outbox.count }
+
+    /// Returns when the stream is open and what was sent before is on its way.
+    public func waitUntilOpen() async throws(Failure) {
+        do {
+            try await owner.core.outbox.submit(nil)
+        } catch {
+            throw mapError(error)
+        }
+    }
+
+    /// Sends a ping, once the stream is open, and returns when its pong is there.
+    ///
+    /// Pings of the peer are answered by the transport.
+    public func ping() async throws(Failure) {
+        do {
+            try await owner.core.ping()
+        } catch {
+            throw mapError(error)
+        }
+    }
+
+    /// Closes the stream at once: sends still waiting fail with ``StreamClosedError``, and the sequence ends after what has come.
+    ///
+    /// Synchronous; without effect on a stream that has ended.
+    ///
+    /// - Parameters:
+    ///   - code: what the peer is told; 1000 by default, and in place of a code that may not be sent (RFC 6455 §7.4.1).
+    ///   - reason: words for the peer, at most 123 bytes of UTF-8; longer ones are cut.
+    public func close(code: StreamCloseCode = .normalClosure, reason: String? = nil) {
+        var reason = reason
+        while let text = reason, text.utf8.count > 123 { reason = String(text.dropLast()) }
+        let error = StreamClosedError(code, reason: reason, isByPeer: false)
+        owner.core.stop(code, reason: reason, error: error, isGood: true)
+    }
+
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(owner: owner, mapError: mapError)
+    }
+
+    /// Hands out what comes.
+    public struct Iterator: AsyncIteratorProtocol {
+        fileprivate let owner: StreamOwner<Request.Result>
+        fileprivate let mapError: @Sendable (any Error) -> Failure
+
+        public mutating func next() async throws(Failure) -> Element? {
+            do {
+                return try await owner.core.inbox.take()?.mapError(mapError)
+            } catch {
+                if error.isCancellation {
+                    owner.core.stop(.goingAway, reason: nil, error: CancellationError(), isGood: false)
+                }
+                throw mapError(error)
+            }
+        }
+
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws(Failure) -> Element? {
+            try await next()
+        }
+    }
+
+    private func encoded(_ message: Request.Message) throws -> StreamMessage {
+        let encoded: StreamMessage
+        do {
+            encoded = try request.encode(message)
+        } catch let error as ServiceError {
+            throw error
+        } catch {
+            throw ServiceError(
+                .encodingFailed,
+                "A message of \(Request.self) cannot be encoded; see the cause.",
+                cause: error,
+                progress: .notSent
+            )
+        }
+        guard encoded.byteCount <= limits.messageSize else { throw StreamLimits.tooLong(encoded, limits) }
+        return encoded
+    }
+}

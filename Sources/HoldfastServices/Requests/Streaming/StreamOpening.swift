@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+internal import Holdfast
+internal import HoldfastSemantics
+
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
+
+/// The request that opens a stream, built as any typed request is.
+struct StreamOpening<Stream: StreamRequest>: Request {
+    typealias Result = Void
+
+    private let stream: Stream
+
+    init(_ stream: Stream) {
+        self.stream = stream
+    }
+
+    var url: (any UrlConvertible)? { stream.url }
+    var usesSecureProtocol: Bool? { stream.usesSecureProtocol }
+    var routes: HttpRoute { get throws { try stream.routes } }
+    var query: HttpQuery { get throws { try stream.query } }
+    var authorizationRequirement: AuthorizationRequirement { stream.authorizationRequirement }
+
+    var header: HttpHeader {
+        get throws {
+            var header = try stream.header
+            if !stream.subprotocols.isEmpty, !header.contains("Sec-WebSocket-Protocol") {
+                header["Sec-WebSocket-Protocol"] = stream.subprotocols.joined(separator: ", ")
+            }
+            return header
+        }
+    }
+
+    func prepare(_ request: URLRequest) async throws -> URLRequest {
+        var request = request
+        if let text = request.url?.absoluteString, text.hasPrefix("http") {
+            request.url = URL(string: "ws" + text.dropFirst(4))
+        }
+        return try await stream.prepare(request)
+    }
+
+    /// Builds the request and opens the stream, within its time.
+    func open<Service>(
+        _ client: ServiceClient<Service>,
+        _ transport: any StreamTransport
+    ) async throws -> any StreamConnection {
+        let request = try await client.build(self).urlRequest
+        let limits = stream.limits
+        let configuration = client.pipeline.configuration
+        guard let timeout = limits.openTimeout ?? configuration.attemptTimeout else {
+            return try await transport.open(request, limits: limits)
+        }
+        let deadline = configuration.clock.now.advanced(by: timeout)
+        do {
+            return try await withDeadline(
+                deadline,
+                on: configuration.clock,
+                discard: { $0.close(code: .goingAway, reason: nil) }
+            ) {
+                try await transport.open(request, limits: limits)
+            }
+        } catch let error as ServiceError where error.code == .timeout {
+            throw ServiceError(
+                .timeout,
+                "The stream was not open in time; raise `StreamLimits.openTimeout`, or find out why the server is slow.",
+                cause: error.cause,
+                progress: error.progress
+            )
+        }
+    }
+}
+
+extension ServiceError {
+    /// Whether it tells of a message that cannot be sent rather than of the stream's end.
+    var isOfOneMessage: Bool {
+        code == .encodingFailed || code == .bodyTooLarge || code == .tooManyInFlight
+    }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if canImport(FoundationNetworking)
+    internal import Foundation
+    public import FoundationNetworking
+#else
+    public import Foundation
+#endif
+
+/// Opens streams by URLSession's WebSocket tasks.
+///
+/// On Apple systems these work. FoundationNetworking on Linux can be built without them, and the toolchain for Debian 12 is: then
+/// each stream fails with `.unsupported` before anything is sent (`docs/streams.md`). Cookies and header fields of the
+/// configuration go out with the opening handshake.
+public struct URLSessionStreamTransport: StreamTransport {
+    private let configuration: URLSessionConfiguration
+
+    /// A transport that makes a session for each stream.
+    public init(configuration: URLSessionConfiguration = .ephemeral) {
+        self.configuration = configuration
+    }
+
+    public func open(_ request: URLRequest, limits: StreamLimits) async throws -> any StreamConnection {
+        try Task.checkCancellation()
+        let watch = StreamTaskWatch()
+        let session = URLSession(configuration: configuration, delegate: watch, delegateQueue: nil)
+        let task = session.webSocketTask(with: request)
+        task.maximumMessageSize = limits.messageSize
+        session.finishTasksAndInvalidate()
+        do {
+            try await watch.opened(task)
+        } catch {
+            task.cancel()
+            throw StreamTaskFailure.whileOpening(error, task)
+        }
+        return URLSessionStreamConnection(task)
+    }
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import Holdfast
+import HoldfastSemantics
+import HoldfastServices
+import HoldfastStorage
+import HoldfastTesting
+import Synchronization
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@Suite("How a typed request is built", .timeLimit(.minutes(20)))
+struct BuildingTests {
+    private func sent(
+        _ service: AnyHttpService = CallFixtures.service(),
+        _ request: AnyRequest<String> = CallFixtures.text()
+    ) async throws -> ScriptedTransport.Sent {
+        let transport = ScriptedTransport([.respond(200, body: "ok")])
+        _ = try await request.schedule(with: CallFixtures.client(service, transport))
+        return try #require(transport.sent.first)
+    }
+
+    @Test("S-T1: the request's field wins over the service's")
+    func requestFieldWins() async throws {
+        var service = CallFixtures.service()
+        service.header = ["X": "s", "Y": "s"]
+        var request = CallFixtures.text()
+        request.header = ["X": "r"]
+        let sent = try await sent(service, request)
+        #expect(sent.field("X") == "r")
+        #expect(sent.field("Y") == "s")
+    }
+
+    @Test("S-T2: one field, letter case aside, and the request's value wins")
+    func letterCase() async throws {
+        var service = CallFixtures.service()
+        service.header = ["authorization": "s"]
+        var request = CallFixtures.text()
+        request.header = ["Authorization": "r"]
+        let sent = try await sent(service, request)
+        #expect(sent.field("Authorization") == "r")
+        let names = (sent.request.allHTTPHeaderFields ?? [:]).keys.filter { $0.lowercased() == "authorization" }
+        #expect(names.count == 1)
+    }
+
+    @Test("A name that one header has twice, in two cases, goes out as one field with both values in order")
+    func doubled() async throws {
+        var request = CallFixtures.text()
+        request.header = ["X-Tag": "a", "x-tag": "b"]
+        let sent = try await sent(CallFixtures.service(), request)
+        #expect(sent.field("X-Tag") == "a, b")
+        #expect((sent.request.allHTTPHeaderFields ?? [:]).keys.filter { $0.lowercased() == "x-tag" }.count == 1)
+    }
+
+    @Test("S-T3: header, asyncHeader, request: each wins over those before", arguments: [true, false])
+    func asyncHeader(_ requestHasIt: Bool) async throws {
+        var service = CallFixtures.service()
+        service.header = ["A": "1"]
+        service.makeHeader = { ["a": "2"] }
+        var request = CallFixtures.text()
+        if requestHasIt { request.header = ["A": "3"] }
+        #expect(try await sent(service, request).field("A") == (requestHasIt ? "3" : "2"))
+    }
+
+    @Test("S-T4: an explicit Content-Type wins over the body's", arguments: ["x/y", nil] as [String?])
+    func contentType(_ explicit: String?) async throws {
+        var request = CallFixtures.text(.post)
+        request.body = .data(Data("{}".utf8), contentType: "application/json")
+        if let explicit { request.header = ["content-type": explicit] }
+        #expect(try await sent(CallFixtures.service(), request).field("Content-Type") == explicit ?? "application/json")
+    }
+
+    @Test("S-T5: what prepare makes of the request is what hooks and transport see")
+    func prepare() async throws {
+        let seen = Mutex<URLRequest?>(nil)
+        struct Looking: RequestHook {
+            let look: @Sendable (URLRequest) -> Void
+            func onSchedule<R: Request>(_ request: R, _ urlRequest: URLRequest) -> R.Result? {
+                look(urlRequest)
+                return nil
+            }
+        }
+        var request = CallFixtures.text()
+        request.header = ["X": "r"]
+        request.preparing = { built in
+            var built = built
+            #expect(built.value(forHTTPHeaderField: "X") == "r", "prepare comes last")
+            built.url = URL(string: "https://elsewhere.example/new")
+            built.setValue("p", forHTTPHeaderField: "X")
+            return built
+        }
+        let service = CallFixtures.service(hooks: [Looking { urlRequest in seen.withLock { $0 = urlRequest } }])
+        let sent = try await sent(service, request)
+        let shown = try #require(seen.withLock { $0 })
+        for built in [sent.request, shown] {
+            #expect(built.url?.absoluteString == "https://elsewhere.example/new")
+            #expect(built.value(forHTTPHeaderField: "X") == "p")
+        }
+    }
+
+    @Test("Hooks are shown the exact content, and content that prepare sets is what is sent", arguments: [true, false])
+    func content(_ prepares: Bool) async throws {
+        let seen = Mutex<[Data?]>([])
+        struct Looking: RequestHook {
+            let look: @Sendable (URLRequest) -> Void
+            func onSchedule<R: Request>(_ request: R, _ urlRequest: URLRequest) -> R.Result? {
+                look(urlRequest)
+                return nil
+            }
+            func onSuccess<R: Request>(_ request: R, _ urlRequest: URLRequest, result: R.Result) { look(urlRequest) }
+        }
+        var request = CallFixtures.text(.put)
+        request.body = .data(Data("old".utf8))
+        if prepares {
+            request.preparing = { built in
+                var built = built
+                built.httpBody = Data("new".utf8)
+                return built
+            }
+        }
+        let service = CallFixtures.service(hooks: [Looking { one in seen.withLock { $0.append(one.httpBody) } }])
+        let sent = try await sent(service, request)
+        let expected = prepares ? "new" : "old"
+        #expect(sent.body == ByteChunk(copying: expected.utf8))
+        #expect(seen.withLock { $0 } == [Data(expected.utf8), Data(expected.utf8)])
+    }
+
+    @Test("S-T8: what cannot be built reaches onFailure and process once, and no onSchedule", arguments: Flaw.allCases)
+    func unbuildable(_ flaw: Flaw) async throws {
+        let log = CallFixtures.Log()
+        let transport = ScriptedTransport([])
+        var service = CallFixtures.service(log, hooks: [CallFixtures.NotingHook(name: "a", log: log)])
+        var request = CallFixtures.text(.post)
+        var code = "bad-request"
+        switch flaw {
+        case .body:
+            request.body = HttpBody { throw CallFixtures.NotText() }
+            code = "encoding-failed"
+        case .noHost: service.apiUrl = ""
+        case .badHost: service.apiUrl = "exa mple.com"
+        case .header:
+            service.makeHeader = { throw CallFixtures.NotText() }
+            code = "NotText()"
+        case .credential:
+            request.authorizationRequirement = .required
+            code = "authorization-failed"
+        }
+        let failing = request
+        let error = await #expect(throws: (any Error).self) {
+            try await failing.schedule(with: CallFixtures.client(service, transport))
+        }
+        #expect(log.entries == ["a.failure(\(code))", "process(\(code))"])
+        #expect(transport.sent.isEmpty)
+        if let error = error as? ServiceError { #expect(error.progress == .notSent) }
+    }
+
+    enum Flaw: CaseIterable { case body, noHost, badHost, header, credential }
+
+    @Test("S-T9: content in a GET fails before the hooks", arguments: [HttpMethod.get, .head, .trace])
+    func contentInGet(_ method: HttpMethod) async throws {
+        let log = CallFixtures.Log()
+        let transport = ScriptedTransport([])
+        let service = CallFixtures.service(log, hooks: [CallFixtures.NotingHook(name: "a", log: log)])
+        var request = CallFixtures.text(method)
+        request.body = .data(Data("x".utf8))
+        let failing = request
+        let error = await #expect(throws: ServiceError.self) {
+            try await failing.schedule(with: CallFixtures.client(service, transport))
+        }
+        #expect(error?.code == .badRequest)
+        #expect(log.entries == ["a.failure(bad-request)", "process(bad-request)"])
+    }
+
+    @Test("S-T10: a POST or PUT without content is sent", arguments: [HttpMethod.post, .put])
+    func emptyPost(_ method: HttpMethod) async throws {
+        let sent = try await sent(CallFixtures.service(), CallFixtures.text(method))
+        #expect(sent.request.httpMethod == method.rawValue)
+        #expect(sent.body?.isEmpty == true)
+        #expect(sent.field("Content-Type") == nil)
+    }
+
+    @Test(
+        "S-T38: the scheme of apiUrl gives way, what stands in a query survives",
+        arguments: [
+            ("http://api.example.com", true, "https://api.example.com/text"),
+            ("https://api.example.com", false, "http://api.example.com/text"),
+            (
+                "api.example.com/v2/?back=http://other.example/", true,
+                "https://api.example.com/v2/text?back=http://other.example/"
+            ),
+            ("localhost:8080", false, "http://localhost:8080/text"),
+            ("[::1]:8080/a#b", false, "http://[::1]:8080/a/text"),
+        ]
+    )
+    func scheme(_ apiUrl: String, _ isSecure: Bool, _ expected: String) async throws {
+        var service = CallFixtures.service()
+        service.apiUrl = apiUrl
+        service.usesSecureProtocol = isSecure
+        #expect(try await sent(service).request.url?.absoluteString == expected)
+    }
+
+    @Test("A request's own URL and protocol win over the service's")
+    func ownURL() async throws {
+        var request = CallFixtures.text()
+        request.url = "other.example/x?z=1"
+        request.usesSecureProtocol = false
+        request.query = ["b": 1, "a": 2]
+        let sent = try await sent(CallFixtures.service(), request)
+        #expect(sent.request.url?.absoluteString == "http://other.example/x/text?z=1&a=2&b=1")
+    }
+
+    @Test("The error of a bad URL shows neither password nor query")
+    func noCredentialsInErrors() async throws {
+        var service = CallFixtures.service()
+        service.apiUrl = "user:secret@exa mple.com/a?token=secret"
+        let bad = service
+        let error = await #expect(throws: ServiceError.self) { try await sent(bad) }
+        #expect(error?.description.contains("secret") == false)
+        #expect(error?.description.contains("exa mple.com/a") == true)
+    }
+
+    @Test(
+        "A credential is sent by requirement: over both headers, under the request's own",
+        arguments: [
+            (.optional, nil, "Bearer t"), (.required, nil, "Bearer t"),
+            (.none, nil, nil), (.optional, "own", "own"), (.none, "own", "own"),
+        ] as [(AuthorizationRequirement, String?, String?)]
+    )
+    func requirement(_ requirement: AuthorizationRequirement, _ own: String?, _ expected: String?) async throws {
+        var service = CallFixtures.service()
+        service.header = ["Authorization": "s"]
+        service.makeHeader = { ["Authorization": "a"] }
+        service.findAuthorization = { .bearer("t") }
+        var request = CallFixtures.text()
+        request.authorizationRequirement = requirement
+        if let own { request.header = ["Authorization": own] }
+        #expect(try await sent(service, request).field("Authorization") == expected)
+    }
+
+    @Test("A priority tells the platform how urgent a request is")
+    func priority() async throws {
+        var request = CallFixtures.text()
+        #expect(request.priority == .userInitiated)
+        request.priority = .utility
+        #expect(try await sent(CallFixtures.service(), request).request.networkServiceType == .background)
+        request.priority = .default
+        #expect(try await sent(CallFixtures.service(), request).request.networkServiceType == .default)
+    }
+}

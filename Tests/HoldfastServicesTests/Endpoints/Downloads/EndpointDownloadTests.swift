@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import Holdfast
+import HoldfastSemantics
+import HoldfastServices
+import HoldfastStorage
+import HoldfastTesting
+import Synchronization
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// An API with both stages that a download treats in its own way.
+private struct Files: WebService {
+    struct BasicResponse: Decodable { let success: Bool }
+    struct ErrorResponse: AnyErrorResponse { let message: String }
+    static let shared = ServiceClient(Files(), transport: ScriptedTransport([]))
+    var baseURL: URL { URL(filePath: "/") }
+    var apiUrl: any UrlConvertible { "files.example.com" }
+    func validate(_ response: Response, for endpoint: some Endpoint) throws {
+        if response.fields["X-Refused"] != nil { throw EndpointError("Not this one.") }
+    }
+}
+
+private struct GetFile: OutEndpoint {
+    typealias Service = Files
+    typealias Output = Data
+    let path = "file"
+    var contentLimit: Int { 64 }
+    var options = CallOptions()
+}
+
+private struct MakeFile: InOutEndpoint {
+    typealias Service = Files
+    static let method = Method.post
+    typealias Input = [String: Int]
+    typealias Output = Data
+    let path = "file"
+}
+
+/// A body that comes chunk by chunk, tells that it was asked for one, and never ends.
+private final class EndlessBytes: ByteSource {
+    let asked = CountWatch()
+
+    func next() async throws -> ByteChunk? {
+        asked.increment()
+        if asked.count < 3 { return ByteChunk([1, 2, 3]) }
+        try await Task.sleep(for: .seconds(3600))
+        return nil
+    }
+
+    func cancel() {}
+}
+
+/// Answers with a body.
+private struct BodyTransport: Transport {
+    let bytes: any ByteSource
+    var enforcesDeadline: Bool { true }
+
+    func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
+        Response(status: .ok, body: ResponseBody(bytes))
+    }
+}
+
+@Suite("Downloads of endpoints", .serialized, .timeLimit(.minutes(20)))
+struct EndpointDownloadTests {
+    private static let chunks = (0..<32).map { "chunk number \($0) of a body" }
+
+    /// The files of downloads that lie in the temporary directory.
+    private func leftovers() throws -> Set<String> {
+        let folder = FileManager.default.temporaryDirectory.path
+        return Set(
+            try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.hasPrefix("holdfast-download-") }
+        )
+    }
+
+    private func client(_ steps: [ScriptedTransport.Step], cache: HTTPCache? = nil) -> ServiceClient<Files> {
+        EndpointBed.client(Files(), ScriptedTransport(steps), cache: cache, retrierFactory: .default)
+    }
+
+    @Test("Content goes to a file that is the caller's, past the basic response and the limit of content in memory")
+    func file() async throws {
+        let before = try leftovers()
+        let client = client([.stream(chunks: Self.chunks)])
+        let answer = try await GetFile().downloadResponse(to: client)
+        defer { try? FileManager.default.removeItem(at: answer.value) }
+        #expect(try String(contentsOf: answer.value, encoding: .utf8) == Self.chunks.joined())
+        let permissions = try FileManager.default.attributesOfItem(atPath: answer.value.path)[.posixPermissions]
+        #expect(permissions as? Int == 0o600)
+        #expect(try leftovers().subtracting(before) == [answer.value.lastPathComponent])
+        let body = try await answer.response.body.data()
+        #expect(String(decoding: body, as: UTF8.self) == Self.chunks.joined())
+    }
+
+    @Test("A download with input")
+    func input() async throws {
+        let url = try await MakeFile().makeDownloadRequest(to: client([.respond(body: "made")]), with: ["a": 1])
+        defer { try? FileManager.default.removeItem(at: url) }
+        #expect(try String(contentsOf: url, encoding: .utf8) == "made")
+    }
+
+    @Test("Content of a failed download is read for the error response, and no file is left")
+    func errorResponse() async throws {
+        let before = try leftovers()
+        let client = client([.stream(404, chunks: ["{\"message\":", "\"No such file.\"}"])])
+        let error = await endpointError { _ = try await GetFile().makeDownloadRequest(to: client) }
+        #expect(error?.reason == "No such file.")
+        #expect(error?.status == 404)
+        #expect(try leftovers() == before)
+    }
+
+    @Test("A response that validate refuses makes no file")
+    func refused() async throws {
+        let before = try leftovers()
+        let client = client([.respond(200, ["X-Refused": "1"], body: "{}")])
+        let error = await endpointError { _ = try await GetFile().makeDownloadRequest(to: client) }
+        #expect(error?.code == .validation)
+        #expect(error?.reason == "Not this one.")
+        #expect(try leftovers() == before)
+    }
+
+    @Test("A transfer that breaks leaves no file")
+    func broken() async throws {
+        let before = try leftovers()
+        let failure = ServiceError(.connectionLost, "scripted", progress: .headReceived)
+        let client = client([.stream(chunks: Self.chunks, failure: failure)])
+        let error = await endpointError { _ = try await GetFile().makeDownloadRequest(to: client) }
+        #expect(error?.code == .network)
+        #expect(try leftovers() == before)
+    }
+
+    @Test("A download that is cancelled ends at once and leaves no file")
+    func cancelled() async throws {
+        let before = try leftovers()
+        let bytes = EndlessBytes()
+        let client = ServiceClient(Files(), transport: BodyTransport(bytes: bytes))
+        let task = Task { try await GetFile().makeDownloadRequest(to: client) }
+        try await bytes.asked.wait(for: 3)
+        #expect(try leftovers().subtracting(before).count == 1)
+        task.cancel()
+        await #expect(throws: CancellationError.self) { _ = try await task.value }
+        #expect(try leftovers() == before)
+    }
+
+    @Test("A file from the cache is another one each time")
+    func stored() async throws {
+        let transport = ScriptedTransport([
+            .stream(200, ["Cache-Control": "max-age=60"], chunks: Self.chunks, length: Self.chunks.joined().utf8.count)
+        ])
+        let client = EndpointBed.client(Files(), transport, cache: .default)
+        var urls: [URL] = []
+        for _ in 0..<2 { urls.append(try await GetFile().makeDownloadRequest(to: client)) }
+        defer { for url in urls { try? FileManager.default.removeItem(at: url) } }
+        #expect(Set(urls).count == 2)
+        #expect(transport.sent.count == 1)
+        for url in urls { #expect(try String(contentsOf: url, encoding: .utf8) == Self.chunks.joined()) }
+    }
+
+    @Test("An attempt whose transfer broke is sent again where the retrier judges attempts, and its file goes")
+    func retried() async throws {
+        let before = try leftovers()
+        let failure = ServiceError(.connectionLost, "scripted", progress: .headReceived)
+        let transport = ScriptedTransport([
+            .stream(chunks: ["broken"], failure: failure), .stream(chunks: ["whole"]),
+        ])
+        let factory = AnyRetrierFactory(judgesAttempts: true) { _ in
+            BackoffRetrier(strategy: .exponentialBinary(), retryCondition: { _ in true })
+        }
+        let client = EndpointBed.client(Files(), transport, retrierFactory: factory)
+        let url = try await GetFile().makeDownloadRequest(to: client)
+        defer { try? FileManager.default.removeItem(at: url) }
+        #expect(try String(contentsOf: url, encoding: .utf8) == "whole")
+        #expect(try leftovers().subtracting(before) == [url.lastPathComponent])
+    }
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import Holdfast
+import HoldfastSemantics
+import HoldfastServices
+import HoldfastTesting
+import Synchronization
+import Testing
+
+private struct Text: OutEndpoint {
+    typealias Service = EndpointBed.Service
+    typealias Output = String
+    let path = "text"
+}
+
+private final class Fractions: Sendable {
+    private let list = Mutex<[Double]>([])
+    var all: [Double] { list.withLock { $0 } }
+    var report: EndpointProgress { { fraction in self.list.withLock { $0.append(fraction) } } }
+}
+
+@Suite("Progress of endpoints", .timeLimit(.minutes(20)))
+struct EndpointProgressTests {
+    private let fractions = Fractions()
+
+    private func client(_ steps: [ScriptedTransport.Step], cache: HTTPCache? = nil) -> ServiceClient<
+        EndpointBed.Service
+    > {
+        EndpointBed.client(EndpointBed.Service(), ScriptedTransport(steps), cache: cache)
+    }
+
+    @Test("0 is the first, then come fractions of a known length, and 1 is the last, once")
+    func known() async throws {
+        let client = client([.stream(chunks: ["ab", "c", "d"], length: 4)])
+        _ = try await Text().makeRequest(to: client, onProgress: fractions.report)
+        #expect(fractions.all == [0, 0.5, 0.75, 1])
+    }
+
+    @Test("Without a known length there are 0 and 1 alone")
+    func unknown() async throws {
+        let client = client([.stream(chunks: ["ab", "c", "d"])])
+        _ = try await Text().makeRequest(to: client, onProgress: fractions.report)
+        #expect(fractions.all == [0, 1])
+    }
+
+    @Test("A length that is too small never reports more than there is to come")
+    func wrongLength() async throws {
+        let client = client([.stream(chunks: ["ab", "cd", "ef"], length: 3)])
+        _ = try? await Text().makeRequest(to: client, onProgress: fractions.report)
+        #expect(fractions.all.allSatisfy { (0...1).contains($0) })
+        #expect(fractions.all == fractions.all.sorted())
+        #expect(fractions.all.filter { $0 == 1 }.count == 1)
+    }
+
+    @Test("A call that fails never reports 1")
+    func failed() async throws {
+        let failure = ServiceError(.connectionLost, "scripted", progress: .headReceived)
+        let client = client([.stream(chunks: ["ab"], length: 4, failure: failure)])
+        _ = await endpointError { _ = try await Text().makeRequest(to: client, onProgress: fractions.report) }
+        #expect(fractions.all == [0, 0.5])
+    }
+
+    @Test("A download reports too, and so does an endpoint without output")
+    func others() async throws {
+        let client = client([.stream(chunks: ["ab", "cd"], length: 4), .respond(204)])
+        let url = try await Text().makeDownloadRequest(to: client, onProgress: fractions.report)
+        try FileManager.default.removeItem(at: url)
+        try await EndpointBed.CheckStatus().makeRequest(to: client, onProgress: fractions.report)
+        #expect(fractions.all == [0, 0.5, 1, 0, 1])
+    }
+}

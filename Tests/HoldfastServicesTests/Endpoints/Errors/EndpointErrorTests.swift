@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import Holdfast
+import HoldfastSemantics
+import HoldfastServices
+import HoldfastTesting
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// A service whose callers are thrown one type.
+private struct Typed: WebService {
+    static let shared = ServiceClient(Typed(), transport: ScriptedTransport([.silence]))
+    var baseURL: URL { URL(filePath: "/") }
+    var apiUrl: any UrlConvertible { "api.example.com" }
+    func mapError(_ error: any Error) -> EndpointError { EndpointError(error) }
+}
+
+private struct Wait: EmptyEndpoint {
+    typealias Service = Typed
+    static let operationName = "Waiting"
+    let path = "wait"
+}
+
+private struct Secret: AnyErrorResponse {
+    let message: String
+    var isInternal: Bool { true }
+}
+
+@Suite("EndpointError", .timeLimit(.minutes(20)))
+struct EndpointErrorTests {
+    @Test(
+        "A status has a code and words of its own",
+        arguments: [
+            (401, EndpointError.Code.unauthorized, "log in", false), (403, .forbidden, "not allowed", false),
+            (404, .http, "404", true), (410, .gone, "newest version", false), (418, .http, "418", true),
+            (429, .http, "wait", false), (500, .http, "500", true), (502, .badGateway, "try again later", false),
+            (503, .http, "busy", false),
+        ]
+    )
+    func statuses(_ status: Int, _ code: EndpointError.Code, _ words: String, _ isInternal: Bool) async throws {
+        let client = EndpointBed.client(EndpointBed.Service(), ScriptedTransport([.respond(status)]))
+        let error = try #require(
+            await endpointError {
+                _ = try await EndpointBed.Login().makeRequest(to: client, with: .init(username: "u", password: "p"))
+            }
+        )
+        #expect(error.code == code)
+        #expect(error.reason.contains(words))
+        #expect(error.isInternal == isInternal)
+        #expect(error.operationName == "Logging in")
+        #expect(error.title == "Logging in failed")
+        #expect(error.errorDescription == error.alertMessage)
+        #expect(error.alertMessage.contains(error.reason))
+        #expect((error.alertMessage == error.reason) == !isInternal)
+        #expect(!"\(error)".contains("p\""))
+    }
+
+    @Test(
+        "A failure of the transport has a code and words of its own",
+        arguments: [
+            (ServiceError.Code.offline, EndpointError.Code.network, "no network"), (.resolve, .network, "not found"),
+            (.connect, .network, "cannot be reached"), (.connectionLost, .network, "broke"),
+            (.certificate, .network, "prove who it is"), (.timeout, .timeout, "too long"),
+            (.circuitOpen, .heldBack, "try again later"), (.other, .other, "unexpected"),
+        ]
+    )
+    func transport(_ code: ServiceError.Code, _ expected: EndpointError.Code, _ words: String) async throws {
+        let transport = ScriptedTransport([.fail(code, progress: .notSent)])
+        let client = EndpointBed.client(EndpointBed.Service(), transport)
+        let error = try #require(await endpointError { try await EndpointBed.CheckStatus().makeRequest(to: client) })
+        #expect(error.code == expected)
+        #expect(error.reason.contains(words))
+        #expect((error.cause as? ServiceError)?.code == code)
+        #expect(error.operationName == "CheckStatus")
+        #expect(error.response == nil)
+    }
+
+    @Test(
+        "An error of the platform's URL loading has words too",
+        arguments: [
+            (URLError.Code.notConnectedToInternet, EndpointError.Code.network), (.cannotFindHost, .network),
+            (.timedOut, .timeout), (.userAuthenticationRequired, .unauthorized), (.badURL, .badRequest),
+            (.zeroByteResource, .other),
+        ]
+    )
+    func urlErrors(_ code: URLError.Code, _ expected: EndpointError.Code) async throws {
+        let client = EndpointBed.client(EndpointBed.Service(), ScriptedTransport([.fail(URLError(code))]))
+        let error = await endpointError { try await EndpointBed.CheckStatus().makeRequest(to: client) }
+        #expect(error?.code == expected)
+    }
+
+    @Test("The attempts of a call that was retried in vain stand in its error")
+    func attempts() async throws {
+        let transport = ScriptedTransport([.respond(503)], repeatsLastStep: true)
+        let client = EndpointBed.client(EndpointBed.Service(), transport, retrierFactory: .default)
+        let error = try #require(await endpointError { try await EndpointBed.CheckStatus().makeRequest(to: client) })
+        #expect(transport.sent.count > 1)
+        #expect(max(error.attempts.count, error.response?.attempts.count ?? 0) == transport.sent.count)
+    }
+
+    @Test("An error response may say that its message is for developers")
+    func internalMessage() {
+        let original = EndpointError("It failed.", code: .http)
+        let error = EndpointError.parsed(Secret(message: "row 7"), original: original)
+        #expect(error.isInternal)
+        #expect(error.alertMessage != "row 7")
+        #expect(error.alertMessage.contains("row 7"))
+        #expect(error.original?.reason == "It failed.")
+    }
+
+    @Test("A cancelled call throws CancellationError, or an EndpointError where the service says that all are")
+    func cancelled() async throws {
+        let silent = ScriptedTransport([.silence], repeatsLastStep: true)
+        let plain = ServiceClient(EndpointBed.Service(), transport: silent)
+        let task = Task { try await EndpointBed.CheckStatus().makeRequest(to: plain) }
+        try await silent.waitForSends(1)
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        let typed = ServiceClient(Typed(), transport: silent)
+        let other = Task { () async -> EndpointError? in
+            do throws(EndpointError) {
+                try await Wait().makeRequest(to: typed)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        try await silent.waitForSends(2)
+        other.cancel()
+        let error = await other.value
+        #expect(error?.code == .cancelled)
+        #expect(error?.operationName == "Waiting")
+    }
+}

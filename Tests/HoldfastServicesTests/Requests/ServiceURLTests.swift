@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import Holdfast
+import HoldfastSemantics
+import HoldfastTesting
+import Testing
+
+@testable import HoldfastServices
+
+@Suite("ServiceURL", .timeLimit(.minutes(20)))
+struct ServiceURLTests {
+    private struct Case: Sendable, CustomTestStringConvertible {
+        let base: String
+        let route: HttpRoute
+        let query: HttpQuery
+        let url: String
+
+        init(_ base: String, is url: String, _ route: HttpRoute = [], _ query: HttpQuery = [:]) {
+            self.base = base
+            self.route = route
+            self.query = query
+            self.url = url
+        }
+
+        var testDescription: String { base }
+    }
+
+    @Test(
+        "S-T38, D-T1: the scheme gives way, and what stands in the base stays",
+        arguments: [
+            Case("api.example.com", is: "https://api.example.com/a", ["a"]),
+            Case("http://api.example.com/", is: "https://api.example.com/a", ["a"]),
+            Case("HTTP://api.example.com/v1", is: "https://api.example.com/v1/a/b?q=1", ["a", "b"], ["q": 1]),
+            Case("//api.example.com/v1/", is: "https://api.example.com/v1/a", ["a"]),
+            Case("api.example.com/v1/", is: "https://api.example.com/v1/"),
+            Case("api.example.com/v1;m=1/", is: "https://api.example.com/v1;m=1/a", ["a"]),
+            Case("api.example.com/v1", is: "https://api.example.com/v1"),
+            Case("api.example.com", is: "https://api.example.com"),
+            Case("api.example.com", is: "https://api.example.com?q=1", [], ["q": 1]),
+            Case("api.example.com/v2?key=1", is: "https://api.example.com/v2/a?key=1&b=2", ["a"], ["b": 2]),
+            Case("api.example.com/v2?", is: "https://api.example.com/v2/a", ["a"]),
+            Case(
+                "api.example.com/p?next=http://x.example/y?z",
+                is: "https://api.example.com/p/a?next=http://x.example/y?z",
+                ["a"]
+            ),
+            Case(
+                "http://api.example.com/p?next=http://x.example",
+                is: "https://api.example.com/p?next=http://x.example"
+            ),
+            Case("api.example.com/v1#part?x", is: "https://api.example.com/v1/a", ["a"]),
+            Case("api.example.com?x=1#part", is: "https://api.example.com/a?x=1", ["a"]),
+            Case("localhost:8080", is: "https://localhost:8080/a", ["a"]),
+            Case("127.0.0.1:80/x", is: "https://127.0.0.1:80/x/a", ["a"]),
+            Case("[::1]:8080/x", is: "https://[::1]:8080/x/a", ["a"]),
+            Case("http://[2001:db8::1]", is: "https://[2001:db8::1]/a", ["a"]),
+            Case("user:secret@api.example.com", is: "https://user:secret@api.example.com/a", ["a"]),
+            Case(
+                "api.example.com/a b/é%20%zz?t=x y&u[]=1",
+                is: "https://api.example.com/a%20b/%C3%A9%20%25zz/c?t=x%20y&u%5B%5D=1",
+                ["c"]
+            ),
+            Case("api.example.com/v1", is: "https://api.example.com/v1/a//b/", HttpRoute(path: "/a//b/")),
+        ]
+    )
+    private func made(given: Case) throws {
+        let url = try ServiceURL.make(base: given.base, scheme: "https", route: given.route, query: given.query)
+        #expect(url.absoluteString == given.url)
+    }
+
+    @Test(
+        "What names no host is refused, and the text, which may bear a credential, is not shown",
+        arguments: [
+            "", "https://", "/v1", "?key=SECRET", "#x", "user:SECRET@", "file:///etc/SECRET", "a b.example/SECRET",
+            "api.example.com\\@evil.example", "api.example.com\n", "api%2Eexample.com", "a_b@", "[::1/SECRET",
+            "h:99999", "user:SECRET@a%20b", "api.example.com:SECRET/x",
+        ]
+    )
+    func refused(base: String) {
+        let error = #expect(throws: ServiceError.self) {
+            try ServiceURL.make(base: base, scheme: "https", route: ["a"], query: [:])
+        }
+        #expect(error?.code == .badRequest)
+        #expect(error?.progress == .notSent)
+        #expect(error.map { String(describing: $0) }?.contains("SECRET") == false)
+    }
+
+    @Test("Schemes of streams are treated alike")
+    func streams() throws {
+        let url = try ServiceURL.make(base: "http://h.example/s?k=1", scheme: "wss", route: ["a"], query: [:])
+        #expect(url.absoluteString == "wss://h.example/s/a?k=1")
+    }
+
+    @Test("URL, URLComponents and parts of text name a URL")
+    func convertible() throws {
+        var components = URLComponents()
+        components.scheme = "https"
+        components.host = "api.example.com"
+        components.path = "/v1"
+        let url = try #require(URL(string: "v1", relativeTo: URL(string: "https://api.example.com/")))
+        let all: [any UrlConvertible] = [
+            components, url, "https://api.example.com/v1"[...], "https://api.example.com/v1",
+        ]
+        for one in all { #expect(one.urlText == "https://api.example.com/v1") }
+    }
+}

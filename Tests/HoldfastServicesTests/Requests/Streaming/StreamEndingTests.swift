@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import Holdfast
+import HoldfastServices
+import HoldfastTesting
+import Synchronization
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@Suite("How streams end", .timeLimit(.minutes(20)))
+struct StreamEndingTests {
+    @Test("Closed by this side, the sequence ends quietly after what came; sends fail; nobody is told of a failure")
+    func closedHere() async throws {
+        let transport = ScriptedStreamTransport()
+        let service = StreamService()
+        let stream = ChatRequest().schedule(with: ServiceClient(service), over: transport)
+        transport.connection.push(.text("one"), .text("two"))
+        try await transport.connection.received.wait(for: 2)
+        var iterator = stream.makeAsyncIterator()
+        #expect(try await iterator.next()?.get() == "one")
+        stream.close(code: StreamCloseCode(rawValue: 4001), reason: "done")
+        stream.close()
+        let code = StreamCloseCode(rawValue: 4001)
+        #expect(transport.connection.closes == [.init(code: code, reason: "done")])
+        await #expect(throws: StreamClosedError(code, reason: "done", isByPeer: false)) {
+            try await stream.send("late")
+        }
+        while let result = try await iterator.next() { #expect(try result.get() == "two") }
+        #expect(service.log.lines.isEmpty)
+    }
+
+    @Test(
+        "A code that may not be sent becomes 1000, and a long reason is cut to what fits into a frame (RFC 6455 §5.5, §7.4)"
+    )
+    func closeCode() async throws {
+        let transport = ScriptedStreamTransport()
+        let stream = ChatRequest().schedule(with: ServiceClient(StreamService()), over: transport)
+        try await stream.waitUntilOpen()
+        stream.close(code: .abnormalClosure, reason: String(repeating: "ü", count: 100))
+        #expect(
+            transport.connection.closes == [
+                .init(code: .normalClosure, reason: String(repeating: "ü", count: 61))
+            ]
+        )
+    }
+
+    @Test("A hook that sends while it is told of the end gets the error, and nothing hangs")
+    func sendingHook() async throws {
+        final class AnsweringHook: RequestHook {
+            let stream = Mutex<MessageStream<ChatRequest, any Error>?>(nil)
+            let log: StreamLog
+            init(log: StreamLog) { self.log = log }
+            func onFailure(_ error: any Error) async {
+                do {
+                    try await stream.withLock { $0.take() }?.send("why?")
+                } catch {
+                    log.note("send", error)
+                }
+            }
+        }
+        let transport = ScriptedStreamTransport()
+        let log = StreamLog()
+        let hook = AnsweringHook(log: log)
+        let client = ServiceClient(StreamService(log: log), requestHooks: [hook])
+        let stream = ChatRequest().schedule(with: client, over: transport)
+        hook.stream.withLock { $0 = stream }
+        transport.connection.push(failure: StreamClosedError(.goingAway))
+        await #expect(throws: StreamClosedError.self) { for try await _ in stream {} }
+        #expect(log.lines == ["send closed 1001", "second closed 1001", "first closed 1001", "process closed 1001"])
+    }
+
+    @Test("Closed while it opens, a stream that opens all the same is closed at once", arguments: [true, false])
+    func closedWhileOpening(byClosing: Bool) async throws {
+        let transport = ScriptedStreamTransport()
+        let gate = CountWatch()
+        let stubborn = StubbornTransport(transport, gate)
+        let service = StreamService()
+        var stream: MessageStream<ChatRequest, any Error>? = ChatRequest().schedule(
+            with: ServiceClient(service),
+            over: stubborn
+        )
+        try await stubborn.asked.wait(for: 1)
+        if byClosing { stream?.close() }
+        stream = nil
+        gate.increment()
+        try await transport.connection.closed.wait(for: 1)
+        #expect(transport.connection.closes.count == 1)
+        #expect(service.log.lines.isEmpty)
+    }
+
+    @Test("Cancelling the reader closes the socket with 1001, promptly and without a failure")
+    func cancelledReader() async throws {
+        let transport = ScriptedStreamTransport()
+        let service = StreamService()
+        let stream = ChatRequest().schedule(with: ServiceClient(service), over: transport)
+        try await stream.waitUntilOpen()
+        let reader = Task {
+            for try await _ in stream {}
+        }
+        reader.cancel()
+        await #expect(throws: CancellationError.self) { try await reader.value }
+        #expect(transport.connection.closes.map(\.code) == [.goingAway])
+        await #expect(throws: CancellationError.self) { try await stream.send("late") }
+        #expect(service.log.lines.isEmpty)
+    }
+
+    @Test("The last copy gone, the socket is closed with 1001; an iterator alone keeps it")
+    func dropped() async throws {
+        let transport = ScriptedStreamTransport()
+        let service = StreamService()
+        var stream: MessageStream<ChatRequest, any Error>? = ChatRequest().schedule(
+            with: ServiceClient(service),
+            over: transport
+        )
+        try await stream?.waitUntilOpen()
+        var iterator = stream?.makeAsyncIterator()
+        stream = nil
+        transport.connection.push(.text("one"))
+        #expect(try await iterator?.next()?.get() == "one")
+        #expect(transport.connection.closes.isEmpty)
+        iterator = nil
+        try await transport.connection.closed.wait(for: 1)
+        #expect(transport.connection.closes.map(\.code) == [.goingAway])
+        #expect(service.log.lines.isEmpty)
+    }
+
+    @Test("A stream that does not open in its time fails with `.timeout`", arguments: [nil, 5] as [Int?])
+    func openTimeout(_ seconds: Int?) async throws {
+        let clock = ManualClock()
+        var configuration = PipelineConfiguration()
+        configuration.clock = clock
+        configuration.attemptTimeout = .seconds(30)
+        var request = ChatRequest()
+        request.limits.openTimeout = seconds.map { .seconds($0) }
+        let transport = ScriptedStreamTransport(gate: CountWatch())
+        let service = StreamService()
+        let client = ServiceClient(service, configuration: configuration)
+        let stream = request.schedule(with: client, over: transport)
+        try await clock.waitForSleeps(1)
+        #expect(clock.waits == [.seconds(seconds ?? 30)])
+        clock.advance(by: .seconds(seconds ?? 30))
+        await #expect {
+            for try await _ in stream {}
+        } throws: { error in
+            (error as? ServiceError)?.code == .timeout
+        }
+        #expect(service.log.lines.last == "process timeout")
+    }
+}
+
+/// Opens although its task is cancelled.
+private struct StubbornTransport: StreamTransport {
+    let asked = CountWatch()
+    private let transport: ScriptedStreamTransport
+    private let gate: CountWatch
+
+    init(_ transport: ScriptedStreamTransport, _ gate: CountWatch) {
+        self.transport = transport
+        self.gate = gate
+    }
+
+    func open(_ request: URLRequest, limits: StreamLimits) async throws -> any StreamConnection {
+        asked.increment()
+        let gate = gate
+        await Task.detached { try? await gate.wait(for: 1) }.value
+        return transport.connection
+    }
+}
