@@ -13,6 +13,7 @@ let package = Package(
         .library(name: "HoldfastStorage", targets: ["HoldfastStorage"]),
         .library(name: "HoldfastServices", targets: ["HoldfastServices"]),
         .library(name: "HoldfastCrypto", targets: ["HoldfastCrypto"]),
+        .library(name: "HoldfastXML", targets: ["HoldfastXML"]),
         .library(name: "HoldfastTesting", targets: ["HoldfastTesting"]),
         .executable(name: "quickstart", targets: ["Quickstart"]),
     ],
@@ -26,7 +27,10 @@ let package = Package(
         .trait(name: "HTTPTypes", description: "Reserved for the swift-http-types bridge; enables nothing yet."),
         .trait(name: "Observability", description: "Reserved for logs, metrics and traces; enables nothing yet."),
         .trait(name: "Redis", description: "Reserved for the Redis store; enables nothing yet."),
-        .trait(name: "XML", description: "Reserved for XML endpoints; enables nothing yet."),
+        .trait(
+            name: "XML",
+            description: "XML endpoints, by XMLCoder: InputFormat.XML and OutputFormat.XML of HoldfastXML."
+        ),
         .trait(
             name: "Crypto",
             description: "Encryption at rest where there is no CryptoKit, by swift-crypto: AEADSeal of HoldfastCrypto."
@@ -36,7 +40,8 @@ let package = Package(
     ],
     dependencies: [
         // Each stands behind a trait and is fetched where that is enabled, and nowhere else.
-        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0")
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
+        .package(url: "https://github.com/CoreOffice/XMLCoder", from: "0.18.2"),
     ],
     targets: [
         .target(name: "HoldfastSemantics"),
@@ -49,6 +54,13 @@ let package = Package(
             dependencies: [
                 "HoldfastStorage",
                 .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Crypto"])),
+            ]
+        ),
+        .target(
+            name: "HoldfastXML",
+            dependencies: [
+                "HoldfastServices",
+                .product(name: "XMLCoder", package: "XMLCoder", condition: .when(traits: ["XML"])),
             ]
         ),
         .executableTarget(
@@ -77,6 +89,10 @@ let package = Package(
         .testTarget(
             name: "HoldfastCryptoTests",
             dependencies: ["HoldfastCrypto", "HoldfastStorage", "HoldfastTesting"]
+        ),
+        .testTarget(
+            name: "HoldfastXMLTests",
+            dependencies: ["HoldfastXML", "HoldfastServices", "Holdfast", "HoldfastSemantics", "HoldfastTesting"]
         ),
         .testTarget(
             name: "HoldfastTestingTests",

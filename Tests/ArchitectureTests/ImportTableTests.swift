@@ -23,6 +23,9 @@ struct ImportTableTests {
         "HoldfastCrypto": [
             "HoldfastSemantics", "HoldfastStorage", "Holdfast", "HoldfastServices", "Foundation", "Crypto", "CryptoKit",
         ],
+        "HoldfastXML": [
+            "HoldfastSemantics", "HoldfastStorage", "Holdfast", "HoldfastServices", "Foundation", "XMLCoder",
+        ],
         "Quickstart": [
             "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastServices", "Foundation",
             "FoundationNetworking",

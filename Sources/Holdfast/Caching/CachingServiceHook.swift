@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+public import Foundation
 internal import HoldfastSemantics
 public import HoldfastStorage
 
 #if canImport(FoundationNetworking)
-    internal import Foundation
     public import FoundationNetworking
-#else
-    public import Foundation
 #endif
 
 /// A cache that goes by a time to live alone: what a GET got is used again until it is `ttl` old, whatever its server says.
@@ -39,11 +37,38 @@ public struct CachingServiceHook: ServiceHook {
     ///     store that outlives the process is judged by the `ttl` of who opens it.
     ///   - store: where responses are kept; 32 MiB in memory by default.
     public init(ttl: Duration = .seconds(600), store: any CacheStore = MemoryStore(capacity: 32 << 20)) {
+        self.init(HTTPCache(store: store, options: CachingServiceHook.options(ttl)))
+    }
+
+    /// A hook over a store on disk, whose responses are there again after a restart.
+    ///
+    /// - Parameters:
+    ///   - directory: as in ``HTTPCache/onDisk(at:capacity:seal:options:)``.
+    ///   - ttl: as in ``init(ttl:store:)``.
+    ///   - capacity: bytes on the disk at most; 256 MiB by default, at least 1 MiB.
+    ///   - seal: encrypts what is written; nil, the default, writes it as it is.
+    /// - Throws: ``StoreError``: `.locked` where another process has it open, `.unsafeDirectory`, `.io`, `.noSpace`.
+    public static func onDisk(
+        at directory: URL,
+        ttl: Duration = .seconds(600),
+        capacity: Int = 256 << 20,
+        seal: (any StoreSeal)? = nil
+    ) async throws -> CachingServiceHook {
+        CachingServiceHook(
+            try await .onDisk(at: directory, capacity: capacity, seal: seal, options: options(ttl))
+        )
+    }
+
+    private init(_ cache: HTTPCache) {
+        hook = CachingHook(cache)
+    }
+
+    private static func options(_ ttl: Duration) -> CacheOptions {
         var options = CacheOptions()
         options.fixedLifetime = ttl
         options.staleWhenDisconnected = .zero
         options.query.sortsNames = true
-        hook = CachingHook(HTTPCache(store: store, options: options))
+        return options
     }
 
     public var scope: HookScope { .message }

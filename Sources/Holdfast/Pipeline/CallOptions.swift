@@ -31,6 +31,8 @@ public struct CallOptions: Sendable {
     public var isIdempotent: Bool?
     /// Names of request fields that hold a credential beside Authorization and Cookie: they name the cache partition as well, and
     /// stay behind when a redirect leaves the origin. None by default.
+    ///
+    /// A field that is named and absent counts for nothing; a ``principal`` replaces them all as the name of the partition.
     public var credentialFields: [FieldName] = []
     /// Steps that edit this call's request before each attempt, after those of the pipeline's configuration; none by default.
     public var prepare: [PrepareStep] = []

@@ -18,4 +18,17 @@ extension ServiceError {
         error.attempts = response.attempts
         return error
     }
+
+    /// A response whose status is not accepted; one that a cache made because nothing may be sent is named as what it is.
+    static func refused(_ response: Response, expected: ClosedRange<Int>) -> ServiceError {
+        guard response.source == .synthesized, response.status == .gatewayTimeout, response.cacheDecision != nil else {
+            return unacceptableStatus(response, expected: expected)
+        }
+        return ServiceError(
+            .resourceUnavailable,
+            "Nothing usable is stored and this call may not be sent; allow it to be, or ask for it earlier.",
+            progress: .notSent,
+            response: response
+        )
+    }
 }

@@ -5,7 +5,8 @@
 enum PercentCoding {
     /// Which bytes go out as they are.
     enum Part {
-        /// pchar: unreserved, sub-delims, ":" and "@" (RFC 3986 §3.3).
+        /// pchar (RFC 3986 §3.3) but for ";": some servers cut a segment there before they look at its dots, and climb at
+        /// `..;`.
         case pathSegment
         /// Unreserved alone, so that every server reads the same.
         case unreserved
@@ -39,7 +40,7 @@ enum PercentCoding {
             let isEscape =
                 byte == UInt8(ascii: "%") && index + 2 < all.count && value(of: all[index + 1]) != nil
                 && value(of: all[index + 2]) != nil
-            if isEscape || isAllowed(byte, in: .pathSegment) || "/?".utf8.contains(byte) {
+            if isEscape || isAllowed(byte, in: .pathSegment) || "/?;".utf8.contains(byte) {
                 bytes.append(byte)
             } else {
                 append(byte, to: &bytes)
@@ -95,7 +96,7 @@ enum PercentCoding {
         case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"): true
         case UInt8(ascii: "~"): part != .form
         case UInt8(ascii: "*"): part != .unreserved
-        default: part == .pathSegment && "!$&'()+,;=:@".utf8.contains(byte)
+        default: part == .pathSegment && "!$&'()+,=:@".utf8.contains(byte)
         }
     }
 }

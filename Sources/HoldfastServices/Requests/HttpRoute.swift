@@ -5,10 +5,10 @@ internal import Holdfast
 
 /// A path below a service's URL, segment by segment.
 ///
-/// What is special in a path is percent-encoded, so a segment stays one whatever its text: a slash in it becomes %2F. What
-/// cannot be a segment makes the call fail before anything is sent: `.` and `..`, which would climb out of the service's path
-/// on some servers however they are encoded (RFC 3986 §5.2.4), and nil or empty text, which would make `users/<id>` the whole
-/// of `users`.
+/// What is special in a path is percent-encoded, so a segment stays one whatever its text: a slash in it becomes %2F, a
+/// semicolon %3B. What cannot be a segment makes the call fail before anything is sent: `.` and `..`, which would climb out
+/// of the service's path on some servers however they are encoded (RFC 3986 §5.2.4), and nil or empty text, which would make
+/// `users/<id>` the whole of `users`.
 public struct HttpRoute: Sendable, Hashable, ExpressibleByArrayLiteral {
     private enum Segment: Sendable, Hashable {
         case text(String)

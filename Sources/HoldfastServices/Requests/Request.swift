@@ -117,7 +117,7 @@ extension Request {
 
     public func accept(_ response: Response, content: Data) throws -> Result {
         guard acceptedStatusCodes.contains(response.status.rawValue) else {
-            throw ServiceError.unacceptableStatus(response, expected: acceptedStatusCodes)
+            throw ServiceError.refused(response, expected: acceptedStatusCodes)
         }
         do {
             return try decode(content)

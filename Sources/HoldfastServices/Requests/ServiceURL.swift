@@ -3,6 +3,7 @@
 
 internal import Foundation
 internal import Holdfast
+internal import HoldfastSemantics
 
 /// Puts the URL of a request together.
 enum ServiceURL {
@@ -30,7 +31,7 @@ enum ServiceURL {
         queries.removeAll { $0.isEmpty }
         var text = "\(scheme)://\(authority)\(path)"
         if !queries.isEmpty { text += "?" + queries.joined(separator: "&") }
-        guard isPlain(authority), let url = URL(string: text), url.host?.isEmpty == false else {
+        guard let url = URL(string: text), isUnambiguous(url, authority) else {
             throw ServiceError(
                 .badRequest,
                 "No host is named; mend the service's apiUrl or the request's url, such as api.example.com/v2.",
@@ -47,10 +48,15 @@ enum ServiceURL {
         return base.hasPrefix("//") ? base.dropFirst(2) : base[...]
     }
 
-    /// Whether all parsers see one host here: some take a backslash for a slash.
-    private static func isPlain(_ authority: Substring) -> Bool {
-        !authority.unicodeScalars.contains {
-            $0 == "\\" || $0.properties.isWhitespace || $0.value < 0x21 || $0.value == 0x7F
+    /// Whether all parsers see one host here: some take a backslash for a slash, and some decode what is encoded.
+    private static func isUnambiguous(_ url: URL, _ authority: Substring) -> Bool {
+        let isClean = !authority.unicodeScalars.contains { scalar in
+            scalar == "\\" || scalar.value < 0x21 || scalar.value == 0x7F || scalar.properties.isWhitespace
         }
+        guard isClean, let scheme = url.scheme else { return false }
+        // The grammar of the place is the same for all schemes that come here.
+        guard let target = try? TargetURI("https" + url.absoluteString.dropFirst(scheme.count)) else { return false }
+        let host = authority[(authority.lastIndex(of: "@") ?? authority.startIndex)...]
+        return !target.host.isEmpty && !target.host.contains("%") && !host.contains("%")
     }
 }

@@ -72,4 +72,40 @@ import Testing
         #expect(digest(["Authorization": "a"], "u", "me") == digest([:], nil, "me"))
         #expect(CachePrincipal.digest(of: ["Cookie": "a"], userinfo: nil, secret: []) != digest(["Cookie": "a"]))
     }
+
+    @Test("Fields that the caller names as credentials decide as well; those it lacks do not")
+    func namedCredentials() {
+        func digest(_ fields: HeaderFields, _ names: [FieldName], _ explicit: String? = nil) -> String {
+            CachePrincipal.digest(
+                of: fields,
+                userinfo: nil,
+                explicit: explicit,
+                credentialFields: names,
+                secret: [1, 2, 3]
+            )
+        }
+        #expect(digest(["X-Key": "a"], []) == "")
+        #expect(digest(["Accept": "a"], ["X-Key"]) == "")
+        #expect(digest(["x-key": "a"], ["X-KEY", "X-Other", "x-key"]) == digest(["X-Key": "a"], ["X-Key"]))
+        #expect(digest(["Authorization": "a"], ["X-Key", "Authorization"]) == digest(["Authorization": "a"], []))
+        #expect(digest(["X-Key": "a"], ["X-Key"], "me") == digest([:], [], "me"))
+        let distinct = [
+            digest(["X-Key": "a"], ["X-Key"]), digest(["X-Key": "b"], ["X-Key"]), digest(["Y-Key": "a"], ["Y-Key"]),
+            digest(["X-Key": "a", "Authorization": "a"], ["X-Key"]), digest(["Authorization": "a"], ["X-Key"]),
+            digest(["X-Key": ""], ["X-Key"]), "",
+        ]
+        #expect(Set(distinct).count == distinct.count)
+    }
+
+    @Test("A request is told apart by a Cookie alone only without any other credential")
+    func cookieOnly() {
+        func isCookieOnly(_ fields: HeaderFields, _ names: [FieldName] = []) -> Bool {
+            CachePrincipal.isCookieOnly(fields, userinfo: nil, explicit: nil, credentialFields: names)
+        }
+        #expect(isCookieOnly(["Cookie": "a"]))
+        #expect(isCookieOnly(["Cookie": "a"], ["X-Key"]))
+        #expect(isCookieOnly(["Cookie": "a", "X-Key": "k"]))
+        #expect(!isCookieOnly(["Cookie": "a", "X-Key": "k"], ["X-Key"]))
+        #expect(!isCookieOnly(["X-Key": "k"], ["X-Key"]))
+    }
 }

@@ -50,6 +50,44 @@ import Testing
         #expect(matches(name, fields([[name, presented]]), fields([[name, stored]]), semantic: true) == expected)
     }
 
+    @Test("The value of a field that the caller names as a credential is kept as a digest, and reads back as one")
+    func namedCredentials() throws {
+        func nominated(_ request: HeaderFields, _ names: [FieldName]) throws -> NominatedFields {
+            try #require(
+                NominatedFields(
+                    vary: ["Vary": "X-Key, A"],
+                    request: request,
+                    secret: Self.secret,
+                    credentialFields: names
+                )
+            )
+        }
+        let request: HeaderFields = ["X-Key": "s3cret", "A": "1"]
+        let hidden = try nominated(request, ["x-key"])
+        #expect(!String(decoding: hidden.framed, as: UTF8.self).contains("s3cret"))
+        let read = try #require(NominatedFields(framed: hidden.framed))
+        #expect(read == hidden)
+        let digest = String(decoding: hidden.framed.suffix(64), as: UTF8.self)
+        for stored in [hidden, read] {
+            #expect(stored.matches(request, secret: Self.secret))
+            for other: HeaderFields in [["X-Key": "s3cret2", "A": "1"], ["A": "1"], ["X-Key": digest, "A": "1"]] {
+                #expect(!stored.matches(other, secret: Self.secret))
+                #expect(!stored.matchesInEffect(other, contentLanguage: nil, secret: Self.secret))
+            }
+            #expect(!stored.matches(request, secret: [1]))
+        }
+        // What is absent is no secret, and what is a credential by its name keeps its form.
+        #expect(try nominated(["A": "1"], ["x-key"]) == nominated(["A": "1"], []))
+        let named = NominatedFields(
+            vary: ["Vary": "Cookie"],
+            request: ["Cookie": "a"],
+            secret: Self.secret,
+            credentialFields: [.cookie]
+        )
+        let usual = NominatedFields(vary: ["Vary": "Cookie"], request: ["Cookie": "a"], secret: Self.secret)
+        #expect(named == usual)
+    }
+
     @Test(
         "Spellings of one character in Unicode are different bytes, and so are the variants",
         arguments: ["X-Foo", "X-List"]

@@ -114,6 +114,19 @@ struct ServiceRegistrationTests {
         for (index, note) in notes.enumerated() { #expect(note == index.isMultiple(of: 2)) }
     }
 
+    @Test("P-T14: a change made while a callback runs waits for nothing, and its own callback comes after that one")
+    func orderDuringCallback() async throws {
+        let service = SlowInstance()
+        let router = ServiceRouter()
+        DispatchQueue.global().async { router.register(service) }
+        try await service.begun.wait(for: 1)
+        router.unregister("slow")
+        #expect(service.notes.withLock { $0 } == ["registering"])
+        service.gate.signal()
+        try await service.ended.wait(for: 1)
+        #expect(service.notes.withLock { $0 } == ["registering", "registered", "unregistered"])
+    }
+
     @Test("A callback may change the registry itself")
     func reentrant() async throws {
         let router = ServiceRouter()
@@ -174,6 +187,28 @@ private final class NotingInstance: InProcessService {
 
     func registered() { notes.withLock { $0.append(true) } }
     func unregistered() { notes.withLock { $0.append(false) } }
+    func respond(to request: URLRequest, body: RequestBody) async throws -> Response { Response(status: .ok) }
+}
+
+private final class SlowInstance: InProcessService {
+    let serviceIdentifier = "slow"
+    let notes = Mutex<[String]>([])
+    let begun = CountWatch()
+    let ended = CountWatch()
+    let gate = DispatchSemaphore(value: 0)
+
+    func registered() {
+        notes.withLock { $0.append("registering") }
+        begun.increment()
+        gate.wait()
+        notes.withLock { $0.append("registered") }
+    }
+
+    func unregistered() {
+        notes.withLock { $0.append("unregistered") }
+        ended.increment()
+    }
+
     func respond(to request: URLRequest, body: RequestBody) async throws -> Response { Response(status: .ok) }
 }
 

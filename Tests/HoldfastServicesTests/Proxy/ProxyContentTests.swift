@@ -22,6 +22,11 @@ private struct Unencodable: Encodable {
     }
 }
 
+/// Decodes from any JSON, null included.
+private struct Anything: Decodable, Sendable {
+    init(from decoder: any Decoder) throws {}
+}
+
 private struct Refusal: Error, Equatable {}
 
 @Suite("Content of a proxy's calls", .timeLimit(.minutes(20)))
@@ -93,6 +98,9 @@ struct ProxyContentTests {
         let scripted = try ScriptedProxy([.respond(status)], repeatsLastStep: true)
         await #expect(throws: DecodingError.self) {
             let _: Int = try await scripted.proxy.invoke(.get, path: "a")
+        }
+        await #expect(throws: DecodingError.self) {
+            let _: Anything = try await scripted.proxy.invoke(.get, path: "a")
         }
         let none: Int? = try await scripted.proxy.invoke(.get, path: "a")
         #expect(none == nil)

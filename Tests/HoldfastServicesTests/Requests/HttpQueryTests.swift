@@ -29,6 +29,8 @@ struct HttpQueryTests {
             "n": number, "tags": ["a", "b"], "when": date, "maybe": maybe, "u": undefined, "e": nil,
         ]
         #expect(try HttpQuery(arguments).encoded == "n=7&tags=a&tags=b&when=1000")
+        let numbers = ["b": 2, "a": 1]
+        #expect(try HttpQuery(numbers).encoded == "a=1&b=2")
     }
 
     @Test("E-T15: sorted by the bytes of names, in their own order within a name, whatever order they came in")

@@ -35,6 +35,7 @@ struct ServiceURLTests {
             Case("HTTP://api.example.com/v1", is: "https://api.example.com/v1/a/b?q=1", ["a", "b"], ["q": 1]),
             Case("//api.example.com/v1/", is: "https://api.example.com/v1/a", ["a"]),
             Case("api.example.com/v1/", is: "https://api.example.com/v1/"),
+            Case("api.example.com/v1;m=1/", is: "https://api.example.com/v1;m=1/a", ["a"]),
             Case("api.example.com/v1", is: "https://api.example.com/v1"),
             Case("api.example.com", is: "https://api.example.com"),
             Case("api.example.com", is: "https://api.example.com?q=1", [], ["q": 1]),
@@ -73,7 +74,8 @@ struct ServiceURLTests {
         "What names no host is refused, and the text, which may bear a credential, is not shown",
         arguments: [
             "", "https://", "/v1", "?key=SECRET", "#x", "user:SECRET@", "file:///etc/SECRET", "a b.example/SECRET",
-            "api.example.com\\@evil.example", "api.example.com\n", "api.example.com:SECRET/x",
+            "api.example.com\\@evil.example", "api.example.com\n", "api%2Eexample.com", "a_b@", "[::1/SECRET",
+            "h:99999", "user:SECRET@a%20b", "api.example.com:SECRET/x",
         ]
     )
     func refused(base: String) {
@@ -83,6 +85,12 @@ struct ServiceURLTests {
         #expect(error?.code == .badRequest)
         #expect(error?.progress == .notSent)
         #expect(error.map { String(describing: $0) }?.contains("SECRET") == false)
+    }
+
+    @Test("Schemes of streams are treated alike")
+    func streams() throws {
+        let url = try ServiceURL.make(base: "http://h.example/s?k=1", scheme: "wss", route: ["a"], query: [:])
+        #expect(url.absoluteString == "wss://h.example/s/a?k=1")
     }
 
     @Test("URL, URLComponents and parts of text name a URL")

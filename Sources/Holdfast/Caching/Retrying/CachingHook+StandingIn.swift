@@ -53,6 +53,12 @@ extension CachingHook {
         guard !error.isCancellation else { return nil }
         let failure = ServiceError.attemptFailure(of: error)
         guard wasSent || failure.kind == .throttled else { return nil }
+        // A response came and was refused: nothing stored is better news than that.
+        if context.options.acceptance?.judgesAttempts ?? false, context.exchange?.responseTime != nil,
+            failure.kind != .throttled
+        {
+            return nil
+        }
         let isImpatient = patience(need) != nil
         if let reason = need.staleAllowance.reason(after: failure, isImpatient: isImpatient),
             let held = await held(need, reason, context)

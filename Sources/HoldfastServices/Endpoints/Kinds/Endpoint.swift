@@ -50,6 +50,8 @@ public protocol Endpoint: Sendable {
     func configure(_ encoder: inout JSONEncoder) throws
     /// Sets up what decodes JSON, after the service did. Does nothing by default.
     func configure(_ decoder: inout JSONDecoder) throws
+    /// Sets up what encodes input as a query or a form, after the service did. Does nothing by default.
+    func configure(_ encoder: inout KeyValueEncoder) throws
 
     /// Judges a response with an accepted status, content included, after the service did. Takes all by default.
     func validate(_ response: Response) throws
@@ -73,6 +75,7 @@ extension Endpoint {
     public func configure(_ request: inout URLRequest) async throws {}
     public func configure(_ encoder: inout JSONEncoder) throws {}
     public func configure(_ decoder: inout JSONDecoder) throws {}
+    public func configure(_ encoder: inout KeyValueEncoder) throws {}
     public func validate(_ response: Response) throws {}
     public func validate(_ basicResponse: Service.BasicResponse) throws {}
     public func handle(_ error: EndpointError, response: Response) -> ErrorHandling { .error(error) }

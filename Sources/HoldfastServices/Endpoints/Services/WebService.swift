@@ -38,6 +38,8 @@ public protocol WebService: HttpService {
     func configure(_ encoder: inout JSONEncoder, for endpoint: some Endpoint) throws
     /// Sets up what decodes JSON, before the endpoint does. Does nothing by default.
     func configure(_ decoder: inout JSONDecoder, for endpoint: some Endpoint) throws
+    /// Sets up what encodes input as a query or a form, before the endpoint does. Does nothing by default.
+    func configure(_ encoder: inout KeyValueEncoder, for endpoint: some Endpoint) throws
 
     /// Judges a response with an accepted status, content included, before the endpoint does. Takes all by default.
     func validate(_ response: Response, for endpoint: some Endpoint) throws
@@ -55,6 +57,7 @@ extension WebService {
     public func configure(_ request: inout URLRequest, for endpoint: some Endpoint) async throws {}
     public func configure(_ encoder: inout JSONEncoder, for endpoint: some Endpoint) throws {}
     public func configure(_ decoder: inout JSONDecoder, for endpoint: some Endpoint) throws {}
+    public func configure(_ encoder: inout KeyValueEncoder, for endpoint: some Endpoint) throws {}
     public func validate(_ response: Response, for endpoint: some Endpoint) throws {}
     public func validate(_ basicResponse: BasicResponse, for endpoint: some Endpoint) throws {}
     public func handle(_ error: EndpointError, response: Response, for endpoint: some Endpoint) -> ErrorHandling {

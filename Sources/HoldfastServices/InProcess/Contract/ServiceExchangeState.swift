@@ -161,6 +161,7 @@ struct ServiceExchangeState {
     mutating func left() -> Action {
         guard failure == nil else { return .none }
         if phase != .completed { phase = .closed }
+        head = nil
         return fail(CancellationError(), nil)
     }
 

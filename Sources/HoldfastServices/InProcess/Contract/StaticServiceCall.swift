@@ -50,7 +50,7 @@ struct StaticServiceCall {
     /// Calls the service outside of the pool that runs tasks: it may block, and what it returns is seen as it comes.
     private func begin(_ request: URLRequest, _ template: HTTPURLResponse, _ exchange: ServiceExchange) {
         let responder = ServiceResponder(exchange)
-        DispatchQueue.global().async { [type] in
+        DispatchQueue.ofItsOwn.async { [type] in
             type.performRequest(
                 request,
                 response: template,
@@ -60,6 +60,12 @@ struct StaticServiceCall {
             )
         }
     }
+}
+
+extension DispatchQueue {
+    /// A queue for one piece of work that may block: a serial queue gets a thread at once, where the global queues wait for
+    /// threads that are blocked before they make another.
+    fileprivate static var ofItsOwn: DispatchQueue { DispatchQueue(label: "holdfast.service") }
 }
 
 extension URLRequest {
@@ -89,7 +95,7 @@ extension URLRequest {
 
     private static func content(of file: URL, upTo limit: Int) async throws -> ByteChunk {
         try await withCheckedThrowingContinuation { waiter in
-            DispatchQueue.global().async {
+            DispatchQueue.ofItsOwn.async {
                 do {
                     let handle = try FileHandle(forReadingFrom: file)
                     defer { try? handle.close() }

@@ -53,6 +53,9 @@ public struct MessageStream<Request: StreamRequest, Failure: Error>: AsyncSequen
         }
     }
 
+    /// How many messages wait to be sent, the one that is being sent included.
+    public var unsentMessages: Int { owner.core.outbox.count }
+
     /// Returns when the stream is open and what was sent before is on its way.
     public func waitUntilOpen() async throws(Failure) {
         do {

@@ -116,6 +116,20 @@ struct FileSourceTests {
         #expect(error?.code == .badRequest)
     }
 
+    @Test("What changed is noticed at once: before the first byte, and where bytes are missing")
+    func noticedAtOnce() async throws {
+        let folder = try TemporaryFolder()
+        let url = try folder.file("a", Array(repeating: 7, count: 900_000))
+        let begun = FileSource(try FileSnapshot(of: url))
+        let late = FileSource(try FileSnapshot(of: url))
+        _ = try await begun.next()
+        let handle = try FileHandle(forWritingTo: url)
+        try handle.truncate(atOffset: 300_000)
+        try handle.close()
+        await #expect(throws: ServiceError.self) { try await begun.next() }
+        await #expect(throws: ServiceError.self) { try await late.next() }
+    }
+
     @Test("A file that is removed while it is read is still read whole, since it is open")
     func removedMeanwhile() async throws {
         let folder = try TemporaryFolder()

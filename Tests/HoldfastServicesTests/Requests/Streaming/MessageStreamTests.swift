@@ -224,3 +224,10 @@ struct MessageStreamTests {
         #expect(plain.requests.first?.url?.absoluteString == "wss://api.example.com/v1/raw")
     }
 }
+
+extension Swift.Result {
+    /// The failure, where it is one.
+    fileprivate var failure: Failure? {
+        if case .failure(let error) = self { error } else { nil }
+    }
+}

@@ -183,10 +183,3 @@ struct ChatRequest: StreamRequest {
         return text
     }
 }
-
-extension Swift.Result {
-    /// The failure, where it is one.
-    var failure: Failure? {
-        if case .failure(let error) = self { error } else { nil }
-    }
-}

@@ -5,6 +5,7 @@ import Foundation
 import Holdfast
 import HoldfastServices
 import HoldfastTesting
+import Synchronization
 import Testing
 
 #if canImport(FoundationNetworking)
@@ -46,6 +47,31 @@ struct StreamEndingTests {
                 .init(code: .normalClosure, reason: String(repeating: "ü", count: 61))
             ]
         )
+    }
+
+    @Test("A hook that sends while it is told of the end gets the error, and nothing hangs")
+    func sendingHook() async throws {
+        final class AnsweringHook: RequestHook {
+            let stream = Mutex<MessageStream<ChatRequest, any Error>?>(nil)
+            let log: StreamLog
+            init(log: StreamLog) { self.log = log }
+            func onFailure(_ error: any Error) async {
+                do {
+                    try await stream.withLock { $0.take() }?.send("why?")
+                } catch {
+                    log.note("send", error)
+                }
+            }
+        }
+        let transport = ScriptedStreamTransport()
+        let log = StreamLog()
+        let hook = AnsweringHook(log: log)
+        let client = ServiceClient(StreamService(log: log), requestHooks: [hook])
+        let stream = ChatRequest().schedule(with: client, over: transport)
+        hook.stream.withLock { $0 = stream }
+        transport.connection.push(failure: StreamClosedError(.goingAway))
+        await #expect(throws: StreamClosedError.self) { for try await _ in stream {} }
+        #expect(log.lines == ["send closed 1001", "second closed 1001", "first closed 1001", "process closed 1001"])
     }
 
     @Test("Closed while it opens, a stream that opens all the same is closed at once", arguments: [true, false])

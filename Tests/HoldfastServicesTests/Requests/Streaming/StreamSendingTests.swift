@@ -9,20 +9,22 @@ import Testing
 
 @Suite("Sending into streams", .timeLimit(.minutes(20)))
 struct StreamSendingTests {
-    @Test("S30: what is sent before the stream is open waits, and goes out in order")
+    @Test("S30: what is sent before the stream is open waits, and goes out in the order of the calls")
     func queued() async throws {
         let gate = CountWatch()
         let transport = ScriptedStreamTransport(gate: gate)
         let stream = ChatRequest().schedule(with: ServiceClient(StreamService()), over: transport)
-        try await transport.opens.wait(for: 1)
-        // Each child begins when the one before is in line, which a task of its own could not promise.
-        let sender = Task {
-            for number in 0..<20 { try await stream.send("\(number)") }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<20 {
+                group.addTask { try await stream.send("\(number)") }
+                while stream.unsentMessages <= number { await Task.yield() }
+            }
+            #expect(transport.connection.sent.isEmpty)
+            gate.increment()
+            try await group.waitForAll()
         }
-        #expect(transport.connection.sent.isEmpty)
-        gate.increment()
-        try await sender.value
         #expect(transport.connection.sent == (0..<20).map { .text("\($0)") })
+        #expect(stream.unsentMessages == 0)
     }
 
     @Test("More messages than may wait are refused, told as failed, and the stream goes on")

@@ -57,6 +57,8 @@ final class StreamCore<Value: Sendable>: Sendable {
     func fail(_ error: any Error, closing code: StreamCloseCode = .goingAway) async {
         guard let ended = claimEnd() else { return }
         ended.connection?.close(code: code, reason: nil)
+        // At once, so that who is told of the failure may send without waiting for the end of being told.
+        outbox.refuse(error)
         await announce(error)
         outbox.end(error)
         inbox.end(error)

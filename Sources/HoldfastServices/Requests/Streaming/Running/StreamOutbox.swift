@@ -56,6 +56,13 @@ final class StreamOutbox: Sendable {
         self.capacity = max(capacity, 1)
     }
 
+    /// How many messages wait, the one in hand included.
+    var count: Int {
+        state.withLock { state in
+            state.waiting.count { $0.item.message != nil } + (state.inHand?.item.message == nil ? 0 : 1)
+        }
+    }
+
     /// Waits in line until the message was sent; without a message, until the stream is open and all before it was sent.
     ///
     /// - Throws: what the stream ended with; `.tooManyInFlight`; `CancellationError` promptly when the task is cancelled: then the
@@ -105,6 +112,15 @@ final class StreamOutbox: Sendable {
             state.inHand?.item.id == item.id ? state.inHand.take() : nil
         }
         entry?.continuation.resume()
+    }
+
+    /// Lets nobody in any more; those who wait stay until ``end(_:)``.
+    func refuse(_ error: any Error) {
+        let sender = state.withLock { state in
+            state.error = state.error ?? error
+            return state.sender.take()
+        }
+        sender?.resume()
     }
 
     /// Ends it: all who wait, and all who come, fail with this error. Only the first end counts.

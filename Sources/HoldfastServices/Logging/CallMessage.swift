@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Holdfast
+internal import HoldfastSemantics
+internal import HoldfastStorage
+
+#if canImport(FoundationNetworking)
+    internal import Foundation
+    internal import FoundationNetworking
+#else
+    internal import Foundation
+#endif
+
+/// One message of a logger, put together line by line.
+struct CallMessage {
+    private static let contentLimit = 256 << 10
+
+    private let logger: CallLogger
+    private let credentials: Set<FieldName>
+    private var redactor: Redactor
+    private var lines: [(text: String, limit: Int)]
+
+    init(_ logger: CallLogger, title: String, credentials: Set<FieldName>) {
+        self.logger = logger
+        self.credentials = credentials
+        redactor = Redactor(logger.redaction)
+        lines = [(title, max(logger.textLimit, 16))]
+    }
+
+    /// The message, without any secret that was met while it was put together.
+    ///
+    /// Lines are shortened at last, since half a secret would not be known for one.
+    var text: String {
+        lines.map { CallMessage.shortened(redactor.finished($0.text), to: $0.limit) }.joined(separator: "\n")
+    }
+
+    /// The request's method and URL, to the first line.
+    mutating func add(_ request: URLRequest) {
+        lines[0].text += " \(request.httpMethod ?? "GET") \(redactor.url(request.url?.absoluteString ?? "no URL"))"
+        // Its secrets are met even where its fields are not shown.
+        _ = shown(HeaderFields(request.allHTTPHeaderFields ?? [:]))
+    }
+
+    /// The request's fields.
+    mutating func addFields(of request: URLRequest) {
+        let fields = HeaderFields(request.allHTTPHeaderFields ?? [:])
+        let all = shown(fields)
+        guard logger.showsFields else { return }
+        for (line, text) in zip(fields, all) {
+            add("\(line.name): \(text)")
+        }
+    }
+
+    /// The response's status, its origin and its fields.
+    mutating func add(_ response: Response) {
+        lines[0].text += " -> \(response.status.rawValue), \(CallMessage.origin(of: response))"
+        let all = shown(response.fields)
+        guard logger.showsFields else { return }
+        for (line, text) in zip(response.fields, all) { add("\(line.name): \(text)") }
+    }
+
+    /// What the call failed with: its kind and its words, not what lies beneath, which may hold the request.
+    mutating func add(_ error: any Error) {
+        if let error = error as? ServiceError {
+            lines[0].text += " failed: \(error.code)"
+            add(redactor.text(error.message))
+            if let response = error.response { add("status \(response.status.rawValue)") }
+        } else {
+            lines[0].text += " failed: \(type(of: error))"
+        }
+    }
+
+    /// That nobody waits for the call any more.
+    mutating func addCancellation() {
+        lines[0].text += " cancelled"
+    }
+
+    /// Learns the secrets of content that is not shown here, since they may turn up in what is.
+    mutating func meet(_ body: RequestBody, type: String?) {
+        guard case .bytes(let bytes) = body.form else { return }
+        _ = shown(bytes, type: type)
+    }
+
+    /// Content, where it may be shown.
+    mutating func add(_ body: RequestBody, type: String?) {
+        switch body.form {
+        case .none: break
+        case .bytes(let bytes): add(bytes, type: type)
+        case .file, .factory, .oneShot, .requestStream: note("content is streamed and not shown")
+        }
+    }
+
+    /// Content, where it may be shown.
+    mutating func add(_ body: ResponseBody, type: String?) {
+        if let bytes = body.bytesInMemory {
+            add(bytes, type: type)
+        } else {
+            note("content is streamed and not shown")
+        }
+    }
+
+    private mutating func add(_ bytes: ByteChunk, type: String?) {
+        // Its secrets are met even where it is not shown.
+        let shown = shown(bytes, type: type)
+        guard !bytes.isEmpty, logger.bodyLimit > 0 else { return }
+        guard let shown else { return note("content of \(bytes.count) bytes is not shown") }
+        lines.append(("  " + shown, logger.bodyLimit))
+    }
+
+    /// The text of content in which all that may be secret has a name; nil where it is of another type, or too long.
+    private mutating func shown(_ bytes: ByteChunk, type: String?) -> String? {
+        guard bytes.count <= CallMessage.contentLimit else { return nil }
+        let type = (type ?? "").lowercased().prefix { $0 != ";" }.filter { $0 != " " }
+        if type == "application/json" || type.hasSuffix("+json") {
+            return redactor.json(bytes.withUnsafeBytes { Data($0) })
+        }
+        guard type == "application/x-www-form-urlencoded" else { return nil }
+        return redactor.pairs(String(decoding: bytes.array, as: UTF8.self))
+    }
+
+    private mutating func note(_ text: String) {
+        if logger.bodyLimit > 0 { add("(\(text))") }
+    }
+
+    private mutating func shown(_ fields: HeaderFields) -> [String] {
+        fields.map { line in
+            redactor.value(of: line, credentials: credentials) ?? Redaction.mark
+        }
+    }
+
+    private mutating func add(_ text: String) {
+        lines.append(("  " + text, textLimit))
+    }
+
+    private var textLimit: Int { max(logger.textLimit, 16) }
+
+    private static func shortened(_ text: String, to limit: Int) -> String {
+        text.count <= limit ? text : "\(text.prefix(limit))… (\(text.count) characters)"
+    }
+
+    private static func origin(of response: Response) -> String {
+        switch response.source {
+        case .network(let attempts): attempts == 1 ? "network" : "network, \(attempts) attempts"
+        case .fresh: "stored, fresh"
+        case .stale: "stored, stale"
+        case .revalidated: "stored, revalidated"
+        case .collapsed: "another call's"
+        case .inProcess: "in process"
+        case .synthesized: "synthesized"
+        }
+    }
+}

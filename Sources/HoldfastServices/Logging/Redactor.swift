@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+internal import HoldfastSemantics
+
+/// Makes the text of one call that may be shown, and remembers each secret it meets, so that one that turns up elsewhere is
+/// hidden there too.
+struct Redactor {
+    /// Shorter secrets are hidden where they stand, and not wherever their letters occur.
+    private static let shortestSecret = 4
+
+    let redaction: Redaction
+    private(set) var secrets: Set<String> = []
+
+    init(_ redaction: Redaction) {
+        self.redaction = redaction
+    }
+
+    /// A URL without its user's name and password, and without the values of secret arguments.
+    mutating func url(_ text: String) -> String {
+        let (head, fragment) = text.divided(at: "#")
+        let (beforeQuery, query) = head.divided(at: "?")
+        var shown = withoutUser(beforeQuery)
+        if let query { shown += "?" + pairs(query) }
+        if let fragment { shown += "#" + (fragment.contains("=") ? pairs(fragment) : fragment) }
+        return shown
+    }
+
+    /// Arguments, of a query or of a form, with the values of the secret ones hidden.
+    mutating func pairs(_ text: String) -> String {
+        let parts = text.split(separator: "&", omittingEmptySubsequences: false).map { String($0) }
+        return parts.map { part in
+            let (name, value) = part.divided(at: "=")
+            guard let value else { return part }
+            let plain = Redactor.decoded(name)
+            // An authorization code is one only here: in JSON, `code` is what an API calls its errors.
+            if redaction.isSecret(plain) || plain.lowercased() == "code" {
+                note(value)
+                note(Redactor.decoded(value))
+                return "\(name)=\(Redaction.mark)"
+            }
+            let plainValue = Redactor.decoded(value)
+            let shown = self.text(plainValue)
+            return shown == plainValue ? part : "\(name)=\(shown)"
+        }.joined(separator: "&")
+    }
+
+    /// The value of a header field; nil where it is a secret.
+    mutating func value(of line: HeaderFields.Line, credentials: Set<FieldName>) -> String? {
+        guard !credentials.contains(line.name), !redaction.isSecret(line.name) else {
+            noteField(line.value)
+            return nil
+        }
+        return text(line.value)
+    }
+
+    /// A text that may hold a URL, or look like a credential itself.
+    mutating func text(_ text: String) -> String {
+        if Redactor.isCredential(text) {
+            note(text)
+            return Redaction.mark
+        }
+        guard text.contains("://") || text.contains("?") || text.contains("=") else { return text }
+        return text.split(separator: " ", omittingEmptySubsequences: false).map { word in
+            word.contains("://") || word.contains("?") ? url(String(word)) : pairsOfText(String(word))
+        }.joined(separator: " ")
+    }
+
+    /// JSON with the values of secret properties hidden, sorted by name; nil where it is none, or a value alone.
+    mutating func json(_ data: Data) -> String? {
+        guard let value = try? JSONSerialization.jsonObject(with: data) else { return nil }
+        let shown = visible(value)
+        let options: JSONSerialization.WritingOptions = [.sortedKeys, .withoutEscapingSlashes]
+        guard JSONSerialization.isValidJSONObject(shown),
+            let written = try? JSONSerialization.data(withJSONObject: shown, options: options)
+        else { return nil }
+        return String(decoding: written, as: UTF8.self)
+    }
+
+    /// A line ready to be written: no secret that was met anywhere, and no control character.
+    func finished(_ line: String) -> String {
+        var line = line
+        for secret in secrets.sorted(by: { ($0.count, $0) > ($1.count, $1) }) where line.contains(secret) {
+            line = line.replacing(secret, with: Redaction.mark)
+        }
+        let shown = line.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 }
+        return redaction.finally(String(String.UnicodeScalarView(shown)))
+    }
+
+    /// Notes what a field holds: the whole, what follows a scheme's name, a cookie's values, and what Base64 hides.
+    private mutating func noteField(_ value: String) {
+        note(value)
+        for part in value.split(separator: ";") {
+            let (_, cookie) = String(part).divided(at: "=")
+            if let cookie { note(cookie.trimmingCharacters(in: .whitespaces)) }
+        }
+        let words = value.split(separator: " ")
+        guard words.count > 1 else { return }
+        for word in words.dropFirst() { note(String(word)) }
+        if words[0].lowercased() == "basic", let plain = Data(base64Encoded: String(words[1])) {
+            let text = String(decoding: plain, as: UTF8.self)
+            note(text)
+            if let password = text.divided(at: ":").1 { note(password) }
+        }
+    }
+
+    private mutating func note(_ secret: String) {
+        guard secret.count >= Redactor.shortestSecret else { return }
+        secrets.insert(secret)
+        if secret.contains("%"), let decoded = secret.removingPercentEncoding, decoded.count >= Redactor.shortestSecret
+        {
+            secrets.insert(decoded)
+        }
+    }
+
+    private mutating func withoutUser(_ text: String) -> String {
+        guard let start = text.firstRange(of: "//") else { return text }
+        let authority = text[start.upperBound...].prefix { $0 != "/" }
+        guard let at = authority.lastIndex(of: "@") else { return text }
+        note(String(authority[..<at]))
+        if let password = String(authority[..<at]).divided(at: ":").1 { note(password) }
+        return text[..<start.upperBound] + Redaction.mark + text[at...]
+    }
+
+    private mutating func pairsOfText(_ word: String) -> String {
+        word.contains("=") ? pairs(word) : word
+    }
+
+    private mutating func visible(_ value: Any) -> Any {
+        switch value {
+        case let object as [String: Any]:
+            var shown: [String: Any] = [:]
+            for (name, part) in object {
+                if redaction.isSecret(name) {
+                    noteAll(part)
+                    shown[name] = Redaction.mark
+                } else {
+                    shown[name] = visible(part)
+                }
+            }
+            return shown
+        case let list as [Any]: return list.map { visible($0) }
+        case let text as String: return self.text(text)
+        default: return value
+        }
+    }
+
+    private mutating func noteAll(_ value: Any) {
+        switch value {
+        case let object as [String: Any]: for part in object.values { noteAll(part) }
+        case let list as [Any]: for part in list { noteAll(part) }
+        case let text as String: note(text)
+        default: break
+        }
+    }
+
+    /// Whether a text is a credential whatever its name: a scheme with its value, or a signed token (RFC 7519).
+    private static func isCredential(_ text: String) -> Bool {
+        let lower = text.lowercased()
+        if ["bearer ", "basic ", "digest ", "negotiate "].contains(where: { lower.hasPrefix($0) }) { return true }
+        return text.hasPrefix("eyJ") && text.split(separator: ".").count >= 3 && !text.contains(" ")
+    }
+
+    private static func decoded(_ text: String) -> String {
+        let spaced = text.replacing("+", with: " ")
+        return spaced.removingPercentEncoding ?? spaced
+    }
+}
+
+extension String {
+    /// What stands before the first `separator`, and what after it; nil where there is none.
+    fileprivate func divided(at separator: Character) -> (String, String?) {
+        guard let place = firstIndex(of: separator) else { return (self, nil) }
+        return (String(self[..<place]), String(self[index(after: place)...]))
+    }
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import Holdfast
+public import HoldfastSemantics
+private import HoldfastStorage
+
+#if canImport(FoundationNetworking)
+    internal import Foundation
+    public import FoundationNetworking
+#else
+    public import Foundation
+#endif
+
+/// A transport that answers from canned data: for tests, demonstrations, and work without a server.
+///
+/// Of the mocks that fit a request the most specific one answers: one that names a query before one that does not, then the one
+/// with most request fields, then one that names the method; of equals the first. What no mock fits fails with
+/// `.resourceUnavailable`, or goes to the next transport if ``passesUnmatched`` says so.
+///
+/// It stands beneath the whole pipeline, so what it answers is cached, retried, judged and decoded like what a server sends, and
+/// `Response.source` says the same of it. Keeps no state: equal requests get equal answers, any number of times.
+public struct MockDataProvider: Transport {
+    /// The mocks, in order.
+    public let mocks: [MockData]
+    /// Whether requests that no mock fits go to the next transport.
+    public let passesUnmatched: Bool
+    private let next: (any Transport)?
+
+    /// A provider of these mocks.
+    ///
+    /// - Parameters:
+    ///   - passesUnmatched: whether what no mock fits goes to `next`; false by default.
+    ///   - next: the transport for that; nil, the default: there is none, and passing on is an error.
+    public init(_ mocks: [MockData], passesUnmatched: Bool = false, next: (any Transport)? = nil) {
+        self.mocks = mocks
+        self.passesUnmatched = passesUnmatched
+        self.next = next
+    }
+
+    public func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
+        try Task.checkCancellation()
+        if let mock = mock(for: request) { return try response(mock, to: request) }
+        guard passesUnmatched else {
+            throw ServiceError(
+                .resourceUnavailable,
+                "No mock fits \(described(request)); add one, or let requests pass by `passesUnmatched`.",
+                progress: .notSent
+            )
+        }
+        guard let next else {
+            throw ServiceError(
+                .resourceUnavailable,
+                "No mock fits \(described(request)), and there is no transport to pass it to; give the provider a `next`.",
+                progress: .notSent
+            )
+        }
+        return try await next.send(request, body: body, context: context)
+    }
+
+    public func implicitFields(for request: URLRequest) -> HeaderFields {
+        guard passesUnmatched, let next, mock(for: request) == nil else { return HeaderFields() }
+        return next.implicitFields(for: request)
+    }
+
+    public var enforcesDeadline: Bool { next?.enforcesDeadline ?? true }
+
+    /// The mock that answers a request; nil where none fits.
+    public func mock(for request: URLRequest) -> MockData? {
+        guard let text = request.url?.absoluteString, let uri = try? TargetURI(mapping: text) else { return nil }
+        let target = QueryOptions(sortsNames: true).applied(to: uri)
+        let method = HttpMethod(rawValue: request.httpMethod ?? "GET")
+        let header = HeaderFields(request.allHTTPHeaderFields ?? [:])
+        var best: (mock: MockData, fit: MockData.Fit)?
+        for mock in mocks {
+            guard let fit = mock.fit(target, method, header) else { continue }
+            if let found = best, found.fit >= fit { continue }
+            best = (mock, fit)
+        }
+        return best?.mock
+    }
+
+    private func response(_ mock: MockData, to request: URLRequest) throws -> Response {
+        var body = ResponseBody()
+        if request.httpMethod != "HEAD" {
+            switch mock.content.kind {
+            case .bytes(let data): body = ResponseBody(ByteChunk(copying: data))
+            case .file(let url):
+                do {
+                    body = ResponseBody(ByteChunk(copying: try Data(contentsOf: url)))
+                } catch {
+                    throw ServiceError(
+                        .resourceUnavailable,
+                        "The file with the content of the mock for \(described(request)) cannot be read: "
+                            + "\(url.lastPathComponent); check its path and rights.",
+                        cause: error,
+                        progress: .notSent
+                    )
+                }
+            }
+        }
+        return Response(status: mock.status, fields: mock.fields, body: body, url: request.url)
+    }
+
+    /// Method and URL as they may stand in a log: without user information, and without the values of the query.
+    private func described(_ request: URLRequest) -> String {
+        let method = request.httpMethod ?? "GET"
+        guard let text = request.url?.absoluteString, let target = try? TargetURI(mapping: text) else {
+            return "a \(method) without a URL"
+        }
+        let names = (target.query ?? "").split(separator: "&").map { $0.prefix { $0 != "=" } + "=…" }
+        return "\(method) \(target.origin)\(target.path)" + (names.isEmpty ? "" : "?" + names.joined(separator: "&"))
+    }
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if XML
+    /// Reads a document's markup, refuses what is malformed at a glance or beyond the limits, and writes the rest anew so that the
+    /// platform's parser bears it.
+    ///
+    /// A document type declaration is refused whatever it says, so there are no entities but the five of XML itself: nothing can
+    /// expand, and nothing outside the document is ever read. Comments and processing instructions are left out, since Foundation on
+    /// Linux reads a null pointer where an instruction is empty. Each text becomes one section, since XMLCoder otherwise takes it
+    /// piece by piece: it would drop spaces between references and what follows a section, in a time that grows by the square.
+    struct XMLSanitizer {
+        private let bytes: [UInt8]
+        private let limits: XMLLimits
+        private var place = 0
+        private var depth = 0
+        private var nodes = 0
+        private var hasRoot = false
+        /// The text since the last tag.
+        private var run: [UInt8] = []
+        private var isSpace = true
+        private var written: [UInt8] = []
+
+        private init(_ bytes: [UInt8], _ limits: XMLLimits) {
+            self.bytes = bytes
+            self.limits = limits
+            written.reserveCapacity(bytes.count)
+        }
+
+        /// The document, fit for a parser.
+        ///
+        /// - Parameter bytes: in UTF-8, without a declaration.
+        /// - Throws: `DecodingError` where it is refused.
+        static func sanitized(_ bytes: [UInt8], limits: XMLLimits) throws -> [UInt8] {
+            guard bytes.count <= limits.bytes else {
+                throw XMLText.refusal("It has \(bytes.count) bytes and \(limits.bytes) are allowed.")
+            }
+            var sanitizer = XMLSanitizer(bytes, limits)
+            try sanitizer.read()
+            return sanitizer.written
+        }
+
+        private mutating func read() throws {
+            while place < bytes.count {
+                if bytes[place] == UInt8(ascii: "<") { try markup() } else { try text() }
+            }
+            guard hasRoot, depth == 0 else { throw XMLText.refusal("It ends before its outermost element does.") }
+        }
+
+        private mutating func text() throws {
+            let end = bytes[place...].firstIndex(of: UInt8(ascii: "<")) ?? bytes.count
+            guard depth > 0 else {
+                guard bytes[place..<end].allSatisfy(\.isXMLSpace) else {
+                    throw XMLText.refusal("There is text outside its outermost element.")
+                }
+                place = end
+                return
+            }
+            while place < end {
+                let byte = bytes[place]
+                if byte == UInt8(ascii: "&") {
+                    run += try Array(String(reference(before: end)).utf8)
+                    isSpace = false
+                } else {
+                    try checkCharacter(byte)
+                    run.append(byte)
+                    if !byte.isXMLSpace { isSpace = false }
+                    place += 1
+                }
+            }
+        }
+
+        private func checkCharacter(_ byte: UInt8) throws {
+            guard byte >= 0x20 || byte.isXMLSpace else {
+                throw XMLText.refusal("It contains the control character \(byte), which XML has no place for.")
+            }
+        }
+
+        /// Goes over a reference (XML 1.0 §4.1) and returns what it stands for.
+        private mutating func reference(before end: Int) throws -> Character {
+            let start = place + 1
+            if start < end, let stop = bytes[start..<min(end, start + 12)].firstIndex(of: UInt8(ascii: ";")),
+                let character = XMLSanitizer.character(String(decoding: bytes[start..<stop], as: UTF8.self))
+            {
+                place = stop + 1
+                return character
+            }
+            throw XMLText.refusal("It has an & that begins none of the references of XML itself.")
+        }
+
+        private static func character(_ name: String) -> Character? {
+            guard name.hasPrefix("#") else {
+                return ["amp": "&", "lt": "<", "gt": ">", "quot": "\"", "apos": "'"][name]
+            }
+            let digits = name.dropFirst()
+            let code = digits.hasPrefix("x") ? UInt32(digits.dropFirst(), radix: 16) : UInt32(digits)
+            guard let code, code >= 0x20 || [0x09, 0x0A, 0x0D].contains(code), code != 0xFFFE, code != 0xFFFF else {
+                return nil
+            }
+            return Unicode.Scalar(code).map { Character($0) }
+        }
+
+        private mutating func markup() throws {
+            let rest = bytes[place...]
+            if rest.starts(with: "<!--".utf8) {
+                try skip(past: "-->", from: place + 4)
+            } else if rest.starts(with: "<![CDATA[".utf8), depth > 0 {
+                let start = place + 9
+                try skip(past: "]]>", from: start)
+                for byte in bytes[start..<(place - 3)] { try checkCharacter(byte) }
+                run += bytes[start..<(place - 3)]
+                isSpace = false
+            } else if rest.starts(with: "<!".utf8) {
+                throw XMLText.refusal("It has a document type declaration, which is never read; ask for it without.")
+            } else if rest.starts(with: "<?".utf8) {
+                try skip(past: "?>", from: place + 2)
+            } else {
+                writeRun()
+                let start = place
+                try tag()
+                written += bytes[start..<place]
+            }
+        }
+
+        /// Writes the text that ends here.
+        private mutating func writeRun() {
+            if isSpace {
+                written += run
+            } else {
+                written += "<![CDATA[".utf8
+                var rest = run[...]
+                while let end = rest.firstRange(of: Array("]]>".utf8)) {
+                    written += rest[..<end.lowerBound] + Array("]]]]><![CDATA[>".utf8)
+                    rest = rest[end.upperBound...]
+                }
+                written += rest + Array("]]>".utf8)
+            }
+            run.removeAll(keepingCapacity: true)
+            isSpace = true
+        }
+
+        private mutating func skip(past end: String, from start: Int) throws {
+            guard start <= bytes.count, let found = bytes[start...].firstRange(of: Array(end.utf8)) else {
+                throw XMLText.refusal("It ends within a comment, a section or an instruction.")
+            }
+            place = found.upperBound
+        }
+
+        private mutating func tag() throws {
+            place += 1
+            if place < bytes.count, bytes[place] == UInt8(ascii: "/") {
+                place += 1
+                try name()
+                skipSpace()
+                try expect(">")
+                depth -= 1
+                guard depth >= 0 else { throw XMLText.refusal("It closes an element that it has not opened.") }
+                return
+            }
+            guard depth > 0 || !hasRoot else { throw XMLText.refusal("It has two outermost elements.") }
+            hasRoot = true
+            try name()
+            try count()
+            guard try !attributes() else { return }
+            depth += 1
+            guard depth <= min(max(limits.depth, 1), 256) else {
+                throw XMLText.refusal("Its elements stand within each other deeper than \(limits.depth).")
+            }
+        }
+
+        /// Goes over attributes and the end of a tag; returns whether the element is closed with it.
+        private mutating func attributes() throws -> Bool {
+            var number = 0
+            while true {
+                let before = place
+                skipSpace()
+                guard place < bytes.count else { throw XMLText.refusal("It ends within a tag.") }
+                if bytes[place] == UInt8(ascii: ">") {
+                    place += 1
+                    return false
+                }
+                if bytes[place] == UInt8(ascii: "/") {
+                    place += 1
+                    try expect(">")
+                    return true
+                }
+                guard place > before else { throw XMLText.refusal("A tag of it is malformed.") }
+                number += 1
+                guard number <= limits.attributes else {
+                    throw XMLText.refusal("An element has more than \(limits.attributes) attributes.")
+                }
+                try count()
+                try name()
+                skipSpace()
+                try expect("=")
+                skipSpace()
+                try quoted()
+            }
+        }
+
+        private mutating func quoted() throws {
+            guard place < bytes.count, bytes[place] == UInt8(ascii: "\"") || bytes[place] == UInt8(ascii: "'"),
+                let end = bytes[(place + 1)...].firstIndex(of: bytes[place])
+            else { throw XMLText.refusal("An attribute has no quoted value.") }
+            place += 1
+            while place < end {
+                let byte = bytes[place]
+                if byte == UInt8(ascii: "&") {
+                    _ = try reference(before: end)
+                } else {
+                    guard byte != UInt8(ascii: "<") else { throw XMLText.refusal("An attribute's value contains a <.") }
+                    try checkCharacter(byte)
+                    place += 1
+                }
+            }
+            place = end + 1
+        }
+
+        private mutating func name() throws {
+            let start = place
+            while place < bytes.count, !bytes[place].isXMLSpace, !"<>/=\"'&".utf8.contains(bytes[place]) { place += 1 }
+            guard place > start, bytes[start..<place].allSatisfy({ $0 > 0x20 }), !bytes[start].isDigitOrPunctuation
+            else {
+                throw XMLText.refusal("A tag or an attribute of it has no name that XML allows.")
+            }
+        }
+
+        private mutating func skipSpace() {
+            while place < bytes.count, bytes[place].isXMLSpace { place += 1 }
+        }
+
+        private mutating func expect(_ character: Unicode.Scalar) throws {
+            guard place < bytes.count, bytes[place] == UInt8(ascii: character) else {
+                throw XMLText.refusal("A tag of it is malformed: a \(character) is missing.")
+            }
+            place += 1
+        }
+
+        private mutating func count() throws {
+            nodes += 1
+            guard nodes <= limits.nodes else {
+                throw XMLText.refusal("It has more than \(limits.nodes) elements and attributes.")
+            }
+        }
+    }
+
+    extension UInt8 {
+        /// What no name may begin with.
+        fileprivate var isDigitOrPunctuation: Bool {
+            (0x21...0x39).contains(self) || (0x3B...0x40).contains(self) || (0x5B...0x5E).contains(self) || self == 0x60
+                || (0x7B...0x7F).contains(self)
+        }
+    }
+#endif

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import Holdfast
+import HoldfastServices
+import HoldfastStorage
+import HoldfastTesting
+import Synchronization
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+private typealias ClosureRetrier = CallFixtures.ClosureRetrier
+
+@Suite("Header fields of retries", .timeLimit(.minutes(20)))
+struct RenewedHeaderTests {
+    /// The token of a service, and how often it was asked for.
+    private final class Tokens: Sendable {
+        private let state = Mutex((token: "one", asked: 0))
+
+        var token: String {
+            state.withLock { state in
+                state.asked += 1
+                return state.token
+            }
+        }
+
+        var asked: Int { state.withLock { $0.asked } }
+
+        func renew() { state.withLock { $0.token = "two" } }
+    }
+
+    private let tokens = Tokens()
+
+    private func renewing() -> AnyRetrierFactory {
+        let tokens = tokens
+        return AnyRetrierFactory { _ in
+            ClosureRetrier(allowsMultipleRetries: false) { attempt in
+                guard attempt.response?.status == .unauthorized else { return .stop(.retrierDeclined) }
+                tokens.renew()
+                return .retryNow
+            }
+        }
+    }
+
+    private func service(_ log: CallFixtures.Log = CallFixtures.Log()) -> AnyHttpService {
+        let tokens = tokens
+        var service = CallFixtures.service(log)
+        service.retrierFactory = renewing()
+        service.findAuthorization = { .bearer(tokens.token) }
+        return service
+    }
+
+    @Test("S-T17: the retry bears the refreshed token, and onSuccess gets the request that was sent last")
+    func refreshed() async throws {
+        struct Seed: RequestHook {
+            let log: CallFixtures.Log
+            func onSuccess<R: Request>(_ request: R, _ urlRequest: URLRequest, result: R.Result) {
+                log.note(urlRequest.value(forHTTPHeaderField: "Authorization") ?? "")
+            }
+        }
+        let log = CallFixtures.Log()
+        var service = service(log)
+        service.requestHooks = [Seed(log: log)]
+        let transport = ScriptedTransport([.respond(401), .respond(200, body: "ok")])
+        let answer = try await CallFixtures.client(service, transport).response(to: CallFixtures.text())
+        #expect(transport.sent.map { $0.field("Authorization") } == ["Bearer one", "Bearer two"])
+        #expect(log.entries == ["Bearer two"])
+        #expect(answer.urlRequest.value(forHTTPHeaderField: "Authorization") == "Bearer two")
+    }
+
+    @Test("A call that succeeds at once asks for its token once, and its content is made once however often it is sent")
+    func once() async throws {
+        let encodings = CallFixtures.Log()
+        var request = CallFixtures.text(.put)
+        request.body = HttpBody {
+            encodings.note("encoded")
+            let content = "content \(encodings.entries.count)"
+            return HttpBody.Encoded(
+                contentType: "multipart/x; boundary=\(encodings.entries.count)",
+                content: .data(Data(content.utf8))
+            )
+        }
+        let transport = ScriptedTransport([.respond(200), .respond(401), .respond(200)])
+        let client = CallFixtures.client(service(), transport)
+        _ = try await request.schedule(with: client)
+        #expect(tokens.asked == 1)
+        _ = try await request.schedule(with: client)
+        #expect(tokens.asked == 3)
+        #expect(encodings.entries.count == 2)
+        #expect(transport.sent.map(\.body) == [1, 2, 2].map { ByteChunk(copying: "content \($0)".utf8) })
+        #expect(transport.sent.map { $0.field("Content-Type") } == [1, 2, 2].map { "multipart/x; boundary=\($0)" })
+    }
+
+    @Test("What prepare signs is signed anew for the retry, and a field that went away goes away")
+    func prepared() async throws {
+        var request = CallFixtures.text()
+        request.preparing = { [tokens] built in
+            var built = built
+            let isFirst = tokens.asked == 1
+            built.setValue(
+                "signature \(built.value(forHTTPHeaderField: "Authorization") ?? "")",
+                forHTTPHeaderField: "Signature"
+            )
+            built.setValue(isFirst ? "1" : nil, forHTTPHeaderField: "First")
+            return built
+        }
+        let transport = ScriptedTransport([.respond(401), .respond(200)])
+        _ = try await request.schedule(with: CallFixtures.client(service(), transport))
+        #expect(transport.sent.map { $0.field("Signature") } == ["signature Bearer one", "signature Bearer two"])
+        #expect(transport.sent.map { $0.field("First") } == ["1", nil])
+    }
+
+    @Test("A field that a hook of the pipeline put in stays in the retry")
+    func hookFields() async throws {
+        struct Tracing: ServiceHook {
+            func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
+                request.setValue("trace", forHTTPHeaderField: "Traceparent")
+                return nil
+            }
+        }
+        var service = service()
+        service.hooks = [Tracing()]
+        let transport = ScriptedTransport([.respond(401), .respond(200)])
+        _ = try await CallFixtures.text().schedule(with: CallFixtures.client(service, transport))
+        #expect(transport.sent.map { $0.field("Traceparent") } == ["trace", "trace"])
+        #expect(transport.sent.last?.field("Authorization") == "Bearer two")
+    }
+
+    @Test(
+        "A retry after a redirect brings what came along up to date, and adds nothing that stayed behind",
+        arguments: [("https://api.example.com/b", "Bearer two"), ("https://other.example/b", nil)]
+            as [(String, String?)]
+    )
+    func redirected(_ location: String, _ expected: String?) async throws {
+        let transport = ScriptedTransport([.respond(307, ["Location": location]), .respond(401), .respond(200)])
+        _ = try await CallFixtures.text().schedule(with: CallFixtures.client(service(), transport))
+        #expect(transport.sent.map { $0.request.url?.path } == ["/text", "/b", "/b"])
+        #expect(transport.sent.last?.field("Authorization") == expected)
+    }
+
+    @Test("A token that cannot be had for the retry ends the call with that error, told once")
+    func noToken() async throws {
+        struct LoggedOut: Error {}
+        let log = CallFixtures.Log()
+        var service = service(log)
+        let tokens = tokens
+        service.findAuthorization = {
+            let token = tokens.token
+            if token == "two" { throw LoggedOut() }
+            return .bearer(token)
+        }
+        let transport = ScriptedTransport([.respond(401), .respond(200)])
+        let client = CallFixtures.client(service, transport)
+        await #expect(throws: LoggedOut.self) { try await CallFixtures.text().schedule(with: client) }
+        #expect(transport.sent.count == 1)
+        #expect(log.entries == ["process(LoggedOut())"])
+    }
+}
