@@ -74,14 +74,20 @@ struct StreamEndingTests {
         #expect(log.lines == ["send closed 1001", "second closed 1001", "first closed 1001", "process closed 1001"])
     }
 
-    @Test("Closed while it opens, a stream that opens all the same is closed at once", arguments: [true, false])
-    func closedWhileOpening(byClosing: Bool) async throws {
+    @Test(
+        "Closed while it opens, a stream that opens all the same is closed at once",
+        arguments: [true, false],
+        [nil, 30] as [Int?]
+    )
+    func closedWhileOpening(byClosing: Bool, timeout: Int?) async throws {
         let transport = ScriptedStreamTransport()
         let gate = CountWatch()
         let stubborn = StubbornTransport(transport, gate)
         let service = StreamService()
+        var configuration = PipelineConfiguration()
+        configuration.attemptTimeout = timeout.map { .seconds($0) }
         var stream: MessageStream<ChatRequest, any Error>? = ChatRequest().schedule(
-            with: ServiceClient(service),
+            with: ServiceClient(service, configuration: configuration),
             over: stubborn
         )
         try await stubborn.asked.wait(for: 1)
