@@ -26,6 +26,7 @@ extension ServiceClient {
             defer { notes.end() }
             let options = options(of: request, built, origin, deadline, notes)
             do {
+                let pipeline = origin == nil ? pipelineElsewhere : pipeline
                 var response = try await pipeline.send(built.urlRequest, body: built.body, options: options)
                 let value = try await value(of: &response, request, deadline, notes)
                 return DecodedResponse(value: value, response: response, urlRequest: notes.urlRequest)

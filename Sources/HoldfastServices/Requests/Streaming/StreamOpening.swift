@@ -48,11 +48,10 @@ struct StreamOpening<Stream: StreamRequest>: Request {
         _ client: ServiceClient<Service>,
         _ transport: any StreamTransport
     ) async throws -> any StreamConnection {
-        let request = try await client.build(self).urlRequest
         let limits = stream.limits
         let configuration = client.pipeline.configuration
         guard let timeout = limits.openTimeout ?? configuration.attemptTimeout else {
-            return try await transport.open(request, limits: limits)
+            return try await transport.open(try await client.build(self).urlRequest, limits: limits)
         }
         let deadline = configuration.clock.now.advanced(by: timeout)
         do {
@@ -61,7 +60,7 @@ struct StreamOpening<Stream: StreamRequest>: Request {
                 on: configuration.clock,
                 discard: { $0.close(code: .goingAway, reason: nil) }
             ) {
-                try await transport.open(request, limits: limits)
+                try await transport.open(try await client.build(self).urlRequest, limits: limits)
             }
         } catch let error as ServiceError where error.code == .timeout {
             throw ServiceError(
