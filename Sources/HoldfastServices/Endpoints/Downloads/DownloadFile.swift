@@ -50,6 +50,7 @@ final class DownloadedBytes: ByteSource {
     }
 
     func next() async throws -> ByteChunk? {
+        try Task.checkCancellation()
         let (known, offset) = try state.withLock { state in
             guard !state.isCancelled else { throw CancellationError() }
             return (state.reader, state.offset)
