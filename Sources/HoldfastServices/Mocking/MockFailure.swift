@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Holdfast
+
+/// Why a ``ServiceMock`` refused a request, or is not content at the end.
+public struct MockFailure: Error, Sendable, CustomStringConvertible {
+    /// The kind of failure; new ones may be added.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
+        /// A short stable word.
+        public let description: String
+
+        private init(_ description: String) {
+            self.description = description
+        }
+
+        /// A request came and none was expected.
+        public static let noExpectation = Code("no-expectation")
+        /// Another endpoint was expected.
+        public static let wrongType = Code("wrong-type")
+        /// Another method was expected.
+        public static let wrongMethod = Code("wrong-method")
+        /// Another path was expected.
+        public static let wrongPath = Code("wrong-path")
+        /// Other input was expected, or `validate` refused the request.
+        public static let wrongInput = Code("wrong-input")
+        /// Requests were expected that did not come.
+        public static let unmetExpectations = Code("unmet-expectations")
+    }
+
+    /// The kind of failure.
+    public let code: Code
+    /// What was expected and what came.
+    public let message: String
+    /// What `validate` threw.
+    public let cause: (any Error)?
+
+    init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
+        self.code = code
+        self.message = message
+        self.cause = cause
+    }
+
+    public var description: String { "\(code): \(message)" + (cause.map { " (\($0))" } ?? "") }
+
+    /// The failure that an error of a call bears in itself: of a ``ServiceError`` or an ``EndpointError`` it is the cause.
+    public init?(in error: any Error) {
+        var next: (any Error)? = error
+        // An error's causes end soon; but nobody promises it.
+        for _ in 0..<16 {
+            switch next {
+            case let failure as MockFailure:
+                self = failure
+                return
+            case let error as ServiceError: next = error.cause
+            case let error as EndpointError: next = error.cause
+            default: return nil
+            }
+        }
+        return nil
+    }
+}

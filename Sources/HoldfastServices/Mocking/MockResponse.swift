@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import Foundation
+internal import Holdfast
+public import HoldfastSemantics
+internal import HoldfastStorage
+
+/// What a ``ServiceMock`` answers with.
+public struct MockResponse: Sendable {
+    enum Outcome: Sendable {
+        case response(status: Int, fields: HeaderFields, content: Data)
+        case failure(any Error)
+    }
+
+    let outcome: Outcome
+
+    /// A status, with fields and content where given.
+    public static func status(
+        _ status: Int,
+        fields: HeaderFields = HeaderFields(),
+        content: Data = Data()
+    ) -> MockResponse {
+        MockResponse(outcome: .response(status: status, fields: fields, content: content))
+    }
+
+    /// Content of a type.
+    public static func content(
+        _ content: String,
+        type: String = "application/json",
+        status: Int = 200,
+        fields: HeaderFields = HeaderFields()
+    ) -> MockResponse {
+        MockResponse.content(Data(content.utf8), type: type, status: status, fields: fields)
+    }
+
+    /// Content of a type.
+    public static func content(
+        _ content: Data,
+        type: String,
+        status: Int = 200,
+        fields: HeaderFields = HeaderFields()
+    ) -> MockResponse {
+        var fields = fields
+        if !fields.contains(.contentType) { fields[.contentType] = type }
+        return .status(status, fields: fields, content: content)
+    }
+
+    /// A value as JSON.
+    ///
+    /// - Throws: what the encoder throws.
+    public static func json(
+        _ value: some Encodable,
+        encoder: JSONEncoder = JSONEncoder(),
+        status: Int = 200,
+        fields: HeaderFields = HeaderFields()
+    ) throws -> MockResponse {
+        .content(try encoder.encode(value), type: "application/json", status: status, fields: fields)
+    }
+
+    /// No response: the exchange fails, as a broken connection does.
+    public static func failure(_ error: any Error) -> MockResponse {
+        MockResponse(outcome: .failure(error))
+    }
+
+    func answer(_ request: MockRequest) throws -> Response {
+        switch outcome {
+        case .response(let status, let fields, let content):
+            Response(
+                status: StatusCode(rawValue: status),
+                fields: fields,
+                body: ResponseBody(ByteChunk(copying: content)),
+                url: request.url
+            )
+        case .failure(let error): throw error
+        }
+    }
+}
