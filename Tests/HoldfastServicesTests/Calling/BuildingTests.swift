@@ -242,6 +242,15 @@ struct BuildingTests {
         #expect(try await sent(service, request).field("Authorization") == expected)
     }
 
+    @Test("A request that wants no credential bears none of the pipeline's either", arguments: [false, true])
+    func noCredential(_ isWanted: Bool) async throws {
+        var service = CallFixtures.service()
+        service.pipelineConfiguration.authorization = .bearer(token: "t", for: ["https://api.example.com"]) { _ in "t" }
+        var request = CallFixtures.text()
+        if !isWanted { request.authorizationRequirement = .none }
+        #expect(try await sent(service, request).field("Authorization") == (isWanted ? "Bearer t" : nil))
+    }
+
     @Test("A priority tells the platform how urgent a request is")
     func priority() async throws {
         var request = CallFixtures.text()

@@ -182,7 +182,6 @@ struct HttpServicePageTests {
         print(answer.value, answer.response.source, answer.response.attempts.count)
 
         let made = try await PostNote(note: Note(noteText: "new")).schedule(with: client)
-
         #expect(note == Note(id: 7, noteText: "hello"))
         #expect(answer.response.source == .fresh)
         #expect(made == note)
@@ -232,7 +231,6 @@ struct HttpServicePageTests {
         service.pipelineConfiguration.authorization = .bearer(token: "old", for: ["https://api.example.com"]) { _ in
             try await RenewToken().schedule(with: accounts).token
         }
-
         let client = ServiceClient(service, transport: transport)
         for _ in 0..<2 { #expect(try await GetNote(id: 7).schedule(with: client).id == 7) }
         #expect(accountsTransport.sent.count == 1)
@@ -258,7 +256,6 @@ struct HttpServicePageTests {
         for try await page in events.pages(.links, with: client) {
             print(page.count)
         }
-
         #expect(printed.lines.withLock { $0 } == [#"["a"]"#, #"["b"]"#, "1", "1"])
         #expect(transport.sent.last?.request.url?.absoluteString == "https://api.example.com/v1/events?after=3")
     }
@@ -297,7 +294,6 @@ struct HttpServicePageTests {
         } catch {
             print(error)
         }
-
         #expect(printed.lines.withLock { $0 } == ["deleted meanwhile"])
     }
 }
