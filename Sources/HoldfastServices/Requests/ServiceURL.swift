@@ -15,12 +15,13 @@ enum ServiceURL {
     /// - Parameters:
     ///   - base: such as `api.example.com/v2?key=1`, `https://[::1]:8080` or `//host`.
     ///   - scheme: without a colon.
-    /// - Throws: ``ServiceError`` `.badRequest`, without the text, which may bear credentials.
+    /// - Throws: ``ServiceError`` `.badRequest`, which shows neither user nor query: they may bear credentials.
     static func make(base: String, scheme: String, route: HttpRoute, query: HttpQuery) throws -> URL {
-        let rest = withoutScheme(base).prefix { $0 != "#" }
-        let place = rest.prefix { $0 != "?" }
-        var queries = [PercentCoding.repair(rest[place.endIndex...].dropFirst())]
-        let authority = place.prefix { $0 != "/" }
+        // By scalars: an accent behind a "?" makes one Character of both.
+        let rest = Substring(withoutScheme(base).unicodeScalars.prefix { $0 != "#" })
+        let place = Substring(rest.unicodeScalars.prefix { $0 != "?" })
+        var queries = [PercentCoding.repair(Substring(rest[place.endIndex...].unicodeScalars.dropFirst()))]
+        let authority = Substring(place.unicodeScalars.prefix { $0 != "/" })
         var path = PercentCoding.repair(place[authority.endIndex...])
         let segments = try route.encodedSegments
         if !segments.isEmpty {
@@ -32,9 +33,11 @@ enum ServiceURL {
         var text = "\(scheme)://\(authority)\(path)"
         if !queries.isEmpty { text += "?" + queries.joined(separator: "&") }
         guard let url = URL(string: text), isUnambiguous(url, authority) else {
+            let shown = place[(authority.lastIndex(of: "@").map { authority.index(after: $0) } ?? place.startIndex)...]
             throw ServiceError(
                 .badRequest,
-                "No host is named; mend the service's apiUrl or the request's url, such as api.example.com/v2.",
+                "\(String(reflecting: String(shown))) names no host as in api.example.com/v2; mend the service's apiUrl or "
+                    + "the request's url.",
                 progress: .notSent
             )
         }

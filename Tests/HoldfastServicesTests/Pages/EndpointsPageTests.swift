@@ -4,6 +4,7 @@
 import Foundation
 import Holdfast
 import HoldfastServices
+import HoldfastTesting
 import LoopbackServer
 import Synchronization
 import Testing
@@ -12,108 +13,109 @@ import Testing
     import FoundationNetworking
 #endif
 
-private enum Settings {
-    /// Replaced in each test by the server's.
-    static let apiURL = URL(filePath: "/")
-}
-
-private actor Session {
-    private var token: String?
-
-    var authorization: Authorization { token.map { .bearer($0) } ?? .none }
-
-    func logIn(_ token: String) { self.token = token }
-}
-
-private struct MyService: WebService {
-    static let shared = ServiceClient(MyService(), cache: .default, retrierFactory: .default)
-
-    var baseURL = Settings.apiURL  // https://example.com/api/v1
-    let session = Session()
-    var authorization: Authorization { get async throws { await session.authorization } }
-
-    // Whatever comes says whether it worked, …
-    struct BasicResponse: Decodable {
-        let success: Bool
-    }
-
-    func validate(_ basicResponse: BasicResponse, for endpoint: some Endpoint) throws {
-        guard basicResponse.success else { throw EndpointError("The server says that it did not work.") }
-    }
-
-    // … and a failed call says why.
-    struct ErrorResponse: AnyErrorResponse {
-        let message: String
-    }
-
-    func configure(_ decoder: inout JSONDecoder, for endpoint: some Endpoint) {
-        decoder.dateDecodingStrategy = .iso8601
-    }
-}
-
-private struct CheckStatus: EmptyEndpoint {
-    typealias Service = MyService
-    static let authorizationRequirement = AuthorizationRequirement.none
-    let path = "status"
-}
-
-private struct Rename: InEndpoint {
-    typealias Service = MyService
-    static let method = Method.put
-    typealias Input = [String: String]
-    let objectId: Int
-    var path: String { "object/\(objectId)/name" }
-}
-
-private struct GetObject: OutEndpoint {
-    typealias Service = MyService
-    static let authorizationRequirement = AuthorizationRequirement.required
-    struct Output: Decodable {
-        let name: String
-        let created: Date
-    }
-    let objectId: Int
-    var path: String { "object/\(objectId)" }
-}
-
-private struct Login: InOutEndpoint {
-    typealias Service = MyService
-    static let method = Method.post
-    static let operationName = "Logging in"
-    struct Input: Encodable {
-        let username: String
-        let password: String
-    }
-    struct Output: Decodable {
-        let token: String
-    }
-    let path = "login"
-}
-
-private struct GetReport: OutEndpoint {
-    typealias Service = MyService
-    typealias Output = Data
-    let path = "report"
-    var options: CallOptions {
-        var options = CallOptions()
-        options.cache.noStore = true
-        return options
-    }
-    var timeout: Duration? { .seconds(300) }
-
-    func configure(_ request: inout URLRequest) {
-        request.setValue("application/pdf", forHTTPHeaderField: "Accept")
-    }
-
-    func handle(_ error: EndpointError, response: Response) -> ErrorHandling {
-        guard error.code == .gone, let url = response.fields["Location"].flatMap(URL.init) else { return .error(error) }
-        return .redirect(to: url)
-    }
-}
-
 /// The code of docs/endpoints.md, block by block.
 @Suite("The page on endpoints", .timeLimit(.minutes(20)))
 struct EndpointsPageTests {
+    private enum Settings {
+        static let apiURL = URL(string: "https://example.com/api/v1") ?? URL(filePath: "/")
+    }
+
+    actor Session {
+        private var token: String?
+
+        var authorization: Authorization { token.map { .bearer($0) } ?? .none }
+
+        func logIn(_ token: String) { self.token = token }
+    }
+
+    struct MyService: WebService {
+        static let shared = ServiceClient(MyService(), cache: .default, retrierFactory: .default)
+
+        var baseURL = Settings.apiURL  // https://example.com/api/v1
+        let session = Session()
+        var authorization: Authorization { get async throws { await session.authorization } }
+
+        // Each response says whether it worked, …
+        struct BasicResponse: Decodable {
+            let success: Bool
+        }
+
+        func validate(_ basicResponse: BasicResponse, for endpoint: some Endpoint) throws {
+            guard basicResponse.success else { throw EndpointError("The server says that it did not work.") }
+        }
+
+        // … and that to a failed call says why not.
+        struct ErrorResponse: AnyErrorResponse {
+            let message: String
+        }
+
+        func configure(_ decoder: inout JSONDecoder, for endpoint: some Endpoint) {
+            decoder.dateDecodingStrategy = .iso8601
+        }
+    }
+
+    struct CheckStatus: EmptyEndpoint {
+        typealias Service = MyService
+        static let authorizationRequirement = AuthorizationRequirement.none
+        let path = "status"
+    }
+
+    struct Rename: InEndpoint {
+        typealias Service = MyService
+        static let method = Method.put
+        typealias Input = [String: String]
+        let objectId: Int
+        var path: String { "object/\(objectId)/name" }
+    }
+
+    struct GetObject: OutEndpoint {
+        typealias Service = MyService
+        static let authorizationRequirement = AuthorizationRequirement.required
+        struct Output: Decodable {
+            let name: String
+            let created: Date
+        }
+        let objectId: Int
+        var path: String { "object/\(objectId)" }
+    }
+
+    struct Login: InOutEndpoint {
+        typealias Service = MyService
+        static let method = Method.post
+        static let operationName = "Logging in"
+        struct Input: Encodable {
+            let username: String
+            let password: String
+        }
+        struct Output: Decodable {
+            let token: String
+        }
+        let path = "login"
+    }
+
+    struct GetReport: OutEndpoint {
+        typealias Service = MyService
+        typealias Output = Data
+        let path = "report"
+        var options: CallOptions {
+            var options = CallOptions()
+            options.cache.noStore = true
+            return options
+        }
+        var timeout: Duration? { .seconds(300) }
+
+        func configure(_ request: inout URLRequest) {
+            request.setValue("application/pdf", forHTTPHeaderField: "Accept")
+        }
+
+        func handle(_ error: EndpointError, response: Response) -> ErrorHandling {
+            guard error.code == .gone, let url = response.fields["Location"].flatMap({ URL(string: $0) }) else {
+                return .error(error)
+            }
+            return .redirect(to: url)
+        }
+    }
+
     private func startServer() throws -> LoopbackServer {
         let asked = Mutex<Set<String>>([])
         return try LoopbackServer.start { request in
@@ -157,11 +159,12 @@ struct EndpointsPageTests {
             try await Rename(objectId: 7).makeRequest(with: ["name": "hat"])
 
             let object = try await GetObject(objectId: 7).makeRequest(to: client)
-            print(object.name)
-            #expect(object.name == "hat")
+            print(object.name, object.created)
 
             let answer = try await GetObject(objectId: 7).response()
             print(answer.value.name, answer.response.source, answer.response.attempts.count)
+
+            #expect(object.name == "hat")
             #expect(answer.response.source == .fresh)
         }
         #expect(server.requests.map(\.method) == ["GET", "GET", "POST", "PUT", "GET", "GET"])
@@ -201,5 +204,14 @@ struct EndpointsPageTests {
 
         #expect(try String(contentsOf: destination, encoding: .utf8) == "a report")
         #expect(server.requests.allSatisfy { $0.values(of: "Accept") == ["application/pdf"] })
+    }
+
+    @Test("Tests of one's own")
+    func testing() async throws {
+        let transport = ScriptedTransport([.respond(body: #"{"success":true}"#)])
+        try await MyService.withShared(ServiceClient(MyService(), transport: transport)) {
+            try await CheckStatus().makeRequest()
+        }
+        #expect(transport.sent[0].request.url?.path == "/api/v1/status")
     }
 }

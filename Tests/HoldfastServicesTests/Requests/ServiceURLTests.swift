@@ -40,6 +40,7 @@ struct ServiceURLTests {
             Case("api.example.com", is: "https://api.example.com"),
             Case("api.example.com", is: "https://api.example.com?q=1", [], ["q": 1]),
             Case("api.example.com/v2?key=1", is: "https://api.example.com/v2/a?key=1&b=2", ["a"], ["b": 2]),
+            Case("api.example.com/a?\u{301}", is: "https://api.example.com/a?%CC%81&y=1", [], ["y": 1]),
             Case("api.example.com/v2?", is: "https://api.example.com/v2/a", ["a"]),
             Case(
                 "api.example.com/p?next=http://x.example/y?z",
@@ -71,11 +72,12 @@ struct ServiceURLTests {
     }
 
     @Test(
-        "What names no host is refused, and the text, which may bear a credential, is not shown",
+        "What names no host is refused, and neither user nor query is shown, which may bear a credential",
         arguments: [
-            "", "https://", "/v1", "?key=SECRET", "#x", "user:SECRET@", "file:///etc/SECRET", "a b.example/SECRET",
-            "api.example.com\\@evil.example", "api.example.com\n", "api%2Eexample.com", "a_b@", "[::1/SECRET",
-            "h:99999", "user:SECRET@a%20b", "api.example.com:SECRET/x",
+            "", "https://", "/v1", "?key=SECRET", "#x", "user:SECRET@", "file:///etc/passwd",
+            "u:SECRET@a b.example/x?k=SECRET",
+            "api.example.com\\@evil.example", "api.example.com\n", "api%2Eexample.com", "a_b@", "[::1/x?SECRET",
+            "h:99999", "user:SECRET@a%20b", "api.example.com:port/x",
         ]
     )
     func refused(base: String) {

@@ -56,12 +56,12 @@ struct FileSnapshot: Sendable, Hashable {
     /// Opens the file. Blocks.
     ///
     /// - Throws: ``ServiceError`` `.badRequest` where another file lies there now, or none, or where it was changed.
-    func openFile() throws -> FileReader {
+    func openFile() throws -> SnapshotReader {
         let descriptor = open(url.path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
             throw FileSnapshot.unreadable(url, errno == ENOENT ? "is not there any more" : "cannot be opened")
         }
-        let reader = FileReader(descriptor: descriptor, snapshot: self)
+        let reader = SnapshotReader(descriptor: descriptor, snapshot: self)
         try reader.checkUnchanged()
         return reader
     }
@@ -82,7 +82,7 @@ struct FileSnapshot: Sendable, Hashable {
 }
 
 /// An open file, closed with its last reference.
-final class FileReader: Sendable {
+final class SnapshotReader: Sendable {
     private let descriptor: Int32
     private let snapshot: FileSnapshot
 

@@ -12,7 +12,7 @@ private import Synchronization
 /// closed when the source is cancelled or dropped.
 final class FileSource: ByteSource {
     private struct State {
-        var file: FileReader?
+        var file: SnapshotReader?
         var offset = 0
         var isCancelled = false
         var waiting: CheckedContinuation<ByteChunk?, any Error>?

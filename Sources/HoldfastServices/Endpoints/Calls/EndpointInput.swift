@@ -34,10 +34,16 @@ struct EndpointInput: Sendable {
                 throw ServiceError(
                     .encodingFailed,
                     "\(Input.self) cannot be written as \(format); see the cause.",
-                    cause: error,
+                    cause: withoutValue(error),
                     progress: .notSent
                 )
             }
         }
+    }
+
+    /// The error without the value that could not be encoded, which may be a password.
+    private static func withoutValue(_ error: any Error) -> any Error {
+        guard case EncodingError.invalidValue(let value, let context) = error else { return error }
+        return EncodingError.invalidValue(type(of: value), context)
     }
 }

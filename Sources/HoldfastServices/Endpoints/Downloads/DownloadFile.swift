@@ -6,7 +6,7 @@ internal import Holdfast
 internal import HoldfastStorage
 private import Synchronization
 
-/// A temporary file that a download is written to, chunk by chunk, readable by this user only.
+/// A file that a download is written to, chunk by chunk, readable by this user only.
 final class DownloadFile: Sendable {
     /// Where it lies.
     let url: URL
@@ -14,8 +14,8 @@ final class DownloadFile: Sendable {
     private let file: OpenFile
     private let written = Mutex(0)
 
-    init() throws {
-        url = FileManager.default.temporaryDirectory.appendingPathComponent("holdfast-download-\(UUID().uuidString)")
+    init(in directory: URL) throws {
+        url = directory.appendingPathComponent("holdfast-download-\(UUID().uuidString)")
         file = try files.open(url.path, .create)
     }
 
@@ -50,6 +50,7 @@ final class DownloadedBytes: ByteSource {
     }
 
     func next() async throws -> ByteChunk? {
+        try Task.checkCancellation()
         let (known, offset) = try state.withLock { state in
             guard !state.isCancelled else { throw CancellationError() }
             return (state.reader, state.offset)

@@ -11,11 +11,16 @@ final class DownloadedFiles: Sendable {
         var isSettled = false
     }
 
+    private let directory: URL
     private let state = Mutex(State())
+
+    init(in directory: URL) {
+        self.directory = directory
+    }
 
     /// A file for this call; none where the call is over.
     func makeFile() throws -> DownloadFile {
-        let file = try DownloadFile()
+        let file = try DownloadFile(in: directory)
         let isLate = state.withLock { state in
             if !state.isSettled { state.urls.append(file.url) }
             return state.isSettled

@@ -13,25 +13,28 @@ extension OutEndpoint {
     ///
     /// - Parameters:
     ///   - client: what sends; the service's shared client by default.
+    ///   - directory: where the file is made, such as on the volume it will be moved to; by default the temporary one.
     ///   - onProgress: is told how much of the response has come, from 0 to 1.
-    /// - Returns: a temporary file, readable by this user only. It is the caller's, who moves or removes it. When the call fails
+    /// - Returns: a file, readable by this user only. It is the caller's, who moves or removes it. When the call fails
     ///   or is cancelled no file is left.
     /// - Throws: ``EndpointError`` or `CancellationError`, unless the service's `mapError` says otherwise.
     public func makeDownloadRequest(
         to client: ServiceClient<Service>? = nil,
+        into directory: URL? = nil,
         onProgress: EndpointProgress? = nil
     ) async throws(Service.RequestError) -> URL {
-        try await downloadResponse(to: client, onProgress: onProgress).value
+        try await downloadResponse(to: client, into: directory, onProgress: onProgress).value
     }
 
-    /// Writes the content to a file and returns the response too; as ``makeDownloadRequest(to:onProgress:)`` otherwise.
+    /// Writes the content to a file and returns the response too; as ``makeDownloadRequest(to:into:onProgress:)`` otherwise.
     ///
     /// The response's body is read from the file.
     public func downloadResponse(
         to client: ServiceClient<Service>? = nil,
+        into directory: URL? = nil,
         onProgress: EndpointProgress? = nil
     ) async throws(Service.RequestError) -> DecodedResponse<URL> {
-        try await download(to: client, onProgress, .nothing)
+        try await download(to: client, directory, onProgress, .nothing)
     }
 }
 
@@ -44,37 +47,41 @@ extension InOutEndpoint {
     /// - Parameters:
     ///   - client: what sends; the service's shared client by default.
     ///   - input: what is sent; encoded once, before anything else.
+    ///   - directory: where the file is made, such as on the volume it will be moved to; by default the temporary one.
     ///   - onProgress: is told how much of the response has come, from 0 to 1.
-    /// - Returns: a temporary file, readable by this user only. It is the caller's, who moves or removes it. When the call fails
+    /// - Returns: a file, readable by this user only. It is the caller's, who moves or removes it. When the call fails
     ///   or is cancelled no file is left.
     /// - Throws: ``EndpointError`` or `CancellationError`, unless the service's `mapError` says otherwise.
     public func makeDownloadRequest(
         to client: ServiceClient<Service>? = nil,
         with input: Input,
+        into directory: URL? = nil,
         onProgress: EndpointProgress? = nil
     ) async throws(Service.RequestError) -> URL {
-        try await downloadResponse(to: client, with: input, onProgress: onProgress).value
+        try await downloadResponse(to: client, with: input, into: directory, onProgress: onProgress).value
     }
 
-    /// Writes the content to a file and returns the response too; as ``makeDownloadRequest(to:with:onProgress:)`` otherwise.
+    /// Writes the content to a file and returns the response too; as ``makeDownloadRequest(to:with:into:onProgress:)`` otherwise.
     ///
     /// The response's body is read from the file.
     public func downloadResponse(
         to client: ServiceClient<Service>? = nil,
         with input: Input,
+        into directory: URL? = nil,
         onProgress: EndpointProgress? = nil
     ) async throws(Service.RequestError) -> DecodedResponse<URL> {
-        try await download(to: client, onProgress, .values(input, Self.inputFormat))
+        try await download(to: client, directory, onProgress, .values(input, Self.inputFormat))
     }
 }
 
 extension Endpoint {
     fileprivate func download(
         to client: ServiceClient<Service>?,
+        _ directory: URL?,
         _ onProgress: EndpointProgress?,
         _ input: EndpointInput
     ) async throws(Service.RequestError) -> DecodedResponse<URL> {
-        let files = DownloadedFiles()
+        let files = DownloadedFiles(in: directory ?? FileManager.default.temporaryDirectory)
         do {
             let answer = try await send(to: client ?? Service.current, onProgress) { service, progress in
                 let stages = EndpointStages(endpoint: self, service: service)
@@ -128,7 +135,7 @@ private func writing<Success>(_ write: () async throws -> Success) async throws 
     } catch let error as FileSystemError {
         throw ServiceError(
             .other,
-            "The download cannot be written to the temporary directory; make room there, or mend its permissions.",
+            "The download cannot be written to its directory; make room there, or mend its permissions.",
             cause: error,
             progress: .headReceived
         )

@@ -36,22 +36,28 @@ extension EndpointError {
 
     private init(_ error: ServiceError) {
         if var carried = error.cause as? EndpointError {
-            carried.attempts = error.attempts
-            if carried.response == nil { carried.response = error.response }
+            carried.adopt(error)
             self = carried
             return
         }
         if let refused = error.cause as? RefusedByValidation {
-            self.init(refused, error)
+            self.init(refused)
+            adopt(error)
             return
         }
         let (code, reason, isInternal) = EndpointError.words(for: error)
         self.init(reason, code: code, details: error.description, isInternal: isInternal, cause: error)
-        response = error.response
-        attempts = error.attempts
+        adopt(error)
     }
 
-    private init(_ refused: RefusedByValidation, _ error: ServiceError) {
+    /// Takes over what the error beneath knows of the exchange.
+    private mutating func adopt(_ error: ServiceError) {
+        if response == nil { response = error.response }
+        retryAfter = error.retryAfter
+        attempts = error.attempts.isEmpty ? error.response?.attempts ?? [] : error.attempts
+    }
+
+    private init(_ refused: RefusedByValidation) {
         if let own = refused.error as? EndpointError {
             self = own
         } else {
@@ -63,8 +69,6 @@ extension EndpointError {
                 cause: refused.error
             )
         }
-        if response == nil { response = error.response }
-        attempts = error.attempts
     }
 
     private init(_ error: URLError) {

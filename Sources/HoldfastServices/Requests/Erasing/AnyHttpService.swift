@@ -25,6 +25,8 @@ public struct AnyHttpService: HttpService {
     public var pipelineConfiguration = PipelineConfiguration()
     /// What sends; nil, the default: a URLSession with ``sessionConfiguration``.
     public var ownTransport: (any Transport)?
+    /// What opens streams; nil, the default: a URLSession with ``sessionConfiguration``.
+    public var ownStreamTransport: (any StreamTransport)?
     /// Makes the ``asyncHeader``; nothing by default.
     public var makeHeader: @Sendable () async throws -> HttpHeader = { HttpHeader() }
     /// Finds the ``authorization``; none by default.
@@ -66,6 +68,11 @@ public struct AnyHttpService: HttpService {
     public var transport: any Transport {
         get { ownTransport ?? URLSessionTransport(configuration: sessionConfiguration) }
         set { ownTransport = newValue }
+    }
+
+    public var streamTransport: any StreamTransport {
+        get { ownStreamTransport ?? URLSessionStreamTransport(configuration: sessionConfiguration) }
+        set { ownStreamTransport = newValue }
     }
 
     public var asyncHeader: HttpHeader { get async throws { try await makeHeader() } }

@@ -37,6 +37,10 @@ public struct PageSequence<Base: Request, Service: HttpService>: AsyncSequence, 
         public mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(Service.RequestError) -> Base.Result? {
+            try await next()
+        }
+
+        public mutating func next() async throws(Service.RequestError) -> Base.Result? {
             if let failure {
                 self.failure = nil
                 throw pages.client.service.mapError(failure)

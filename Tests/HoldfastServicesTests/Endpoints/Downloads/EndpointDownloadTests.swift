@@ -31,7 +31,7 @@ private struct GetFile: OutEndpoint {
     typealias Output = Data
     let path = "file"
     var contentLimit: Int { 64 }
-    var options = CallOptions()
+    var timeout: Duration?
 }
 
 private struct MakeFile: InOutEndpoint {
@@ -49,7 +49,7 @@ private final class EndlessBytes: ByteSource {
     func next() async throws -> ByteChunk? {
         asked.increment()
         if asked.count < 3 { return ByteChunk([1, 2, 3]) }
-        try await Task.sleep(for: .seconds(3600))
+        try await CountWatch().wait(for: 1)
         return nil
     }
 
@@ -66,16 +66,21 @@ private struct BodyTransport: Transport {
     }
 }
 
-@Suite("Downloads of endpoints", .serialized, .timeLimit(.minutes(20)))
-struct EndpointDownloadTests {
+@Suite("Downloads of endpoints", .timeLimit(.minutes(20)))
+final class EndpointDownloadTests {
+    private let directory = FileManager.default.temporaryDirectory.appending(path: "holdfast-\(UUID().uuidString)")
+
+    init() throws {
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: directory) }
+
     private static let chunks = (0..<32).map { "chunk number \($0) of a body" }
 
-    /// The files of downloads that lie in the temporary directory.
-    private func leftovers() throws -> Set<String> {
-        let folder = FileManager.default.temporaryDirectory.path
-        return Set(
-            try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.hasPrefix("holdfast-download-") }
-        )
+    /// The files that lie where downloads are made.
+    private func files() throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: directory.path)
     }
 
     private func client(_ steps: [ScriptedTransport.Step], cache: HTTPCache? = nil) -> ServiceClient<Files> {
@@ -84,66 +89,91 @@ struct EndpointDownloadTests {
 
     @Test("Content goes to a file that is the caller's, past the basic response and the limit of content in memory")
     func file() async throws {
-        let before = try leftovers()
         let client = client([.stream(chunks: Self.chunks)])
-        let answer = try await GetFile().downloadResponse(to: client)
-        defer { try? FileManager.default.removeItem(at: answer.value) }
+        let answer = try await GetFile().downloadResponse(to: client, into: directory)
         #expect(try String(contentsOf: answer.value, encoding: .utf8) == Self.chunks.joined())
         let permissions = try FileManager.default.attributesOfItem(atPath: answer.value.path)[.posixPermissions]
         #expect(permissions as? Int == 0o600)
-        #expect(try leftovers().subtracting(before) == [answer.value.lastPathComponent])
+        #expect(try files() == [answer.value.lastPathComponent])
         let body = try await answer.response.body.data()
         #expect(String(decoding: body, as: UTF8.self) == Self.chunks.joined())
     }
 
     @Test("A download with input")
     func input() async throws {
-        let url = try await MakeFile().makeDownloadRequest(to: client([.respond(body: "made")]), with: ["a": 1])
-        defer { try? FileManager.default.removeItem(at: url) }
+        let url = try await MakeFile().makeDownloadRequest(
+            to: client([.respond(body: "made")]),
+            with: ["a": 1],
+            into: directory
+        )
         #expect(try String(contentsOf: url, encoding: .utf8) == "made")
     }
 
     @Test("Content of a failed download is read for the error response, and no file is left")
     func errorResponse() async throws {
-        let before = try leftovers()
         let client = client([.stream(404, chunks: ["{\"message\":", "\"No such file.\"}"])])
-        let error = await endpointError { _ = try await GetFile().makeDownloadRequest(to: client) }
+        let error = await endpointError { _ = try await GetFile().makeDownloadRequest(to: client, into: directory) }
         #expect(error?.reason == "No such file.")
         #expect(error?.status == 404)
-        #expect(try leftovers() == before)
+        #expect(try files().isEmpty)
     }
 
     @Test("A response that validate refuses makes no file")
     func refused() async throws {
-        let before = try leftovers()
         let client = client([.respond(200, ["X-Refused": "1"], body: "{}")])
-        let error = await endpointError { _ = try await GetFile().makeDownloadRequest(to: client) }
+        let error = await endpointError { _ = try await GetFile().makeDownloadRequest(to: client, into: directory) }
         #expect(error?.code == .validation)
         #expect(error?.reason == "Not this one.")
-        #expect(try leftovers() == before)
+        #expect(try files().isEmpty)
     }
 
     @Test("A transfer that breaks leaves no file")
     func broken() async throws {
-        let before = try leftovers()
         let failure = ServiceError(.connectionLost, "scripted", progress: .headReceived)
         let client = client([.stream(chunks: Self.chunks, failure: failure)])
-        let error = await endpointError { _ = try await GetFile().makeDownloadRequest(to: client) }
+        let error = await endpointError { _ = try await GetFile().makeDownloadRequest(to: client, into: directory) }
         #expect(error?.code == .network)
-        #expect(try leftovers() == before)
+        #expect(try files().isEmpty)
     }
 
     @Test("A download that is cancelled ends at once and leaves no file")
     func cancelled() async throws {
-        let before = try leftovers()
         let bytes = EndlessBytes()
         let client = ServiceClient(Files(), transport: BodyTransport(bytes: bytes))
-        let task = Task { try await GetFile().makeDownloadRequest(to: client) }
+        let directory = directory
+        let task = Task { try await GetFile().makeDownloadRequest(to: client, into: directory) }
         try await bytes.asked.wait(for: 3)
-        #expect(try leftovers().subtracting(before).count == 1)
+        #expect(try files().count == 1)
         task.cancel()
         await #expect(throws: CancellationError.self) { _ = try await task.value }
-        #expect(try leftovers() == before)
+        #expect(try files().isEmpty)
+    }
+
+    @Test("A download whose time is over ends and leaves no file")
+    func late() async throws {
+        let bytes = EndlessBytes()
+        let clock = ManualClock()
+        var configuration = PipelineConfiguration()
+        configuration.clock = clock
+        let client = ServiceClient(Files(), transport: BodyTransport(bytes: bytes), configuration: configuration)
+        let directory = directory
+        let task = Task {
+            await endpointError {
+                _ = try await GetFile(timeout: .seconds(9)).makeDownloadRequest(to: client, into: directory)
+            }
+        }
+        try await bytes.asked.wait(for: 3)
+        clock.advance(by: .seconds(9))
+        #expect(await task.value?.code == .timeout)
+        #expect(try files().isEmpty)
+    }
+
+    @Test("A directory that cannot be written to is an error that says so")
+    func noDirectory() async throws {
+        let nowhere = directory.appending(path: "nowhere")
+        let client = client([.respond(body: "x")])
+        let error = await endpointError { _ = try await GetFile().makeDownloadRequest(to: client, into: nowhere) }
+        #expect(error?.details?.contains("cannot be written to its directory") == true)
     }
 
     @Test("A file from the cache is another one each time")
@@ -153,8 +183,7 @@ struct EndpointDownloadTests {
         ])
         let client = EndpointBed.client(Files(), transport, cache: .default)
         var urls: [URL] = []
-        for _ in 0..<2 { urls.append(try await GetFile().makeDownloadRequest(to: client)) }
-        defer { for url in urls { try? FileManager.default.removeItem(at: url) } }
+        for _ in 0..<2 { urls.append(try await GetFile().makeDownloadRequest(to: client, into: directory)) }
         #expect(Set(urls).count == 2)
         #expect(transport.sent.count == 1)
         for url in urls { #expect(try String(contentsOf: url, encoding: .utf8) == Self.chunks.joined()) }
@@ -162,7 +191,6 @@ struct EndpointDownloadTests {
 
     @Test("An attempt whose transfer broke is sent again where the retrier judges attempts, and its file goes")
     func retried() async throws {
-        let before = try leftovers()
         let failure = ServiceError(.connectionLost, "scripted", progress: .headReceived)
         let transport = ScriptedTransport([
             .stream(chunks: ["broken"], failure: failure), .stream(chunks: ["whole"]),
@@ -171,9 +199,8 @@ struct EndpointDownloadTests {
             BackoffRetrier(strategy: .exponentialBinary(), retryCondition: { _ in true })
         }
         let client = EndpointBed.client(Files(), transport, retrierFactory: factory)
-        let url = try await GetFile().makeDownloadRequest(to: client)
-        defer { try? FileManager.default.removeItem(at: url) }
+        let url = try await GetFile().makeDownloadRequest(to: client, into: directory)
         #expect(try String(contentsOf: url, encoding: .utf8) == "whole")
-        #expect(try leftovers().subtracting(before) == [url.lastPathComponent])
+        #expect(try files() == [url.lastPathComponent])
     }
 }

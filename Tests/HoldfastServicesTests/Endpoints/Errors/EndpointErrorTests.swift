@@ -100,7 +100,15 @@ struct EndpointErrorTests {
         let client = EndpointBed.client(EndpointBed.Service(), transport, retrierFactory: .default)
         let error = try #require(await endpointError { try await EndpointBed.CheckStatus().makeRequest(to: client) })
         #expect(transport.sent.count > 1)
-        #expect(max(error.attempts.count, error.response?.attempts.count ?? 0) == transport.sent.count)
+        #expect(error.attempts.count == transport.sent.count)
+    }
+
+    @Test("What the server asked for in Retry-After stands in the error, also beside its own words")
+    func retryAfter() async throws {
+        let transport = ScriptedTransport([.respond(429, ["Retry-After": "30"])])
+        let client = EndpointBed.client(EndpointBed.Service(), transport)
+        let error = await endpointError { try await EndpointBed.CheckStatus().makeRequest(to: client) }
+        #expect(error?.retryAfter == .seconds(30))
     }
 
     @Test("An error response may say that its message is for developers")

@@ -44,7 +44,9 @@ struct PageSequenceTests {
     }
 
     /// What the next page fails with.
-    private func failure(_ pages: inout some AsyncIteratorProtocol) async -> ServiceError? {
+    private func failure<Page: Request, Service: HttpService>(
+        _ pages: inout PageSequence<Page, Service>.Iterator
+    ) async -> ServiceError? {
         do {
             _ = try await pages.next()
             return nil
@@ -81,7 +83,10 @@ struct PageSequenceTests {
         #expect(queries(transport) == [1, 1, 2].map { "page=\($0)&sort=up" })
     }
 
-    @Test("Names, chunk and first number are the API's to choose", arguments: [(0, 3, [0, 1, 2]), (1, 2, [1, 2]), (5, 1, [5])])
+    @Test(
+        "Names, chunk and first number are the API's to choose",
+        arguments: [(0, 3, [0, 1, 2]), (1, 2, [1, 2]), (5, 1, [5])]
+    )
     func names(_ first: Int, _ total: Int, _ expected: [Int]) async throws {
         let (client, transport) = client(pages: total, named: "p")
         let pagination = Pagination<PaginatedData<Int>>.numbered("p", chunkName: "size", chunk: 7, from: first)
@@ -103,7 +108,10 @@ struct PageSequenceTests {
         #expect(transport.sent.count == 1)
     }
 
-    @Test("A page is the last where its number is not less than the total", arguments: [(1, 0, true), (1, 2, false), (2, 2, true), (3, 2, true)])
+    @Test(
+        "A page is the last where its number is not less than the total",
+        arguments: [(1, 0, true), (1, 2, false), (2, 2, true), (3, 2, true)]
+    )
     func isLast(_ page: Int, _ total: Int, _ expected: Bool) {
         let page = PaginatedData(page: page, totalPages: total, data: ["a", "b"])
         #expect(page.isLastPage == expected)
@@ -136,7 +144,9 @@ struct PageSequenceTests {
         }
     }
 
-    @Test("A page keeps all that its request says: URL, protocol, method, header, content, prepare, timeout and the rest")
+    @Test(
+        "A page keeps all that its request says: URL, protocol, method, header, content, prepare, timeout and the rest"
+    )
     func keeps() async throws {
         var base = AnyRequest(.post, url: "other.example", header: ["X": "1"], body: .data(Data("b".utf8))) { data in
             try JSONDecoder().decode(Int.self, from: data)
@@ -189,7 +199,8 @@ struct PageSequenceTests {
     @Test("A cursor of each page asks for the next; none or an empty one ends them", arguments: ["null", "\"\""])
     func cursors(_ last: String) async throws {
         let transport = ScriptedTransport([
-            .respond(200, body: #"{"items": [1], "next": "a&b"}"#), .respond(200, body: #"{"items": [2], "next": \#(last)}"#),
+            .respond(200, body: #"{"items": [1], "next": "a&b"}"#),
+            .respond(200, body: #"{"items": [2], "next": \#(last)}"#),
         ])
         let client = ServiceClient(AnyHttpService(at: "api.example.com"), transport: transport)
         var items: [Int] = []
@@ -209,7 +220,9 @@ struct PageSequenceTests {
         #expect(transport.sent.count == 2)
     }
 
-    @Test("Links lead from page to page: resolved, with the service's credential, and the request's own query only once")
+    @Test(
+        "Links lead from page to page: resolved, with the service's credential, and the request's own query only once"
+    )
     func links() async throws {
         let transport = ScriptedTransport([
             .respond(200, ["Link": #"</x?page=2>; rel="prev next", </x?page=9>; rel=last"#], body: "1"),
@@ -226,7 +239,8 @@ struct PageSequenceTests {
         #expect(results == ["1", "2", "3"])
         #expect(
             transport.sent.map { $0.request.url?.absoluteString } == [
-                "https://api.example.com/x?q=1", "https://api.example.com/x?page=2", "https://API.example.com:443/x?page=3",
+                "https://api.example.com/x?q=1", "https://api.example.com/x?page=2",
+                "https://API.example.com:443/x?page=3",
             ]
         )
         #expect(transport.sent.allSatisfy { $0.field("Authorization") == "t" })
@@ -255,8 +269,10 @@ struct PageSequenceTests {
     @Test(
         "Link fields are read as RFC 8288 has them",
         arguments: [
-            (#"<a>; rel=next"#, "a"), (#"<a>;rel="NEXT""#, "a"), (#"<a>; title="x, <b>; rel=next"; rel=prev, <c>; rel=next"#, "c"),
-            (#"<a>; rel=prev; rel=next"#, nil), (#"<a>; rel=next; anchor="/other""#, nil), (#"a; rel=next"#, nil), ("<a", nil),
+            (#"<a>; rel=next"#, "a"), (#"<a>;rel="NEXT""#, "a"),
+            (#"<a>; title="x, <b>; rel=next"; rel=prev, <c>; rel=next"#, "c"),
+            (#"<a>; rel=prev; rel=next"#, nil), (#"<a>; rel=next; anchor="/other""#, nil), (#"a; rel=next"#, nil),
+            ("<a", nil),
             (#"<a>; rel="x \"next"#, nil), (#"<a> ; rel = next"#, "a"), (#", ,<a>; rel=next"#, "a"), ("", nil),
             (#"<a>; nextish; rel="first next""#, "a"),
         ] as [(String, String?)]
@@ -265,6 +281,9 @@ struct PageSequenceTests {
         let transport = ScriptedTransport([.respond(200, ["Link": value]), .respond(200)])
         let client = ServiceClient(AnyHttpService(at: "api.example.com/v1/"), transport: transport)
         for try await _ in AnyRequest().pages(.links, with: client) {}
-        #expect(transport.sent.dropFirst().first?.request.url?.absoluteString == expected.map { "https://api.example.com/v1/\($0)" })
+        #expect(
+            transport.sent.dropFirst().first?.request.url?.absoluteString
+                == expected.map { "https://api.example.com/v1/\($0)" }
+        )
     }
 }

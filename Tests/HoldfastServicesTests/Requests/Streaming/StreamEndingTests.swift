@@ -74,14 +74,20 @@ struct StreamEndingTests {
         #expect(log.lines == ["send closed 1001", "second closed 1001", "first closed 1001", "process closed 1001"])
     }
 
-    @Test("Closed while it opens, a stream that opens all the same is closed at once", arguments: [true, false])
-    func closedWhileOpening(byClosing: Bool) async throws {
+    @Test(
+        "Closed while it opens, a stream that opens all the same is closed at once",
+        arguments: [true, false],
+        [nil, 30] as [Int?]
+    )
+    func closedWhileOpening(byClosing: Bool, timeout: Int?) async throws {
         let transport = ScriptedStreamTransport()
         let gate = CountWatch()
         let stubborn = StubbornTransport(transport, gate)
         let service = StreamService()
+        var configuration = PipelineConfiguration()
+        configuration.attemptTimeout = timeout.map { .seconds($0) }
         var stream: MessageStream<ChatRequest, any Error>? = ChatRequest().schedule(
-            with: ServiceClient(service),
+            with: ServiceClient(service, configuration: configuration),
             over: stubborn
         )
         try await stubborn.asked.wait(for: 1)
@@ -150,6 +156,37 @@ struct StreamEndingTests {
             (error as? ServiceError)?.code == .timeout
         }
         #expect(service.log.lines.last == "process timeout")
+    }
+
+    @Test("A token that never comes does not hold the stream beyond its time to open")
+    func tokenTimeout() async throws {
+        struct WaitingService: HttpService {
+            let asked = CountWatch()
+            var apiUrl: any UrlConvertible { "api.example.com" }
+            var asyncHeader: HttpHeader {
+                get async throws {
+                    asked.increment()
+                    try await CountWatch().wait(for: 1)
+                    return [:]
+                }
+            }
+        }
+        let clock = ManualClock()
+        var configuration = PipelineConfiguration()
+        configuration.clock = clock
+        let service = WaitingService()
+        let transport = ScriptedStreamTransport()
+        let client = ServiceClient(service, configuration: configuration)
+        let stream = ChatRequest().schedule(with: client, over: transport)
+        try await service.asked.wait(for: 1)
+        try await clock.waitForSleeps(1)
+        clock.advance(by: .seconds(60))
+        await #expect {
+            try await stream.send("x")
+        } throws: { error in
+            (error as? ServiceError)?.code == .timeout
+        }
+        #expect(transport.requests.isEmpty)
     }
 }
 

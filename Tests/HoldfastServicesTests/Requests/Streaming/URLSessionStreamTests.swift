@@ -57,6 +57,39 @@ struct URLSessionStreamTests {
         }
     }
 
+    #if !canImport(Darwin)
+        @Test(
+            "The platform's own task, where Foundation has no WebSockets: errors at once, no connection, nothing hangs"
+        )
+        func foundation() async throws {
+            let server = try LoopbackServer.start { request in
+                WebSocketHandshake.reply(to: request, frames: [WebSocketHandshake.text("hello")])
+            }
+            defer { server.stop() }
+            let url = try #require(URL(string: "ws://127.0.0.1:\(server.port)/"))
+            let task = URLSession(configuration: .ephemeral).webSocketTask(with: url)
+            task.resume()
+            defer { task.cancel(with: .goingAway, reason: nil) }
+            do {
+                _ = try await task.receive()
+                return
+            } catch {
+                #expect((error as? URLError)?.code == .unsupportedURL)
+            }
+            await #expect {
+                try await task.send(.string("hi"))
+            } throws: { error in
+                (error as? URLError)?.code == .unsupportedURL
+            }
+            await #expect {
+                try await task.sendPing()
+            } throws: { error in
+                (error as? URLError)?.code == .networkConnectionLost
+            }
+            #expect(server.connectionCount == 0)
+        }
+    #endif
+
     @Test("Nobody listens, or no server of streams: an error in either case, and no hang")
     func refused() async throws {
         let server = try LoopbackServer.start { _ in LoopbackReply(404) }

@@ -155,7 +155,9 @@ struct CachingServiceHookTests {
         arguments: EachStore.allCases
     )
     func otherResultType(kind: EachStore) async throws {
-        let transport = ScriptedTransport([.respond(200, body: "text"), .respond(200, body: "7")])
+        let transport = ScriptedTransport([
+            .respond(200, body: "text"), .respond(200, body: "7"), .respond(500, body: "down"),
+        ])
         try await TimeToLiveBench.with(kind, transport) { bench in
             #expect(try await bench.load() == .network("text"))
             try await bench.restart()
@@ -166,6 +168,13 @@ struct CachingServiceHookTests {
             // The same bytes serve each type that they can be decoded as.
             #expect(try await bench.load() == .fresh("7"))
             #expect(bench.entryCount == 1)
+            // Where the origin has nothing better, what could not be decoded is gone all the same.
+            options.acceptance = Acceptance { _ in throw Refused(reason: "no letters") }
+            await #expect(throws: Refused(reason: "no letters")) {
+                try await bench.load(.get(TimeToLiveBench.url), options)
+            }
+            #expect(bench.entryCount == 0)
+            #expect(transport.sent.count == 3)
         }
     }
 

@@ -186,7 +186,7 @@ struct RetryGovernorTests {
     func recovers() async throws {
         let clock = clock
         let transport = ScriptedTransport { _ in .respond(clock.now.sinceOrigin < .seconds(60) ? 500 : 200) }
-        let factory = BackoffRetrier.Factory.backoff()
+        let factory = BackoffRetrierTests.seeded()
         let pipeline = pipeline(transport, factory, clock)
         var isSpent = false
         while clock.now.sinceOrigin < .seconds(60) {

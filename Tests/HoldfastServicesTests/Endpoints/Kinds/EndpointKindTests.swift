@@ -28,6 +28,7 @@ private struct Unwritable: InEndpoint {
     typealias Service = Bed.Service
     static let method = Method.post
     struct Input: Encodable {
+        let password: String
         func encode(to encoder: any Encoder) throws {
             throw EncodingError.invalidValue(self, .init(codingPath: [], debugDescription: "never"))
         }
@@ -41,6 +42,27 @@ private struct Echo<Value: Codable & Sendable>: InOutEndpoint {
     typealias Output = Value
     static var method: Method { .post }
     let path = "echo"
+}
+
+/// Reads nothing, and says so.
+private struct NoDecoder: BodyDecoder {
+    func decode<Output: Decodable>(_ type: Output.Type, from content: Data, _ coding: EndpointCoding) throws -> Output {
+        throw ServiceError(.decodingFailed, "no decoder")
+    }
+}
+
+private struct CountIn: InEndpoint {
+    typealias Service = Bed.Service
+    typealias Input = Int
+    static let inputFormat = InputFormat.urlQuery
+    let path = "count"
+}
+
+private struct CountOut: OutEndpoint {
+    typealias Service = Bed.Service
+    typealias Output = Int?
+    static let outputFormat = OutputFormat(name: "CSV", accept: "text/csv", decoder: NoDecoder())
+    let path = "count"
 }
 
 @Suite("Kinds of endpoints", .timeLimit(.minutes(20)))
@@ -91,10 +113,11 @@ struct EndpointKindTests {
         let service = Bed.Service()
         let transport = ScriptedTransport([])
         let error = await endpointError {
-            try await Unwritable().makeRequest(to: Bed.client(service, transport), with: .init())
+            try await Unwritable().makeRequest(to: Bed.client(service, transport), with: .init(password: "hunter2"))
         }
         #expect(error?.code == .encoding)
         #expect(error?.details?.contains("never") == true)
+        #expect(error.map { "\($0) \(String(describing: $0.cause))".contains("hunter2") } == false)
         #expect(transport.sent.isEmpty)
         #expect(service.recorder.counts == FailureRecorder.Counts(failures: 1, processed: 1))
     }
@@ -151,6 +174,19 @@ struct EndpointKindTests {
         #expect(transport.sent[0].body.map { Array($0) } == Array("ü".utf8))
         #expect(transport.sent[1].request.value(forHTTPHeaderField: "Content-Type") == "application/octet-stream")
         #expect(transport.sent[1].body.map { Array($0) } == [1, 2])
+    }
+
+    @Test("Formats other than JSON refuse a bare number, in and out, before anything is sent")
+    func refusedScalar() async throws {
+        let transport = ScriptedTransport([])
+        let client = Bed.client(Bed.Service(), transport)
+        let input = await endpointError { try await CountIn().makeRequest(to: client, with: 7) }
+        #expect(input?.code == .encoding)
+        #expect(input?.details?.contains("A bare Int cannot be written as urlQuery") == true)
+        let output = await endpointError { _ = try await CountOut().makeRequest(to: client) }
+        #expect(output?.code == .decoding)
+        #expect(output?.details?.contains("cannot be read as CSV") == true)
+        #expect(transport.sent.isEmpty)
     }
 
     @Test("JSON takes a bare number, in and out")
