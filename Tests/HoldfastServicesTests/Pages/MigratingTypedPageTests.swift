@@ -53,22 +53,6 @@ struct MigratingTypedPageTests {
         #expect(sent.value(forHTTPHeaderField: "X-API-Key") == "k")
     }
 
-    @Test("README: the same, in three lines")
-    func readme() async throws {
-        let transport = ScriptedTransport([.respond(503), .respond(200, body: #"{"name": "cup", "unit_price": 3}"#)])
-        var configuration = PipelineConfiguration()
-        configuration.clock = ManualClock(autoAdvances: true)
-        let shop = ServiceClient(
-            Shop(),
-            transport: transport,
-            cache: .default,
-            retrierFactory: .default,
-            configuration: configuration
-        )
-        let answer = try await shop.response(to: ProductRequest(id: 7))
-        #expect(answer.response.attempts.count == 2)
-    }
-
     @Test("From Echo: a proxy with a cache and a retrier in one line")
     func echo() async throws {
         let server = try LoopbackServer.start { request in

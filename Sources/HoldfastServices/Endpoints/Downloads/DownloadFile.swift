@@ -91,19 +91,3 @@ private final class DownloadedFile: Sendable {
         try files.read(file, from: offset, count: count)
     }
 }
-
-/// Runs calls that block on threads that may be blocked.
-private enum BlockingWork {
-    private static let queue: OperationQueue = {
-        let queue = OperationQueue()
-        queue.name = "holdfast.downloads"
-        queue.maxConcurrentOperationCount = 4
-        return queue
-    }()
-
-    static func run<Success: Sendable>(_ work: @escaping @Sendable () throws -> Success) async throws -> Success {
-        try await withCheckedThrowingContinuation { continuation in
-            queue.addOperation { continuation.resume(with: Result { try work() }) }
-        }
-    }
-}
