@@ -46,7 +46,7 @@ struct FileSnapshot: Sendable, Hashable {
         } catch {
             throw FileSnapshot.unreadable(url, "is not there any more or cannot be opened")
         }
-        try reader.checkUnchanged()
+        try reader.check(isOpening: true)
         return reader
     }
 
@@ -67,7 +67,7 @@ final class SnapshotReader: Sendable {
 
     fileprivate init(_ snapshot: FileSnapshot) throws {
         self.snapshot = snapshot
-        file = try files.open(snapshot.url.path, .read)
+        file = try files.open(snapshot.url.resolvingSymlinksInPath().path, .read)
     }
 
     deinit { files.close(file) }
@@ -82,7 +82,15 @@ final class SnapshotReader: Sendable {
     }
 
     /// Throws ``ServiceError`` `.badRequest` where the file is not as it was, or another lies in its place. Blocks.
+    ///
+    /// One that was removed since it was opened is still here, whole if it has its size.
     func checkUnchanged() throws {
+        try check(isOpening: false)
+    }
+
+    fileprivate func check(isOpening: Bool) throws {
+        let isRemoved = (try? snapshot.url.checkResourceIsReachable()) != true
+        if isRemoved, !isOpening, (try? files.size(of: file)) == snapshot.size { return }
         guard try FileSnapshot(of: snapshot.url) == snapshot else {
             throw FileSnapshot.unreadable(snapshot.url, "was changed after the request was built")
         }
