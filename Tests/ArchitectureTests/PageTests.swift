@@ -8,7 +8,8 @@ import Testing
 @Suite("Pages and their code")
 struct PageTests {
     private static let pages = [
-        "http-service", "web-service-proxy", "endpoints", "in-process-services", "streams", "migrating",
+        "http-service", "web-service-proxy", "endpoints", "in-process-services", "streams", "mock-data",
+        "migrating",
     ]
 
     /// Lines without indentation and without blank ones.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+public import Foundation
 public import HoldfastSemantics
 
 /// What went wrong with a call, how far it had come, and what to do next.
-public struct ServiceError: Error, Sendable, CustomStringConvertible {
+public struct ServiceError: LocalizedError, Sendable, CustomStringConvertible {
     /// The kind of failure; new ones may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// A short stable word, fit for a metric label.
@@ -103,6 +104,8 @@ public struct ServiceError: Error, Sendable, CustomStringConvertible {
     public var description: String {
         "\(code): \(message)" + (cause.map { " (\($0))" } ?? "")
     }
+
+    public var errorDescription: String? { message }
 
     /// The failure as the rules of retrying see it.
     ///

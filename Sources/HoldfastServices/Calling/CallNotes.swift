@@ -80,10 +80,21 @@ extension Response {
     /// Whether neither head nor content is another, so that it would be decoded to the same.
     fileprivate func isSame(as other: Response) -> Bool {
         guard head == other.head, url == other.url else { return false }
-        if let mine = body.bytesInMemory, let others = other.body.bytesInMemory { return mine == others }
+        if let mine = body.bytesInMemory, let others = other.body.bytesInMemory {
+            return mine.sharesStorage(with: others) || mine == others
+        }
         guard let mine = body.source, let others = other.body.source, type(of: mine) is AnyClass else {
             return body.bytesInMemory == nil && other.body.bytesInMemory == nil
         }
         return mine as AnyObject === others as AnyObject
+    }
+}
+
+extension ByteChunk {
+    /// Whether both are one piece of memory, so that there is no need to compare what may be megabytes.
+    fileprivate func sharesStorage(with other: ByteChunk) -> Bool {
+        count == other.count
+            && withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
+                == other.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
     }
 }

@@ -26,7 +26,6 @@ extension ServiceClient {
             defer { notes.end() }
             let options = options(of: request, built, origin, deadline, notes)
             do {
-                let pipeline = origin == nil ? pipelineElsewhere : pipeline
                 var response = try await pipeline.send(built.urlRequest, body: built.body, options: options)
                 let value = try await value(of: &response, request, deadline, notes)
                 return DecodedResponse(value: value, response: response, urlRequest: notes.urlRequest)
@@ -61,6 +60,8 @@ extension ServiceClient {
         options.credentialFields += built.credentialFields
         options.acceptance = acceptance(of: request, deadline, notes)
         if let origin { options.prepare.append(bringingUpToDate(request, origin)) }
+        // Where the call was sent on to another origin it begins there, for all that the pipeline knows.
+        if origin == nil || request.authorizationRequirement == .none { options.bearsAuthorization = false }
         options.prepare.append { urlRequest, _ in notes.sent(urlRequest) }
         return options
     }

@@ -15,8 +15,6 @@ public struct ServiceClient<Service: HttpService>: Sendable {
     /// The pipeline beneath all calls; for requests of another kind, `drain()`, or its cache.
     public let pipeline: Pipeline
     let requestHooks: [any RequestHook]
-    /// For requests that were sent on to another origin: nothing there may bear the pipeline's credential.
-    let pipelineElsewhere: Pipeline
     let judgesAttempts: Bool
 
     /// A client of `service`.
@@ -40,27 +38,13 @@ public struct ServiceClient<Service: HttpService>: Sendable {
     ) {
         self.service = service
         let factory = retrierFactory ?? service.retrierFactory
-        let hooks = service.hooks + hooks
-        var configuration = configuration ?? service.pipelineConfiguration
         pipeline = Pipeline(
             transport: transport ?? service.transport,
             cache: cache ?? service.cache,
             retrierFactory: factory,
-            hooks: hooks,
-            configuration: configuration
+            hooks: service.hooks + hooks,
+            configuration: configuration ?? service.pipelineConfiguration
         )
-        if configuration.authorization == nil {
-            pipelineElsewhere = pipeline
-        } else {
-            configuration.authorization = nil
-            pipelineElsewhere = Pipeline(
-                transport: pipeline.transport,
-                cache: pipeline.cache,
-                retrierFactory: factory,
-                hooks: hooks,
-                configuration: configuration
-            )
-        }
         self.requestHooks = service.requestHooks + requestHooks
         judgesAttempts = factory.judgesAttempts
     }

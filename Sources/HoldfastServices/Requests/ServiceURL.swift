@@ -17,10 +17,11 @@ enum ServiceURL {
     ///   - scheme: without a colon.
     /// - Throws: ``ServiceError`` `.badRequest`, which shows neither user nor query: they may bear credentials.
     static func make(base: String, scheme: String, route: HttpRoute, query: HttpQuery) throws -> URL {
-        let rest = withoutScheme(base).prefix { $0 != "#" }
-        let place = rest.prefix { $0 != "?" }
-        var queries = [PercentCoding.repair(rest[place.endIndex...].dropFirst())]
-        let authority = place.prefix { $0 != "/" }
+        // By scalars: an accent behind a "?" makes one Character of both.
+        let rest = Substring(withoutScheme(base).unicodeScalars.prefix { $0 != "#" })
+        let place = Substring(rest.unicodeScalars.prefix { $0 != "?" })
+        var queries = [PercentCoding.repair(Substring(rest[place.endIndex...].unicodeScalars.dropFirst()))]
+        let authority = Substring(place.unicodeScalars.prefix { $0 != "/" })
         var path = PercentCoding.repair(place[authority.endIndex...])
         let segments = try route.encodedSegments
         if !segments.isEmpty {

@@ -44,7 +44,9 @@ private struct PerhapsUser: JsonRequest {
 @Suite("What responses are decoded to by default", .timeLimit(.minutes(20)))
 struct DecodingTests {
     private func result<R: Request>(_ request: R, _ step: ScriptedTransport.Step) async throws -> R.Result {
-        try await request.schedule(with: ServiceClient(AnyHttpService(at: "api.example.com"), transport: ScriptedTransport([step])))
+        try await request.schedule(
+            with: ServiceClient(AnyHttpService(at: "api.example.com"), transport: ScriptedTransport([step]))
+        )
     }
 
     @Test("Void, Data and String take content as it is")

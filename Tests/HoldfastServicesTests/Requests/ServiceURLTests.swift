@@ -40,6 +40,7 @@ struct ServiceURLTests {
             Case("api.example.com", is: "https://api.example.com"),
             Case("api.example.com", is: "https://api.example.com?q=1", [], ["q": 1]),
             Case("api.example.com/v2?key=1", is: "https://api.example.com/v2/a?key=1&b=2", ["a"], ["b": 2]),
+            Case("api.example.com/a?\u{301}", is: "https://api.example.com/a?%CC%81&y=1", [], ["y": 1]),
             Case("api.example.com/v2?", is: "https://api.example.com/v2/a", ["a"]),
             Case(
                 "api.example.com/p?next=http://x.example/y?z",

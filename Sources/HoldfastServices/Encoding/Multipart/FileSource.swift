@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-internal import Dispatch
 internal import Holdfast
 internal import HoldfastStorage
 private import Synchronization
 
 /// The bytes of a file, chunk by chunk: all of them as they were when the snapshot was taken, or an error.
 ///
-/// Reads on a queue of its own, since a file may lie on a slow disk. The file is open from the first chunk to the last, and
+/// Reads on threads for that, since a file may lie on a slow disk. The file is open from the first chunk to the last, and
 /// closed when the source is cancelled or dropped.
 final class FileSource: ByteSource {
     private struct State {
@@ -21,7 +20,6 @@ final class FileSource: ByteSource {
     private static let chunkSize = 256 << 10
     private let snapshot: FileSnapshot
     private let state = Mutex(State())
-    private let queue = DispatchQueue(label: "holdfast.file-source")
 
     init(_ snapshot: FileSnapshot) {
         self.snapshot = snapshot
@@ -35,7 +33,7 @@ final class FileSource: ByteSource {
                     return state.isCancelled
                 }
                 if isCancelled { return continuation.resume(throwing: CancellationError()) }
-                queue.async {
+                BlockingWork.enqueue {
                     let result = Result { try self.read() }
                     self.state.withLock { $0.waiting.take() }?.resume(with: result)
                 }
@@ -55,7 +53,7 @@ final class FileSource: ByteSource {
         withExtendedLifetime(file) {}
     }
 
-    /// The next chunk; on the queue, one after the other.
+    /// The next chunk; one after the other, since a source has one reader.
     private func read() throws -> ByteChunk? {
         let (opened, offset) = state.withLock { ($0.file, $0.offset) }
         // The reader came to the end before: the file was closed then.

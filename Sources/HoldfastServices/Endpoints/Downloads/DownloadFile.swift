@@ -50,6 +50,7 @@ final class DownloadedBytes: ByteSource {
     }
 
     func next() async throws -> ByteChunk? {
+        try Task.checkCancellation()
         let (known, offset) = try state.withLock { state in
             guard !state.isCancelled else { throw CancellationError() }
             return (state.reader, state.offset)
@@ -88,21 +89,5 @@ private final class DownloadedFile: Sendable {
 
     func read(from offset: Int, count: Int) throws -> [UInt8] {
         try files.read(file, from: offset, count: count)
-    }
-}
-
-/// Runs calls that block on threads that may be blocked.
-private enum BlockingWork {
-    private static let queue: OperationQueue = {
-        let queue = OperationQueue()
-        queue.name = "holdfast.downloads"
-        queue.maxConcurrentOperationCount = 4
-        return queue
-    }()
-
-    static func run<Success: Sendable>(_ work: @escaping @Sendable () throws -> Success) async throws -> Success {
-        try await withCheckedThrowingContinuation { continuation in
-            queue.addOperation { continuation.resume(with: Result { try work() }) }
-        }
     }
 }

@@ -53,6 +53,7 @@ extension EndpointError {
     /// Takes over what the error beneath knows of the exchange.
     private mutating func adopt(_ error: ServiceError) {
         if response == nil { response = error.response }
+        retryAfter = error.retryAfter
         attempts = error.attempts.isEmpty ? error.response?.attempts ?? [] : error.attempts
     }
 

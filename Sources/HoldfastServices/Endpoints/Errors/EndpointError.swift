@@ -66,6 +66,8 @@ public struct EndpointError: Error, Sendable, CustomStringConvertible {
     public var response: Response?
     /// Every attempt of the call, in order, where it came to a failure of all.
     public var attempts: [AttemptRecord] = []
+    /// How long to leave the server alone, counted from the error's birth; nil where nothing says so.
+    public var retryAfter: Duration?
     /// What happened beneath: the ``ServiceError``, what `validate` threw, or, with an ``errorResponse``, the ``original``.
     public var cause: (any Error)?
 

@@ -43,30 +43,34 @@ struct StreamOpening<Stream: StreamRequest>: Request {
         return try await stream.prepare(request)
     }
 
-    /// Builds the request and opens the stream, within its time.
+    /// Builds the request and opens the stream, both within its time: a token that never comes must not hold it for ever.
     func open<Service>(
         _ client: ServiceClient<Service>,
         _ transport: any StreamTransport
     ) async throws -> any StreamConnection {
         let limits = stream.limits
-        let configuration = client.pipeline.configuration
-        guard let timeout = limits.openTimeout ?? configuration.attemptTimeout else {
-            return try await transport.open(try await client.build(self).urlRequest, limits: limits)
+        let clock = client.pipeline.configuration.clock
+        let open: @Sendable () async throws -> any StreamConnection = {
+            let request = try await client.build(self).urlRequest
+            return try await transport.open(request, limits: limits)
         }
-        let deadline = configuration.clock.now.advanced(by: timeout)
+        guard let timeout = limits.openTimeout ?? client.pipeline.configuration.attemptTimeout else {
+            return try await open()
+        }
+        let deadline = clock.now.advanced(by: timeout)
         do {
             return try await withDeadline(
                 deadline,
-                on: configuration.clock,
-                discard: { $0.close(code: .goingAway, reason: nil) }
-            ) {
-                try await transport.open(try await client.build(self).urlRequest, limits: limits)
-            }
-        } catch let error as ServiceError where error.code == .timeout {
+                on: clock,
+                discard: { $0.close(code: .goingAway, reason: nil) },
+                operation: open
+            )
+        } catch let error as ServiceError where error.code == .timeout && clock.now >= deadline {
             throw ServiceError(
                 .timeout,
-                "The stream was not open in time; raise `StreamLimits.openTimeout`, or find out why the server is slow.",
-                cause: error.cause,
+                "The stream was not open in time; raise `StreamLimits.openTimeout`, or find out why the server is slow, or what "
+                    + "the request's header fields waited for.",
+                cause: error,
                 progress: error.progress
             )
         }

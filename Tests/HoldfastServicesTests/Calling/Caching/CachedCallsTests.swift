@@ -157,7 +157,7 @@ struct CachedCallsTests {
         #expect(log.entries.count { $0.hasPrefix("a.success(1") } == 100)
     }
 
-    @Test("A call that shares an exchange and refuses its content fails alone")
+    @Test("A call that shares an exchange and refuses its content takes nothing from the other")
     func collapsedAndRefused() async throws {
         let clock = ManualClock()
         let transport = ScriptedTransport([

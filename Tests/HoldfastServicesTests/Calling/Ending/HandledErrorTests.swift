@@ -136,9 +136,13 @@ struct HandledErrorTests {
             func receive(_ response: inout Response) async throws -> Int { throw CallFixtures.NotText() }
             func decode(_ data: Data) throws -> Int { 0 }
         }
+        /// Has the pipeline watch contents, which then know their call.
+        struct Deaf: EventObserver {
+            func observe(_ event: ServiceEvent) {}
+        }
         weak var held: EndlessContent?
         var service = service()
-        service.cache = .inMemory()
+        service.pipelineConfiguration.observers = [Deaf()]
         do {
             let content = EndlessContent(reached: CountWatch())
             held = content

@@ -110,10 +110,15 @@ struct EndpointAuthorizationTests {
 
     @Test(
         "D-T23: what was stored for one credential answers no other",
-        arguments: [Authorization.bearer("b"), .basic("a", "a"), .none]
+        arguments: [
+            (Authorization.bearer("a"), Authorization.bearer("b")), (.bearer("a"), .basic("a", "a")),
+            (.bearer("a"), .none),
+            (.custom(key: "X-API-Key", value: "a"), .custom(key: "X-API-Key", value: "b")),
+            (.custom(key: "X-API-Key", value: "a"), .none),
+        ]
     )
-    func partition(_ other: Authorization) async throws {
-        let service = Bed.Service("https://example.com", .bearer("a"))
+    func partition(_ one: Authorization, _ other: Authorization) async throws {
+        let service = Bed.Service("https://example.com", one)
         let transport = ScriptedTransport(
             [.respond(200, ["Cache-Control": "max-age=60"], body: #"{"name":"x"}"#)],
             repeatsLastStep: true

@@ -103,6 +103,14 @@ struct EndpointErrorTests {
         #expect(error.attempts.count == transport.sent.count)
     }
 
+    @Test("What the server asked for in Retry-After stands in the error, also beside its own words")
+    func retryAfter() async throws {
+        let transport = ScriptedTransport([.respond(429, ["Retry-After": "30"])])
+        let client = EndpointBed.client(EndpointBed.Service(), transport)
+        let error = await endpointError { try await EndpointBed.CheckStatus().makeRequest(to: client) }
+        #expect(error?.retryAfter == .seconds(30))
+    }
+
     @Test("An error response may say that its message is for developers")
     func internalMessage() {
         let original = EndpointError("It failed.", code: .http)

@@ -85,15 +85,21 @@ struct EndpointKindTests {
 
     @Test("D-T9: input goes out as JSON in the content, keys sorted")
     func input() async throws {
-        let transport = ScriptedTransport([.respond(204)])
+        let transport = ScriptedTransport([.respond(204)], repeatsLastStep: true)
+        let client = Bed.client(Bed.Service(), transport)
         try await Rename().makeRequest(
-            to: Bed.client(Bed.Service(), transport),
+            to: client,
             with: Rename.Input(name: "n", aliases: ["a", "b"])
         )
         let sent = try #require(transport.sent.first)
         #expect(sent.request.httpMethod == "PUT")
         #expect(sent.request.value(forHTTPHeaderField: "Content-Type") == "application/json")
         #expect(sent.body.map { String(decoding: $0, as: UTF8.self) } == #"{"aliases":["a","b"],"name":"n"}"#)
+        // Many keys, which chance does not sort.
+        let numbers = Dictionary(uniqueKeysWithValues: (10..<30).map { ("k\($0)", $0) })
+        _ = try? await Echo<[String: Int]>().makeRequest(to: client, with: numbers)
+        let sorted = "{" + (10..<30).map { "\"k\($0)\":\($0)" }.joined(separator: ",") + "}"
+        #expect(transport.sent.last?.body.map { String(decoding: $0, as: UTF8.self) } == sorted)
     }
 
     @Test("Input and output of one endpoint, and the response beside it")

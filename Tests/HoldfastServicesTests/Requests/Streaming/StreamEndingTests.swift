@@ -157,6 +157,37 @@ struct StreamEndingTests {
         }
         #expect(service.log.lines.last == "process timeout")
     }
+
+    @Test("A token that never comes does not hold the stream beyond its time to open")
+    func tokenTimeout() async throws {
+        struct WaitingService: HttpService {
+            let asked = CountWatch()
+            var apiUrl: any UrlConvertible { "api.example.com" }
+            var asyncHeader: HttpHeader {
+                get async throws {
+                    asked.increment()
+                    try await CountWatch().wait(for: 1)
+                    return [:]
+                }
+            }
+        }
+        let clock = ManualClock()
+        var configuration = PipelineConfiguration()
+        configuration.clock = clock
+        let service = WaitingService()
+        let transport = ScriptedStreamTransport()
+        let client = ServiceClient(service, configuration: configuration)
+        let stream = ChatRequest().schedule(with: client, over: transport)
+        try await service.asked.wait(for: 1)
+        try await clock.waitForSleeps(1)
+        clock.advance(by: .seconds(60))
+        await #expect {
+            try await stream.send("x")
+        } throws: { error in
+            (error as? ServiceError)?.code == .timeout
+        }
+        #expect(transport.requests.isEmpty)
+    }
 }
 
 /// Opens although its task is cancelled.

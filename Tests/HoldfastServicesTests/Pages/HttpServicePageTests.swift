@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import Holdfast
+import HoldfastServices
+import HoldfastTesting
+import Synchronization
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// The types of docs/http-service.md.
+private enum Page {
+    struct Note: Codable, Sendable, Equatable {
+        var id: Int?
+        var noteText: String
+    }
+
+    struct NotesApi: HttpService {
+        var apiUrl: any UrlConvertible { "api.example.com/v1" }
+        var header: HttpHeader { ["X-Client": "notes/1.0"] }
+        var cache: HTTPCache? { .default }
+        var retrierFactory: any RetrierFactory { .default }
+    }
+
+    struct GetNote: JsonRequest {
+        typealias Result = Note
+        let id: Int
+        var routes: HttpRoute { ["notes", id] }
+    }
+
+    struct PostNote: JsonRequest {
+        typealias Result = Note
+        let note: Note
+        var method: HttpMethod { .post }
+        var routes: HttpRoute { ["notes"] }
+        var body: HttpBody { .json(note, keys: .convertToSnakeCase) }
+    }
+
+    struct ListNotes: JsonRequest {
+        typealias Result = PaginatedData<Note>
+        var routes: HttpRoute { ["notes"] }
+        var query: HttpQuery { ["order": "newest"] }
+    }
+
+    struct Journal: RequestHook {
+        let write: @Sendable (String) -> Void
+
+        func onSchedule<R: Request>(_ request: R, _ urlRequest: URLRequest) -> R.Result? {
+            write("\(R.self) begins")
+            return nil
+        }
+
+        func onSuccess<R: Request>(_ request: R, _ urlRequest: URLRequest, result: R.Result) {
+            write("\(R.self) is done")
+        }
+
+        func onFailure(_ error: any Error) {
+            write("failed: \(error)")
+        }
+    }
+
+    struct RenewToken: JsonRequest {
+        struct Result: Decodable, Sendable {
+            let token: String
+        }
+        var method: HttpMethod { .post }
+        var routes: HttpRoute { ["token"] }
+    }
+
+    actor Session {
+        private(set) var token = "old"
+        private let accounts: ServiceClient<AnyHttpService>
+
+        init(accounts: ServiceClient<AnyHttpService>) {
+            self.accounts = accounts
+        }
+
+        /// Renews the token unless another call has done so since `used` was sent.
+        func renew(after used: String?) async throws {
+            guard used == "Bearer \(token)" else { return }
+            token = try await RenewToken().schedule(with: accounts).token
+        }
+    }
+
+    struct RenewingRetrier: Retrier {
+        let session: Session
+
+        func retry(
+            _ request: URLRequest,
+            after attempt: FailedAttempt,
+            context: CallContext
+        ) async -> RetryDecision {
+            guard attempt.response?.status == .unauthorized else { return .stop(.retrierDeclined) }
+            let used = context.exchange?.request.value(forHTTPHeaderField: "Authorization")
+            do {
+                try await session.renew(after: used)
+                return .retryNow
+            } catch {
+                return .stop(.unauthorized)
+            }
+        }
+    }
+
+    struct PrivateApi: HttpService {
+        let session: Session
+        var apiUrl: any UrlConvertible { "api.example.com/v1" }
+        var authorization: Authorization { get async { .bearer(await session.token) } }
+        var retrierFactory: any RetrierFactory {
+            .chain(AnyRetrierFactory { _ in RenewingRetrier(session: session) }, .default)
+        }
+    }
+
+    enum NotesError: Error {
+        case noSuchNote, cancelled, offline
+        case other(any Error)
+    }
+
+    struct MappedApi: HttpService {
+        var apiUrl: any UrlConvertible { "api.example.com/v1" }
+
+        func mapError(_ error: any Error) -> NotesError {
+            switch error {
+            case is CancellationError: .cancelled
+            case let error as ServiceError where error.response?.status == .notFound: .noSuchNote
+            case let error as ServiceError where error.code == .offline: .offline
+            default: .other(error)
+            }
+        }
+    }
+}
+
+/// The code of docs/http-service.md, block by block.
+@Suite("The page on HttpService", .timeLimit(.minutes(20)))
+struct HttpServicePageTests {
+    private typealias Note = Page.Note
+    private typealias GetNote = Page.GetNote
+    private typealias PostNote = Page.PostNote
+    private typealias ListNotes = Page.ListNotes
+    private typealias NotesApi = Page.NotesApi
+
+    private static let note = #"{"id": 7, "note_text": "hello"}"#
+
+    /// What the page prints.
+    private final class Printed: Sendable {
+        let lines = Mutex<[String]>([])
+        func print(_ values: Any...) {
+            let line = values.map { "\($0)" }.joined(separator: " ")
+            lines.withLock { $0.append(line) }
+        }
+    }
+
+    private func client<Service: HttpService>(
+        _ service: Service,
+        _ transport: ScriptedTransport
+    ) -> ServiceClient<Service> {
+        var configuration = PipelineConfiguration()
+        configuration.clock = ManualClock(autoAdvances: true)
+        return ServiceClient(service, transport: transport, configuration: configuration)
+    }
+
+    @Test("A first call, and what is shown of it")
+    func quickStart() async throws {
+        do {
+            let client = ServiceClient(NotesApi())
+            #expect(client.pipeline.cache != nil)
+        }
+        let transport = ScriptedTransport([
+            .respond(503), .respond(200, ["Cache-Control": "max-age=60"], body: Self.note),
+            .respond(201, body: Self.note),
+        ])
+        let client = client(NotesApi(), transport)
+        let page = Printed()
+        let print = page.print
+
+        let note = try await GetNote(id: 7).schedule(with: client)
+
+        let answer = try await client.response(to: GetNote(id: 7))
+        print(answer.value, answer.response.source, answer.response.attempts.count)
+
+        let made = try await PostNote(note: Note(noteText: "new")).schedule(with: client)
+        #expect(note == Note(id: 7, noteText: "hello"))
+        #expect(answer.response.source == .fresh)
+        #expect(made == note)
+        #expect(transport.sent.last?.body.map { String(decoding: $0, as: UTF8.self) } == #"{"note_text":"new"}"#)
+        #expect(page.lines.withLock { $0.count } == 1)
+    }
+
+    @Test("A hook")
+    func hook() async throws {
+        let transport = ScriptedTransport([.respond(200, body: Self.note), .respond(404)])
+        let service = NotesApi()
+        let page = Printed()
+        let journal = Page.Journal { page.print($0) }
+        let client = ServiceClient(service, transport: transport, requestHooks: [journal])
+        _ = try await GetNote(id: 7).schedule(with: client)
+        await #expect(throws: ServiceError.self) { try await GetNote(id: 8).schedule(with: client) }
+        let lines = page.lines.withLock { $0 }
+        #expect(lines.prefix(3) == ["GetNote begins", "GetNote is done", "GetNote begins"])
+        #expect(lines.last?.hasPrefix("failed: unacceptable-status") == true)
+    }
+
+    @Test("S36: a token is refreshed through another service, by a retrier and for all calls at once")
+    func refreshByRetrier() async throws {
+        let accounts = ScriptedTransport([.respond(200, body: #"{"token": "new"}"#)])
+        let session = Page.Session(accounts: client(AnyHttpService(at: "accounts.example.com"), accounts))
+        let transport = ScriptedTransport { request in
+            request.value(forHTTPHeaderField: "Authorization") == "Bearer new"
+                ? .respond(200, body: Self.note) : .respond(401)
+        }
+        let client = client(Page.PrivateApi(session: session), transport)
+        for _ in 0..<2 { #expect(try await GetNote(id: 7).schedule(with: client).id == 7) }
+        #expect(accounts.sent.count == 1)
+        #expect(transport.sent.map { $0.field("Authorization") } == ["Bearer old", "Bearer new", "Bearer new"])
+    }
+
+    @Test("S36: the same by the pipeline's configuration")
+    func refreshByConfiguration() async throws {
+        let accountsTransport = ScriptedTransport([.respond(200, body: #"{"token": "new"}"#)])
+        let accounts = client(AnyHttpService(at: "accounts.example.com"), accountsTransport)
+        let transport = ScriptedTransport { request in
+            request.value(forHTTPHeaderField: "Authorization") == "Bearer new"
+                ? .respond(200, body: Self.note) : .respond(401)
+        }
+        typealias RenewToken = Page.RenewToken
+
+        var service = AnyHttpService(at: "api.example.com/v1")
+        service.pipelineConfiguration.authorization = .bearer(token: "old", for: ["https://api.example.com"]) { _ in
+            try await RenewToken().schedule(with: accounts).token
+        }
+        let client = ServiceClient(service, transport: transport)
+        for _ in 0..<2 { #expect(try await GetNote(id: 7).schedule(with: client).id == 7) }
+        #expect(accountsTransport.sent.count == 1)
+        #expect(transport.sent.count == 3)
+    }
+
+    @Test("Pages by number, by cursor and by link")
+    func pages() async throws {
+        let transport = ScriptedTransport([
+            .respond(200, body: #"{"page": 1, "total_pages": 2, "data": [{"note_text": "a"}]}"#),
+            .respond(200, body: #"{"page": 2, "total_pages": 2, "data": [{"note_text": "b"}]}"#),
+            .respond(200, ["Link": "</v1/events?after=3>; rel=next"], body: "3"), .respond(200, body: "4"),
+        ])
+        let client = client(AnyHttpService(at: "api.example.com/v1"), transport)
+        let printed = Printed()
+        let print = printed.print
+
+        for try await page in ListNotes().pages(.numbered(chunk: 50), with: client) {
+            print(page.data.map(\.noteText))
+        }
+
+        let events = AnyRequest(routes: ["events"])
+        for try await page in events.pages(.links, with: client) {
+            print(page.count)
+        }
+        #expect(printed.lines.withLock { $0 } == [#"["a"]"#, #"["b"]"#, "1", "1"])
+        #expect(transport.sent.last?.request.url?.absoluteString == "https://api.example.com/v1/events?after=3")
+    }
+
+    @Test("Bodies")
+    func bodies() async throws {
+        let transport = ScriptedTransport([.respond(204)], repeatsLastStep: true)
+        let client = client(AnyHttpService(at: "api.example.com/v1"), transport)
+        let (note, photo) = (Note(noteText: "new"), Data([1, 2, 3]))
+
+        let json = HttpBody.json(note)
+        let form = HttpBody.formURLEncoded(["name": "hat", "tag": "new"])
+        let image = HttpBody.image(photo, .png)
+        let parts = HttpBody.multipart([
+            .field("title", "Holiday"),
+            .data("photo", photo, fileName: "beach.png", contentType: "image/png"),
+        ])
+
+        for body in [json, form, image, parts] {
+            _ = try await AnyRequest(.post, routes: ["things"], body: body).schedule(with: client)
+        }
+        let types = transport.sent.map { $0.field("Content-Type")?.prefix { $0 != ";" } }
+        #expect(types == ["application/json", "application/x-www-form-urlencoded", "image/png", "multipart/form-data"])
+    }
+
+    @Test("Errors of one's own")
+    func errors() async throws {
+        let client = client(Page.MappedApi(), ScriptedTransport([.respond(404)]))
+        let printed = Printed()
+        let print = printed.print
+
+        do {
+            _ = try await GetNote(id: 9).schedule(with: client)
+        } catch .noSuchNote {
+            print("deleted meanwhile")
+        } catch {
+            print(error)
+        }
+        #expect(printed.lines.withLock { $0 } == ["deleted meanwhile"])
+    }
+}
