@@ -146,4 +146,40 @@ struct ReviewTests {
         #expect(error?.code == .timeout)
         #expect(transport.requests.isEmpty)
     }
+
+    @Test("A second reader of a stream, though cancelled, leaves the first one alone")
+    func cancelledSecondReader() async throws {
+        let transport = ScriptedStreamTransport()
+        let client = ServiceClient(CallFixtures.service())
+        let stream = AnyStreamRequest<StreamMessage, StreamMessage>().schedule(with: client, over: transport)
+        try await stream.waitUntilOpen()
+        @Sendable func read() async -> String {
+            var iterator = stream.makeAsyncIterator()
+            do {
+                return "\(try await iterator.next()?.get() ?? .text("end"))"
+            } catch {
+                return CallFixtures.word(error)
+            }
+        }
+        let outcomes = await withTaskGroup(of: String.self) { group in
+            for _ in 0..<2 { group.addTask { await read() } }
+            // One of the two is refused, so the other one waits.
+            let first = await group.next()
+            let cancelled = Task {
+                withUnsafeCurrentTask { $0?.cancel() }
+                return await read()
+            }
+            let second = await cancelled.value
+            transport.connection.push(.text("still here"))
+            return [first, second, await group.next()]
+        }
+        #expect(outcomes == ["unsupported", "unsupported", #"text("still here")"#])
+        stream.close()
+    }
+
+    @Test("An accent behind a divider does not hide it")
+    func dividers() throws {
+        #expect(try HttpRoute(path: "a/\u{301}b").encodedSegments == ["a", "%CC%81b"])
+        #expect(try HttpQuery(encoded: "a=\u{301}b&\u{301}c=d").encoded == "a=%CC%81b&%CC%81c=d")
+    }
 }
