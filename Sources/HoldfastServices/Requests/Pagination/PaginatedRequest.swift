@@ -36,7 +36,7 @@ public struct PaginatedRequest<Base: Request>: Request {
     public var routes: HttpRoute {
         get throws {
             guard case .url(let url) = step.form else { return try base.routes }
-            guard home.map({ url.isSameOrigin(as: $0) }) ?? true else {
+            guard home.map({ url.isSameOrigin(as: $0) }) ?? false else {
                 throw ServiceError(
                     .badRequest,
                     "The next page is at another origin, which must not see this service's credentials; ask for it by a request "
