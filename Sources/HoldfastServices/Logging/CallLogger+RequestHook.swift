@@ -24,7 +24,7 @@ extension CallLogger: RequestHook {
     public func onSchedule<R: Request>(_ request: R, _ urlRequest: URLRequest) async -> R.Result? {
         guard var message = message(request, urlRequest) else { return nil }
         message.addFields(of: urlRequest)
-        if let body = content(of: request) { message.add(body.content, type: body.contentType) }
+        if let body = content(of: request, urlRequest) { message.add(body.content, type: body.contentType) }
         write(message)
         return nil
     }
@@ -45,7 +45,7 @@ extension CallLogger: RequestHook {
         let url = (error as? ServiceError)?.response?.url
         guard includes(host: url?.host, operationName: operationName(of: request)) else { return }
         var message = message(operationName(of: request), credentials: request.options.credentialFields)
-        if let body = content(of: request) { message.meet(body.content, type: body.contentType) }
+        if let body = try? request.body.encode() { message.meet(body.content, type: body.contentType) }
         message.add(error)
         write(message)
     }
@@ -69,7 +69,7 @@ extension CallLogger: RequestHook {
 
     private func ending<R: Request>(_ request: R, _ urlRequest: URLRequest) -> CallMessage? {
         guard var message = message(request, urlRequest) else { return nil }
-        if let body = content(of: request) { message.meet(body.content, type: body.contentType) }
+        if let body = content(of: request, urlRequest) { message.meet(body.content, type: body.contentType) }
         return message
     }
 
@@ -81,8 +81,10 @@ extension CallLogger: RequestHook {
         "\(Call.Target.Service.self).\(Call.Target.self)"
     }
 
-    /// The content as it was sent, but for a boundary.
-    private func content<R: Request>(of request: R) -> HttpBody.Encoded? {
-        try? request.body.encode()
+    /// The content as it was sent; what does not lie in memory is only asked for what it is.
+    private func content<R: Request>(of request: R, _ urlRequest: URLRequest) -> HttpBody.Encoded? {
+        guard let data = urlRequest.httpBody else { return try? request.body.encode() }
+        let type = urlRequest.value(forHTTPHeaderField: "Content-Type")
+        return HttpBody.Encoded(contentType: type, content: .data(data))
     }
 }

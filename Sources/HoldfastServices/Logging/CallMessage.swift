@@ -15,6 +15,8 @@ internal import HoldfastStorage
 /// One message of a logger, put together line by line.
 struct CallMessage {
     private static let contentLimit = 256 << 10
+    /// Content in which there are more is not shown: each is looked for in all of it, which would take seconds.
+    private static let secretLimit = 256
 
     private let logger: CallLogger
     private let credentials: Set<FieldName>
@@ -104,7 +106,9 @@ struct CallMessage {
         // Its secrets are met even where it is not shown.
         let shown = shown(bytes, type: type)
         guard !bytes.isEmpty, logger.bodyLimit > 0 else { return }
-        guard let shown else { return note("content of \(bytes.count) bytes is not shown") }
+        guard let shown, redactor.secrets.count <= CallMessage.secretLimit else {
+            return note("content of \(bytes.count) bytes is not shown")
+        }
         lines.append(("  " + shown, logger.bodyLimit))
     }
 

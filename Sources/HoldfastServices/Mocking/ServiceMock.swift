@@ -27,6 +27,8 @@ private import Synchronization
 public final class ServiceMock: Transport {
     fileprivate struct State {
         var expectations: [MockExpectation] = []
+        /// How many expectations were met and taken off.
+        var metCount = 0
         var failures: [MockFailure] = []
         var requests: [MockRequest] = []
         var calls: [String: MockedCall] = [:]
@@ -119,15 +121,28 @@ public final class ServiceMock: Transport {
 
     public func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
         let request = MockRequest(urlRequest: request, content: try await body.allBytes(of: request))
-        let (result, handler, waiters) = state.withLock { $0.take(request) }
-        for waiter in waiters { waiter.resume() }
-        switch result {
-        case .success(let response?): return try response.answer(request)
-        case .success(nil):
-            guard let handler else { throw CancellationError() }
-            return try await handler(request).answer(request)
+        state.withLock { $0.requests.append(request) }
+        switch judged(request) {
+        case .success(.response(let response)): return try response.answer(request)
+        case .success(.handler(let handler)): return try await handler(request).answer(request)
         case .failure(let failure):
             throw ServiceError(.unsupported, failure.message, cause: failure, progress: .notSent)
+        }
+    }
+
+    /// Judges a request by the first expectation, outside of the lock: a test's own code may look at the mock.
+    private func judged(_ request: MockRequest) -> Result<State.Answer, MockFailure> {
+        while true {
+            let (expectation, number, call): (MockExpectation, Int, MockedCall?)
+            switch state.withLock({ $0.next(for: request) }) {
+            case .answered(let answer): return answer
+            case .expected(let first, let place, let known): (expectation, number, call) = (first, place, known)
+            }
+            let outcome = Result { () throws(MockFailure) in try expectation.check(request, call) }
+            // Another request may have met the expectation meanwhile; this one is judged by the next then.
+            guard let waiters = state.withLock({ $0.settle(number, outcome) }) else { continue }
+            for waiter in waiters { waiter.resume() }
+            return outcome.map { .response(expectation.respond) }
         }
     }
 
@@ -162,32 +177,44 @@ public final class ServiceMock: Transport {
 }
 
 extension ServiceMock.State {
-    /// Judges a request by the first expectation, and takes that off where it is met.
-    fileprivate mutating func take(
-        _ request: MockRequest
-    ) -> (
-        Result<MockResponse?, MockFailure>,
-        (@Sendable (MockRequest) async throws -> MockResponse)?,
-        [CheckedContinuation<Void, any Error>]
-    ) {
-        requests.append(request)
-        guard let expectation = expectations.first else {
-            if let handler { return (.success(nil), handler, []) }
-            let failure = MockFailure(.noExpectation, "Nothing was expected; \(request.title) came.")
-            failures.append(failure)
-            return (.failure(failure), nil, [])
+    enum Answer {
+        case response(MockResponse)
+        case handler(@Sendable (MockRequest) async throws -> MockResponse)
+    }
+
+    enum Next {
+        case answered(Result<Answer, MockFailure>)
+        case expected(MockExpectation, number: Int, MockedCall?)
+    }
+
+    /// What a request is to be judged by; its answer where nothing is expected.
+    fileprivate mutating func next(for request: MockRequest) -> Next {
+        if let expectation = expectations.first {
+            return .expected(expectation, number: metCount, calls[Self.name(of: request.urlRequest)])
         }
-        do {
-            try expectation.check(request, calls[Self.name(of: request.urlRequest)])
-        } catch {
-            failures.append(error)
-            return (.failure(error), nil, [])
+        if let handler { return .answered(.success(.handler(handler))) }
+        let failure = MockFailure(.noExpectation, "Nothing was expected; \(request.title) came.")
+        failures.append(failure)
+        return .answered(.failure(failure))
+    }
+
+    /// Takes an expectation off where it is met.
+    ///
+    /// - Returns: who is to be woken; nil where it was met by another request before.
+    fileprivate mutating func settle(
+        _ number: Int,
+        _ outcome: Result<Void, MockFailure>
+    ) -> [CheckedContinuation<Void, any Error>]? {
+        guard number == metCount else { return nil }
+        if case .failure(let failure) = outcome {
+            failures.append(failure)
+            return []
         }
         expectations.removeFirst()
-        guard expectations.isEmpty else { return (.success(expectation.respond), nil, []) }
-        let woken = Array(waiters.values)
-        waiters = [:]
-        return (.success(expectation.respond), nil, woken)
+        metCount += 1
+        guard expectations.isEmpty else { return [] }
+        defer { waiters = [:] }
+        return Array(waiters.values)
     }
 
     /// By what a request is known again beneath the pipeline, where hooks may have added arguments to it.
