@@ -27,6 +27,8 @@ private import Synchronization
 public final class ServiceMock: Transport {
     fileprivate struct State {
         var expectations: [MockExpectation] = []
+        /// How many expectations were met: the number of the next one.
+        var met = 0
         var failures: [MockFailure] = []
         var requests: [MockRequest] = []
         var calls: [String: MockedCall] = [:]
@@ -119,16 +121,29 @@ public final class ServiceMock: Transport {
 
     public func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
         let request = MockRequest(urlRequest: request, content: try await body.allBytes(of: request))
-        let (result, handler, waiters) = state.withLock { $0.take(request) }
-        for waiter in waiters { waiter.resume() }
-        switch result {
-        case .success(let response?): return try response.answer(request)
-        case .success(nil):
-            guard let handler else { throw CancellationError() }
-            return try await handler(request).answer(request)
-        case .failure(let failure):
-            throw ServiceError(.unsupported, failure.message, cause: failure, progress: .notSent)
+        state.withLock { $0.requests.append(request) }
+        while true {
+            switch state.withLock({ $0.next(for: request) }) {
+            case .nothing(let failure): throw refused(failure)
+            case .handler(let handler): return try await handler(request).answer(request)
+            case .expectation(let expectation, let number, let call):
+                // Without the lock, since the test's own `validate` may ask this mock.
+                do {
+                    try expectation.check(request, call)
+                } catch {
+                    state.withLock { $0.failures.append(error) }
+                    throw refused(error)
+                }
+                // Another request that came meanwhile may have met it; then this one is for what is next.
+                guard let waiters = state.withLock({ $0.meet(number) }) else { continue }
+                for waiter in waiters { waiter.resume() }
+                return try expectation.respond.answer(request)
+            }
         }
+    }
+
+    private func refused(_ failure: MockFailure) -> ServiceError {
+        ServiceError(.unsupported, failure.message, cause: failure, progress: .notSent)
     }
 
     func add(_ expectation: MockExpectation) {
@@ -162,32 +177,31 @@ public final class ServiceMock: Transport {
 }
 
 extension ServiceMock.State {
-    /// Judges a request by the first expectation, and takes that off where it is met.
-    fileprivate mutating func take(
-        _ request: MockRequest
-    ) -> (
-        Result<MockResponse?, MockFailure>,
-        (@Sendable (MockRequest) async throws -> MockResponse)?,
-        [CheckedContinuation<Void, any Error>]
-    ) {
-        requests.append(request)
-        guard let expectation = expectations.first else {
-            if let handler { return (.success(nil), handler, []) }
-            let failure = MockFailure(.noExpectation, "Nothing was expected; \(request.title) came.")
-            failures.append(failure)
-            return (.failure(failure), nil, [])
+    /// What is to judge a request.
+    enum Judge {
+        case expectation(MockExpectation, number: Int, MockedCall?)
+        case handler(@Sendable (MockRequest) async throws -> MockResponse)
+        case nothing(MockFailure)
+    }
+
+    fileprivate mutating func next(for request: MockRequest) -> Judge {
+        if let expectation = expectations.first {
+            return .expectation(expectation, number: met, calls[Self.name(of: request.urlRequest)])
         }
-        do {
-            try expectation.check(request, calls[Self.name(of: request.urlRequest)])
-        } catch {
-            failures.append(error)
-            return (.failure(error), nil, [])
-        }
+        if let handler { return .handler(handler) }
+        let failure = MockFailure(.noExpectation, "Nothing was expected; \(request.title) came.")
+        failures.append(failure)
+        return .nothing(failure)
+    }
+
+    /// Takes the first expectation off and returns who waited for the last; nil where it is another one by now.
+    fileprivate mutating func meet(_ number: Int) -> [CheckedContinuation<Void, any Error>]? {
+        guard number == met, !expectations.isEmpty else { return nil }
         expectations.removeFirst()
-        guard expectations.isEmpty else { return (.success(expectation.respond), nil, []) }
-        let woken = Array(waiters.values)
-        waiters = [:]
-        return (.success(expectation.respond), nil, woken)
+        met += 1
+        guard expectations.isEmpty else { return [] }
+        defer { waiters = [:] }
+        return Array(waiters.values)
     }
 
     /// By what a request is known again beneath the pipeline, where hooks may have added arguments to it.

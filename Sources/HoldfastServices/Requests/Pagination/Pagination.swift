@@ -110,7 +110,7 @@ extension Pagination where Page: NumberedPage {
         from firstPage: Int = 1
     ) -> Pagination {
         .numbered(name, chunkName: chunkName, chunk: chunk, from: firstPage) { page, number in
-            page.isLastPage || number >= page.totalPages - 1
+            page.isLastPage || number + 1 >= page.totalPages
         }
     }
 }
