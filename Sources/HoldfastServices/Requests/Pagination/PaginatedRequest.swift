@@ -16,7 +16,7 @@ public struct PaginatedRequest<Base: Request>: Request {
     public let base: Base
     /// How this page is asked for.
     public let step: Pagination<Base.Result>.Step
-    /// Where the service's credentials belong.
+    /// Where the service's credentials belong; nil: nowhere that is known, so no URL of a page is asked.
     let home: URL?
 
     init(_ base: Base, step: Pagination<Base.Result>.Step, home: URL?) {
