@@ -4,6 +4,10 @@
 public import Foundation
 public import HoldfastSemantics
 
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
+
 /// What went wrong with a call, how far it had come, and what to do next.
 public struct ServiceError: LocalizedError, Sendable, CustomStringConvertible {
     /// The kind of failure; new ones may be added.
@@ -102,7 +106,15 @@ public struct ServiceError: LocalizedError, Sendable, CustomStringConvertible {
     }
 
     public var description: String {
-        "\(code): \(message)" + (cause.map { " (\($0))" } ?? "")
+        "\(code): \(message)" + (cause.map { " (\(ServiceError.text(of: $0)))" } ?? "")
+    }
+
+    /// The text of a cause; of Foundation's errors without what they say of the URL, which may bear credentials.
+    private static func text(of cause: any Error) -> String {
+        guard cause is URLError || type(of: cause) is NSError.Type else { return "\(cause)" }
+        let error = cause as NSError
+        let words = error.userInfo[NSLocalizedDescriptionKey] as? String
+        return "\(error.domain) \(error.code)" + (words.map { ": \($0)" } ?? "")
     }
 
     public var errorDescription: String? { message }

@@ -63,7 +63,7 @@ struct Redactor {
         }
         guard text.contains("://") || text.contains("?") || text.contains("=") else { return text }
         return text.split(separator: " ", omittingEmptySubsequences: false).map { word in
-            word.contains("://") || word.contains("?") ? url(String(word)) : pairsOfText(String(word))
+            ["://", "?", "#"].contains { word.contains($0) } ? url(String(word)) : pairsOfText(String(word))
         }.joined(separator: " ")
     }
 
@@ -114,13 +114,22 @@ struct Redactor {
         }
     }
 
+    /// A text without the users of the URLs in it, of which a field may have several.
     private mutating func withoutUser(_ text: String) -> String {
-        guard let start = text.firstRange(of: "//") else { return text }
-        let authority = text[start.upperBound...].prefix { $0 != "/" }
-        guard let at = authority.lastIndex(of: "@") else { return text }
-        note(String(authority[..<at]))
-        if let password = String(authority[..<at]).divided(at: ":").1 { note(password) }
-        return text[..<start.upperBound] + Redaction.mark + text[at...]
+        var shown = ""
+        var rest = text[...]
+        while let start = rest.firstRange(of: "//") {
+            shown += rest[..<start.upperBound]
+            rest = rest[start.upperBound...]
+            let authority = rest.prefix { $0 != "/" }
+            guard let at = authority.lastIndex(of: "@") else { continue }
+            let user = String(authority[..<at])
+            note(user)
+            if let password = user.divided(at: ":").1 { note(password) }
+            shown += Redaction.mark
+            rest = rest[at...]
+        }
+        return shown + rest
     }
 
     private mutating func pairsOfText(_ word: String) -> String {

@@ -53,6 +53,8 @@ extension EndpointOutput where Output: Decodable {
                 response: response
             )
         }
+        if Output.self == Data?.self, let data = content as? Output { return data }
+        if Output.self == String?.self, let text = String(data: content, encoding: .utf8) as? Output { return text }
         do {
             return try coding.outputFormat.decoder.decode(Output.self, from: content, coding)
         } catch {

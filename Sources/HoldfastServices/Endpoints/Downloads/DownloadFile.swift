@@ -38,6 +38,8 @@ final class DownloadedBytes: ByteSource {
     private struct State {
         var reader: DownloadedFile?
         var offset = 0
+        /// The file was closed then.
+        var isAtEnd = false
         var isCancelled = false
     }
 
@@ -51,10 +53,11 @@ final class DownloadedBytes: ByteSource {
 
     func next() async throws -> ByteChunk? {
         try Task.checkCancellation()
-        let (known, offset) = try state.withLock { state in
+        let (known, offset, isAtEnd) = try state.withLock { state in
             guard !state.isCancelled else { throw CancellationError() }
-            return (state.reader, state.offset)
+            return (state.reader, state.offset, state.isAtEnd)
         }
+        if isAtEnd { return nil }
         let path = path
         let (reader, bytes) = try await BlockingWork.run {
             let reader = try known ?? DownloadedFile(path)
@@ -62,7 +65,8 @@ final class DownloadedBytes: ByteSource {
         }
         return try state.withLock { state in
             guard !state.isCancelled else { throw CancellationError() }
-            state.reader = reader
+            state.reader = bytes.isEmpty ? nil : reader
+            state.isAtEnd = bytes.isEmpty
             state.offset = offset + bytes.count
             return bytes.isEmpty ? nil : ByteChunk(bytes)
         }

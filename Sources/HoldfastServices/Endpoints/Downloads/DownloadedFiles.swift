@@ -31,6 +31,12 @@ final class DownloadedFiles: Sendable {
         throw CancellationError()
     }
 
+    /// Removes a file that an attempt began and could not end: a further attempt writes another one.
+    func discard(_ file: DownloadFile) {
+        try? FileManager.default.removeItem(at: file.url)
+        state.withLock { state in state.urls.removeAll { $0 == file.url } }
+    }
+
     /// Ends the call: removes all files but the caller's, and any that would come later.
     func settle(keeping kept: URL?) {
         let urls = state.withLock { state in

@@ -118,8 +118,14 @@ extension EndpointOutput where Output == URL {
                 throw stages.refusal(of: response, content.withUnsafeBytes { Data($0) }, because: error)
             }
             let file = try await writing { try files.makeFile() }
-            for try await chunk in progress.watching(response.body) {
-                try await writing { try await file.append(chunk) }
+            do {
+                for try await chunk in progress.watching(response.body) {
+                    try await writing { try await file.append(chunk) }
+                }
+            } catch {
+                response.body.discard()
+                files.discard(file)
+                throw error
             }
             response.body = ResponseBody(DownloadedBytes(file.url), length: file.count)
             return file.url

@@ -16,7 +16,7 @@ public struct PaginatedRequest<Base: Request>: Request {
     public let base: Base
     /// How this page is asked for.
     public let step: Pagination<Base.Result>.Step
-    /// Where the service's credentials belong.
+    /// Where the service's credentials belong; nil: nowhere that is known, so no URL of a page is asked.
     let home: URL?
 
     init(_ base: Base, step: Pagination<Base.Result>.Step, home: URL?) {
@@ -36,7 +36,7 @@ public struct PaginatedRequest<Base: Request>: Request {
     public var routes: HttpRoute {
         get throws {
             guard case .url(let url) = step.form else { return try base.routes }
-            guard home.map({ url.isSameOrigin(as: $0) }) ?? true else {
+            guard home.map({ url.isSameOrigin(as: $0) }) ?? false else {
                 throw ServiceError(
                     .badRequest,
                     "The next page is at another origin, which must not see this service's credentials; ask for it by a request "

@@ -84,8 +84,15 @@ public struct MessageStream<Request: StreamRequest, Failure: Error>: AsyncSequen
     ///   - code: what the peer is told; 1000 by default, and in place of a code that may not be sent (RFC 6455 §7.4.1).
     ///   - reason: words for the peer, at most 123 bytes of UTF-8; longer ones are cut.
     public func close(code: StreamCloseCode = .normalClosure, reason: String? = nil) {
-        var reason = reason
-        while let text = reason, text.utf8.count > 123 { reason = String(text.dropLast()) }
+        var left = 123
+        let reason = reason.map { text in
+            String(
+                text.prefix { character in
+                    left -= character.utf8.count
+                    return left >= 0
+                }
+            )
+        }
         let error = StreamClosedError(code, reason: reason, isByPeer: false)
         owner.core.stop(code, reason: reason, error: error, isGood: true)
     }

@@ -43,6 +43,22 @@ struct StreamOpening<Stream: StreamRequest>: Request {
         return try await stream.prepare(request)
     }
 
+    /// The request; refused where a credential is required that only the pipeline would have added, which has no part in streams.
+    private func built<Service>(by client: ServiceClient<Service>) async throws -> URLRequest {
+        let built = try await client.build(self)
+        let fields = [.authorization] + built.credentialFields
+        let hasCredential = fields.contains { built.urlRequest.value(forHTTPHeaderField: $0.rawName) != nil }
+        guard authorizationRequirement != .required || hasCredential else {
+            throw ServiceError(
+                .authorizationFailed,
+                "This stream needs a credential and its request has none: log in first. The authorization of the pipeline's "
+                    + "configuration has no part in streams; give the service an `authorization`.",
+                progress: .notSent
+            )
+        }
+        return built.urlRequest
+    }
+
     /// Builds the request and opens the stream, both within its time: a token that never comes must not hold it for ever.
     func open<Service>(
         _ client: ServiceClient<Service>,
@@ -51,7 +67,7 @@ struct StreamOpening<Stream: StreamRequest>: Request {
         let limits = stream.limits
         let clock = client.pipeline.configuration.clock
         let open: @Sendable () async throws -> any StreamConnection = {
-            let request = try await client.build(self).urlRequest
+            let request = try await built(by: client)
             return try await transport.open(request, limits: limits)
         }
         guard let timeout = limits.openTimeout ?? client.pipeline.configuration.attemptTimeout else {

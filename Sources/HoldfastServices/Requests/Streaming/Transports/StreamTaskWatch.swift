@@ -52,6 +52,17 @@ final class StreamTaskWatch: NSObject, URLSessionWebSocketDelegate {
         settle(.failure(StreamClosedError(StreamCloseCode(rawValue: UInt16(clamping: closeCode.rawValue)))))
     }
 
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest,
+        completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+        // URLSession would take the request's fields, credentials among them, wherever it is led.
+        completionHandler(nil)
+    }
+
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         settle(.failure(error ?? StreamClosedError(.abnormalClosure)))
     }

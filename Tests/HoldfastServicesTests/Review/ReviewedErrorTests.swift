@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import Holdfast
+import HoldfastServices
+import LoopbackServer
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@Suite("What a review of errors found", .timeLimit(.minutes(20)))
+struct ReviewedErrorTests {
+    private struct Find: InOutEndpoint {
+        typealias Service = EndpointBed.Service
+        typealias Input = [String: String]
+        typealias Output = String
+        static let inputFormat = InputFormat.urlQuery
+        let path = "find"
+    }
+
+    @Test("The text of an error of the network does not show the URL, whose query and user may be credentials")
+    func refusedConnection() async throws {
+        let base = "http://ann:zq1secret@127.0.0.1:\(try LoopbackServer.refusingPort())/api"
+        let client = ServiceClient(EndpointBed.Service(base), transport: URLSessionTransport())
+        let error = await endpointError {
+            _ = try await Find().makeRequest(to: client, with: ["access_token": "zq2secret"])
+        }
+        #expect(error?.code == .network)
+        let text = error.map { "\($0) \($0.cause.map { "\($0)" } ?? "")" } ?? ""
+        #expect(text.contains("NSURLErrorDomain"))
+        #expect(!text.contains("zq"))
+    }
+
+    @Test("Of the errors of Foundation domain, code and words are told as a cause")
+    func causes() {
+        let details: [String: Any] = [
+            NSURLErrorFailingURLStringErrorKey: "https://example.com/?token=zq", NSLocalizedDescriptionKey: "Words.",
+        ]
+        let cause = NSError(domain: "Domain", code: 7, userInfo: details)
+        #expect("\(ServiceError(.connect, "It failed.", cause: cause))" == "connect: It failed. (Domain 7: Words.)")
+        let urlError = URLError(.timedOut, userInfo: details)
+        #expect(
+            "\(ServiceError(.timeout, "Late.", cause: urlError))" == "timeout: Late. (NSURLErrorDomain -1001: Words.)"
+        )
+        #expect("\(ServiceError(.other, "Odd.", cause: CancellationError()))" == "other: Odd. (CancellationError())")
+    }
+}
