@@ -30,13 +30,21 @@ public import HoldfastServices
 #else
     extension InputFormat {
         /// XML in the content; needs the package trait `XML`.
-        @available(*, unavailable, message: "Build with the package trait 'XML', as in: swift build --traits XML")
+        @available(
+            *,
+            unavailable,
+            message: "Enable the package trait 'XML': .package(…, traits: [\"XML\"]), or swift build --traits XML"
+        )
         public static func XML(rootNode: String) -> InputFormat { .JSON }
     }
 
     extension OutputFormat {
         /// XML; needs the package trait `XML`.
-        @available(*, unavailable, message: "Build with the package trait 'XML', as in: swift build --traits XML")
+        @available(
+            *,
+            unavailable,
+            message: "Enable the package trait 'XML': .package(…, traits: [\"XML\"]), or swift build --traits XML"
+        )
         public static var XML: OutputFormat { .JSON }
     }
 #endif

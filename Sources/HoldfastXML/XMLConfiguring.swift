@@ -31,6 +31,10 @@
     }
 #else
     /// Sets up what writes and reads XML; needs the package trait `XML`.
-    @available(*, unavailable, message: "Build with the package trait 'XML', as in: swift build --traits XML")
+    @available(
+        *,
+        unavailable,
+        message: "Enable the package trait 'XML': .package(…, traits: [\"XML\"]), or swift build --traits XML"
+    )
     public protocol XMLConfiguring {}
 #endif
