@@ -17,12 +17,14 @@ struct CallMessage {
     private static let contentLimit = 256 << 10
 
     private let logger: CallLogger
+    private let title: String
     private let credentials: Set<FieldName>
     private var redactor: Redactor
     private var lines: [(text: String, limit: Int)]
 
     init(_ logger: CallLogger, title: String, credentials: Set<FieldName>) {
         self.logger = logger
+        self.title = title
         self.credentials = credentials
         redactor = Redactor(logger.redaction)
         lines = [(title, max(logger.textLimit, 16))]
@@ -32,7 +34,10 @@ struct CallMessage {
     ///
     /// Lines are shortened at last, since half a secret would not be known for one.
     var text: String {
-        lines.map { CallMessage.shortened(redactor.finished($0.text), to: $0.limit) }.joined(separator: "\n")
+        guard !redactor.hasTooManySecrets else {
+            return logger.redaction.finally("\(title) (too many secrets were met, so nothing else is shown)")
+        }
+        return lines.map { CallMessage.shortened(redactor.finished($0.text), to: $0.limit) }.joined(separator: "\n")
     }
 
     /// The request's method and URL, to the first line.

@@ -37,7 +37,7 @@ struct ReviewedErrorTests {
     @Test("Of the errors of Foundation domain, code and words are told as a cause")
     func causes() {
         let details: [String: Any] = [
-            NSURLErrorFailingURLStringErrorKey: "https://example.com/?token=zq", NSLocalizedDescriptionKey: "Words.",
+            "NSErrorFailingURLStringKey": "https://example.com/?token=zq", NSLocalizedDescriptionKey: "Words.",
         ]
         let cause = NSError(domain: "Domain", code: 7, userInfo: details)
         #expect("\(ServiceError(.connect, "It failed.", cause: cause))" == "connect: It failed. (Domain 7: Words.)")
