@@ -24,7 +24,12 @@ extension CallLogger: RequestHook {
     public func onSchedule<R: Request>(_ request: R, _ urlRequest: URLRequest) async -> R.Result? {
         guard var message = message(request, urlRequest) else { return nil }
         message.addFields(of: urlRequest)
-        if let body = content(of: request) { message.add(body.content, type: body.contentType) }
+        let type = urlRequest.value(forHTTPHeaderField: "Content-Type")
+        if let content = urlRequest.httpBody {
+            message.add(.data(content), type: type)
+        } else if type != nil {
+            message.addStreamedContent()
+        }
         write(message)
         return nil
     }
@@ -69,7 +74,9 @@ extension CallLogger: RequestHook {
 
     private func ending<R: Request>(_ request: R, _ urlRequest: URLRequest) -> CallMessage? {
         guard var message = message(request, urlRequest) else { return nil }
-        if let body = content(of: request) { message.meet(body.content, type: body.contentType) }
+        if let content = urlRequest.httpBody {
+            message.meet(.data(content), type: urlRequest.value(forHTTPHeaderField: "Content-Type"))
+        }
         return message
     }
 
@@ -81,7 +88,7 @@ extension CallLogger: RequestHook {
         "\(Call.Target.Service.self).\(Call.Target.self)"
     }
 
-    /// The content as it was sent, but for a boundary.
+    /// The content once more, for a call that failed: its hooks are not shown what was sent.
     private func content<R: Request>(of request: R) -> HttpBody.Encoded? {
         try? request.body.encode()
     }

@@ -182,4 +182,25 @@ struct ReviewedCallsTests {
         #expect(last?.contains("too many secrets") == true)
         #expect(last?.contains("zq") == false)
     }
+
+    @Test("A logger shows the content that was sent, and does not have it made again")
+    func loggedContent() async throws {
+        let log = Mutex<[String]>([])
+        var service = AnyHttpService(at: "api.example.com")
+        var logger = CallLogger { text in log.withLock { $0.append(text) } }
+        logger.bodyLimit = 1_000
+        service.requestHooks = [logger]
+        let made = CountLog()
+        let body = HttpBody {
+            made.note(1)
+            return HttpBody.Encoded(
+                contentType: "application/json",
+                content: .data(Data(#"{"n":\#(made.all.count)}"#.utf8))
+            )
+        }
+        let client = ServiceClient(service, transport: ScriptedTransport([.respond(200)]))
+        _ = try await client.response(to: AnyRequest(.post, routes: ["x"], body: body))
+        #expect(made.all.count == 1)
+        #expect(log.withLock { $0.first }?.contains(#"{"n":1}"#) == true)
+    }
 }

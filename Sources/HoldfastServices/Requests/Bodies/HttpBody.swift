@@ -19,7 +19,7 @@ public struct HttpBody: Sendable {
         }
     }
 
-    /// Makes the content; called once for each call.
+    /// Makes the content; called once for each call, and once more where a ``CallLogger`` tells of its failure.
     public let encode: @Sendable () throws -> Encoded
 
     /// A body of one's own.
