@@ -8,7 +8,7 @@ import Testing
 @Suite("Pages and their code")
 struct PageTests {
     private static let pages = [
-        "http-service", "web-service-proxy", "endpoints", "in-process-services", "streams", "mock-data",
+        "http-service", "web-service-proxy", "endpoints", "in-process-services", "streams", "mocking-and-logging",
         "migrating",
     ]
 

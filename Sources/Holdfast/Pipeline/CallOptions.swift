@@ -29,6 +29,8 @@ public struct CallOptions: Sendable {
     public var acceptance: Acceptance?
     /// Whether repeating the request has no further effect; nil: as its method says.
     public var isIdempotent: Bool?
+    /// Whether the call bears the credential of ``PipelineConfiguration/authorization``; true by default.
+    public var bearsAuthorization = true
     /// Names of request fields that hold a credential beside Authorization and Cookie: they name the cache partition as well, and
     /// stay behind when a redirect leaves the origin. None by default.
     ///

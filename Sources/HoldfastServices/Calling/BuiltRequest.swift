@@ -59,6 +59,13 @@ extension ServiceClient {
             // A stream has to stay where the transport will look for it.
             if prepared.httpBodyStream == nil { prepared.httpBody = nil }
         }
+        guard RequestMethod(validating: prepared.httpMethod ?? "GET") != nil else {
+            throw ServiceError(
+                .badRequest,
+                "The request's method is no token (RFC 9110 §9.1); name one such as PATCH, without spaces and line ends.",
+                progress: .notSent
+            )
+        }
         if !body.isNone, ["GET", "HEAD", "TRACE"].contains(prepared.httpMethod ?? "GET") {
             throw ServiceError(
                 .badRequest,

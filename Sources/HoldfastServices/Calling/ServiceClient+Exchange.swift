@@ -60,10 +60,8 @@ extension ServiceClient {
         options.credentialFields += built.credentialFields
         options.acceptance = acceptance(of: request, deadline, notes)
         if let origin { options.prepare.append(bringingUpToDate(request, origin)) }
-        if request.authorizationRequirement == .none, pipeline.configuration.authorization != nil {
-            let own = built.urlRequest.value(forHTTPHeaderField: "Authorization")
-            options.prepare.append { urlRequest, _ in urlRequest.setValue(own, forHTTPHeaderField: "Authorization") }
-        }
+        // Where the call was sent on to another origin it begins there, for all that the pipeline knows.
+        if origin == nil || request.authorizationRequirement == .none { options.bearsAuthorization = false }
         options.prepare.append { urlRequest, _ in notes.sent(urlRequest) }
         return options
     }

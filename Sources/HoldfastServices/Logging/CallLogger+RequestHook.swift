@@ -24,12 +24,7 @@ extension CallLogger: RequestHook {
     public func onSchedule<R: Request>(_ request: R, _ urlRequest: URLRequest) async -> R.Result? {
         guard var message = message(request, urlRequest) else { return nil }
         message.addFields(of: urlRequest)
-        let type = urlRequest.value(forHTTPHeaderField: "Content-Type")
-        if let content = urlRequest.httpBody {
-            message.add(.data(content), type: type)
-        } else if type != nil {
-            message.addStreamedContent()
-        }
+        if let body = content(of: request, urlRequest) { message.add(body.content, type: body.contentType) }
         write(message)
         return nil
     }
@@ -50,7 +45,7 @@ extension CallLogger: RequestHook {
         let url = (error as? ServiceError)?.response?.url
         guard includes(host: url?.host, operationName: operationName(of: request)) else { return }
         var message = message(operationName(of: request), credentials: request.options.credentialFields)
-        if let body = content(of: request) { message.meet(body.content, type: body.contentType) }
+        if let body = try? request.body.encode() { message.meet(body.content, type: body.contentType) }
         message.add(error)
         write(message)
     }
@@ -74,9 +69,7 @@ extension CallLogger: RequestHook {
 
     private func ending<R: Request>(_ request: R, _ urlRequest: URLRequest) -> CallMessage? {
         guard var message = message(request, urlRequest) else { return nil }
-        if let content = urlRequest.httpBody {
-            message.meet(.data(content), type: urlRequest.value(forHTTPHeaderField: "Content-Type"))
-        }
+        if let body = content(of: request, urlRequest) { message.meet(body.content, type: body.contentType) }
         return message
     }
 
@@ -88,8 +81,10 @@ extension CallLogger: RequestHook {
         "\(Call.Target.Service.self).\(Call.Target.self)"
     }
 
-    /// The content once more, for a call that failed: its hooks are not shown what was sent.
-    private func content<R: Request>(of request: R) -> HttpBody.Encoded? {
-        try? request.body.encode()
+    /// The content as it was sent; what does not lie in memory is only asked for what it is.
+    private func content<R: Request>(of request: R, _ urlRequest: URLRequest) -> HttpBody.Encoded? {
+        guard let data = urlRequest.httpBody else { return try? request.body.encode() }
+        let type = urlRequest.value(forHTTPHeaderField: "Content-Type")
+        return HttpBody.Encoded(contentType: type, content: .data(data))
     }
 }

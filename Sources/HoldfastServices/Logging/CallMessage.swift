@@ -92,12 +92,9 @@ struct CallMessage {
         switch body.form {
         case .none: break
         case .bytes(let bytes): add(bytes, type: type)
-        case .file, .factory, .oneShot, .requestStream: addStreamedContent()
+        case .file, .factory, .oneShot, .requestStream: note("content is streamed and not shown")
         }
     }
-
-    /// That there is content, and that it is read only as it is sent.
-    mutating func addStreamedContent() { note("content is streamed and not shown") }
 
     /// Content, where it may be shown.
     mutating func add(_ body: ResponseBody, type: String?) {

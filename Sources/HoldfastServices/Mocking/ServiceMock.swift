@@ -27,8 +27,8 @@ private import Synchronization
 public final class ServiceMock: Transport {
     fileprivate struct State {
         var expectations: [MockExpectation] = []
-        /// How many expectations were met: the number of the next one.
-        var met = 0
+        /// How many expectations were met and taken off.
+        var metCount = 0
         var failures: [MockFailure] = []
         var requests: [MockRequest] = []
         var calls: [String: MockedCall] = [:]
@@ -122,28 +122,28 @@ public final class ServiceMock: Transport {
     public func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
         let request = MockRequest(urlRequest: request, content: try await body.allBytes(of: request))
         state.withLock { $0.requests.append(request) }
-        while true {
-            switch state.withLock({ $0.next(for: request) }) {
-            case .nothing(let failure): throw refused(failure)
-            case .handler(let handler): return try await handler(request).answer(request)
-            case .expectation(let expectation, let number, let call):
-                // Without the lock, since the test's own `validate` may ask this mock.
-                do {
-                    try expectation.check(request, call)
-                } catch {
-                    state.withLock { $0.failures.append(error) }
-                    throw refused(error)
-                }
-                // Another request that came meanwhile may have met it; then this one is for what is next.
-                guard let waiters = state.withLock({ $0.meet(number) }) else { continue }
-                for waiter in waiters { waiter.resume() }
-                return try expectation.respond.answer(request)
-            }
+        switch judged(request) {
+        case .success(.response(let response)): return try response.answer(request)
+        case .success(.handler(let handler)): return try await handler(request).answer(request)
+        case .failure(let failure):
+            throw ServiceError(.unsupported, failure.message, cause: failure, progress: .notSent)
         }
     }
 
-    private func refused(_ failure: MockFailure) -> ServiceError {
-        ServiceError(.unsupported, failure.message, cause: failure, progress: .notSent)
+    /// Judges a request by the first expectation, outside of the lock: a test's own code may look at the mock.
+    private func judged(_ request: MockRequest) -> Result<State.Answer, MockFailure> {
+        while true {
+            let (expectation, number, call): (MockExpectation, Int, MockedCall?)
+            switch state.withLock({ $0.next(for: request) }) {
+            case .answered(let answer): return answer
+            case .expected(let first, let place, let known): (expectation, number, call) = (first, place, known)
+            }
+            let outcome = Result { () throws(MockFailure) in try expectation.check(request, call) }
+            // Another request may have met the expectation meanwhile; this one is judged by the next then.
+            guard let waiters = state.withLock({ $0.settle(number, outcome) }) else { continue }
+            for waiter in waiters { waiter.resume() }
+            return outcome.map { .response(expectation.respond) }
+        }
     }
 
     func add(_ expectation: MockExpectation) {
@@ -177,28 +177,41 @@ public final class ServiceMock: Transport {
 }
 
 extension ServiceMock.State {
-    /// What is to judge a request.
-    enum Judge {
-        case expectation(MockExpectation, number: Int, MockedCall?)
+    enum Answer {
+        case response(MockResponse)
         case handler(@Sendable (MockRequest) async throws -> MockResponse)
-        case nothing(MockFailure)
     }
 
-    fileprivate mutating func next(for request: MockRequest) -> Judge {
+    enum Next {
+        case answered(Result<Answer, MockFailure>)
+        case expected(MockExpectation, number: Int, MockedCall?)
+    }
+
+    /// What a request is to be judged by; its answer where nothing is expected.
+    fileprivate mutating func next(for request: MockRequest) -> Next {
         if let expectation = expectations.first {
-            return .expectation(expectation, number: met, calls[Self.name(of: request.urlRequest)])
+            return .expected(expectation, number: metCount, calls[Self.name(of: request.urlRequest)])
         }
-        if let handler { return .handler(handler) }
+        if let handler { return .answered(.success(.handler(handler))) }
         let failure = MockFailure(.noExpectation, "Nothing was expected; \(request.title) came.")
         failures.append(failure)
-        return .nothing(failure)
+        return .answered(.failure(failure))
     }
 
-    /// Takes the first expectation off and returns who waited for the last; nil where it is another one by now.
-    fileprivate mutating func meet(_ number: Int) -> [CheckedContinuation<Void, any Error>]? {
-        guard number == met, !expectations.isEmpty else { return nil }
+    /// Takes an expectation off where it is met.
+    ///
+    /// - Returns: who is to be woken; nil where it was met by another request before.
+    fileprivate mutating func settle(
+        _ number: Int,
+        _ outcome: Result<Void, MockFailure>
+    ) -> [CheckedContinuation<Void, any Error>]? {
+        guard number == metCount else { return nil }
+        if case .failure(let failure) = outcome {
+            failures.append(failure)
+            return []
+        }
         expectations.removeFirst()
-        met += 1
+        metCount += 1
         guard expectations.isEmpty else { return [] }
         defer { waiters = [:] }
         return Array(waiters.values)

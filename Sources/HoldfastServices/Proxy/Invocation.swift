@@ -38,20 +38,8 @@ struct Invocation<Value: Sendable>: Request {
         }
     }
 
-    func receive(_ response: inout Response) async throws -> Value {
-        let bytes: ByteChunk
-        do {
-            bytes = try await response.body.collect(upTo: contentLimit)
-        } catch let error as ServiceError where error.code == .bodyTooLarge && !isAccepted(response) {
-            // The status says more than the length of what came with it.
-            bytes = ByteChunk()
-        }
-        response.body = ResponseBody(bytes)
-        return try accept(response, content: bytes.withUnsafeBytes { Data($0) })
-    }
-
     func accept(_ response: Response, content: Data) throws -> Value {
-        guard isAccepted(response) else {
+        guard acceptedStatusCodes.contains(response.status.rawValue) else {
             throw ServiceError.unacceptableStatus(response, expected: acceptedStatusCodes)
         }
         do {
@@ -63,10 +51,6 @@ struct Invocation<Value: Sendable>: Request {
 
     func decode(_ data: Data) throws -> Value {
         try handler(data, nil)
-    }
-
-    private func isAccepted(_ response: Response) -> Bool {
-        acceptedStatusCodes.contains(response.status.rawValue)
     }
 }
 

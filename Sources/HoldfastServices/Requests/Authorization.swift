@@ -12,7 +12,7 @@ public struct Authorization: Sendable, Hashable {
     /// No credential.
     public static let none = Authorization(line: nil)
 
-    /// A name and a password (RFC 7617), encoded as UTF-8.
+    /// A name and a password (RFC 7617), encoded as UTF-8. The name has no colon: a server would read it as the name's end.
     public static func basic(_ user: String, _ password: String) -> Authorization {
         let encoded = Data("\(user):\(password)".utf8).base64EncodedString()
         return Authorization(line: HeaderFields.Line(name: .authorization, value: "Basic \(encoded)"))

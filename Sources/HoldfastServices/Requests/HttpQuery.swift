@@ -45,10 +45,11 @@ public struct HttpQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral {
     ///
     /// - Parameter encoded: a query without its question mark, or a form.
     public init(encoded: String) {
-        let items = encoded.split(separator: "&").map { pair in
-            let name = PercentCoding.decode(pair.prefix { $0 != "=" }, plusIsSpace: true)
+        // By scalars: an accent behind a "=" makes one Character of both.
+        let items = encoded.unicodeScalars.split(separator: "&").map { pair in
+            let name = PercentCoding.decode(Substring(pair.prefix { $0 != "=" }), plusIsSpace: true)
             guard let divider = pair.firstIndex(of: "=") else { return Item(name: name, value: .flag) }
-            let value = PercentCoding.decode(pair[pair.index(after: divider)...], plusIsSpace: true)
+            let value = PercentCoding.decode(Substring(pair[pair.index(after: divider)...]), plusIsSpace: true)
             return Item(name: name, value: .text(value))
         }
         self.init(items: items)

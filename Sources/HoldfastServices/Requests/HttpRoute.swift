@@ -37,7 +37,8 @@ public struct HttpRoute: Sendable, Hashable, ExpressibleByArrayLiteral {
     ///
     /// Nothing in the text is taken for encoded already: `%` becomes %25 and `?` becomes %3F.
     public init(path: String) {
-        let relative = path.drop { $0 == "/" }
+        // By scalars: an accent behind a slash makes one Character of both.
+        let relative = path.unicodeScalars.drop { $0 == "/" }
         segments =
             relative.isEmpty
             ? []

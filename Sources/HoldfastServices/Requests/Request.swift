@@ -20,7 +20,8 @@ public protocol Request: Sendable {
     /// What a response is decoded to.
     associatedtype Result: Sendable
 
-    /// Takes the place of the service's ``HttpService/apiUrl``; nil by default.
+    /// Takes the place of the service's ``HttpService/apiUrl``; nil by default. The service's headers and credential go there too,
+    /// so another host needs ``authorizationRequirement`` `.none` unless it may see them.
     var url: (any UrlConvertible)? { get }
     /// Takes the place of the service's ``HttpService/usesSecureProtocol``; nil by default.
     var usesSecureProtocol: Bool? { get }
@@ -110,7 +111,15 @@ extension Request {
     public func handle(_ error: any Error, response: Response) -> ErrorHandling { .error(error) }
 
     public func receive(_ response: inout Response) async throws -> Result {
-        let bytes = try await response.body.collect(upTo: contentLimit)
+        let bytes: ByteChunk
+        do {
+            bytes = try await response.body.collect(upTo: contentLimit)
+        } catch let error as ServiceError
+            where error.code == .bodyTooLarge && !acceptedStatusCodes.contains(response.status.rawValue)
+        {
+            // The status says more than the length of what came with it.
+            bytes = ByteChunk()
+        }
         response.body = ResponseBody(bytes)
         return try accept(response, content: bytes.withUnsafeBytes { Data($0) })
     }

@@ -44,7 +44,7 @@ struct EndpointsPageTests {
             guard basicResponse.success else { throw EndpointError("The server says that it did not work.") }
         }
 
-        // … and that to a failed call says why not.
+        // … and the one to a failed call says why not.
         struct ErrorResponse: AnyErrorResponse {
             let message: String
         }

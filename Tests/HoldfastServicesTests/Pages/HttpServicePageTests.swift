@@ -40,12 +40,6 @@ private enum Page {
         var body: HttpBody { .json(note, keys: .convertToSnakeCase) }
     }
 
-    struct ListNotes: JsonRequest {
-        typealias Result = PaginatedData<Note>
-        var routes: HttpRoute { ["notes"] }
-        var query: HttpQuery { ["order": "newest"] }
-    }
-
     struct Journal: RequestHook {
         let write: @Sendable (String) -> Void
 
@@ -139,7 +133,6 @@ struct HttpServicePageTests {
     private typealias Note = Page.Note
     private typealias GetNote = Page.GetNote
     private typealias PostNote = Page.PostNote
-    private typealias ListNotes = Page.ListNotes
     private typealias NotesApi = Page.NotesApi
 
     private static let note = #"{"id": 7, "note_text": "hello"}"#
@@ -235,50 +228,6 @@ struct HttpServicePageTests {
         for _ in 0..<2 { #expect(try await GetNote(id: 7).schedule(with: client).id == 7) }
         #expect(accountsTransport.sent.count == 1)
         #expect(transport.sent.count == 3)
-    }
-
-    @Test("Pages by number, by cursor and by link")
-    func pages() async throws {
-        let transport = ScriptedTransport([
-            .respond(200, body: #"{"page": 1, "total_pages": 2, "data": [{"note_text": "a"}]}"#),
-            .respond(200, body: #"{"page": 2, "total_pages": 2, "data": [{"note_text": "b"}]}"#),
-            .respond(200, ["Link": "</v1/events?after=3>; rel=next"], body: "3"), .respond(200, body: "4"),
-        ])
-        let client = client(AnyHttpService(at: "api.example.com/v1"), transport)
-        let printed = Printed()
-        let print = printed.print
-
-        for try await page in ListNotes().pages(.numbered(chunk: 50), with: client) {
-            print(page.data.map(\.noteText))
-        }
-
-        let events = AnyRequest(routes: ["events"])
-        for try await page in events.pages(.links, with: client) {
-            print(page.count)
-        }
-        #expect(printed.lines.withLock { $0 } == [#"["a"]"#, #"["b"]"#, "1", "1"])
-        #expect(transport.sent.last?.request.url?.absoluteString == "https://api.example.com/v1/events?after=3")
-    }
-
-    @Test("Bodies")
-    func bodies() async throws {
-        let transport = ScriptedTransport([.respond(204)], repeatsLastStep: true)
-        let client = client(AnyHttpService(at: "api.example.com/v1"), transport)
-        let (note, photo) = (Note(noteText: "new"), Data([1, 2, 3]))
-
-        let json = HttpBody.json(note)
-        let form = HttpBody.formURLEncoded(["name": "hat", "tag": "new"])
-        let image = HttpBody.image(photo, .png)
-        let parts = HttpBody.multipart([
-            .field("title", "Holiday"),
-            .data("photo", photo, fileName: "beach.png", contentType: "image/png"),
-        ])
-
-        for body in [json, form, image, parts] {
-            _ = try await AnyRequest(.post, routes: ["things"], body: body).schedule(with: client)
-        }
-        let types = transport.sent.map { $0.field("Content-Type")?.prefix { $0 != ";" } }
-        #expect(types == ["application/json", "application/x-www-form-urlencoded", "image/png", "multipart/form-data"])
     }
 
     @Test("Errors of one's own")

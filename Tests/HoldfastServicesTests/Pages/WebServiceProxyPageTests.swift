@@ -116,7 +116,7 @@ struct WebServiceProxyPageTests {
         let token = "t"
 
         var authorized = proxy.with(headers: ["Authorization": "Bearer \(token)"])
-        authorized.timeout = .seconds(10)
+        authorized.timeout = .seconds(300)
         authorized.options.cache.reload = true
         let items: [Item] = try await authorized.invoke(.get, path: "items")
 

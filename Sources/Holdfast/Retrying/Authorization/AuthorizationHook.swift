@@ -20,7 +20,9 @@ struct AuthorizationHook: ServiceHook {
 
     func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
         let isOwn = request.value(forHTTPHeaderField: "Authorization") != nil
-        guard !isOwn, authorization.covers(request.url, first: request.url) else { return nil }
+        guard context.options.bearsAuthorization, !isOwn, authorization.covers(request.url, first: request.url) else {
+            return nil
+        }
         if context.options.principal == nil { context.options.principal = authorization.principal }
         // Where the credential alone says whose call this is, the caches must see the one that will be sent.
         let credential =

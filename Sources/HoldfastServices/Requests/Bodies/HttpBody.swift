@@ -19,7 +19,8 @@ public struct HttpBody: Sendable {
         }
     }
 
-    /// Makes the content; called once for each call, and once more where a ``CallLogger`` tells of its failure.
+    /// Makes the content; called once for each call, and again by a ``CallLogger`` among the request hooks where the call fails or
+    /// the content does not lie in memory.
     public let encode: @Sendable () throws -> Encoded
 
     /// A body of one's own.

@@ -170,7 +170,7 @@ struct PageSequenceTests {
         base.acceptedStatusCodes = 201...201
         base.authorizationRequirement = .none
         base.priority = .utility
-        base.timeout = .seconds(7)
+        base.timeout = .seconds(3600)
         base.contentLimit = 5
         base.options.tags = ["t"]
         base.preparing = { built in
@@ -208,7 +208,7 @@ struct PageSequenceTests {
             requestHooks: [Looking(log: log)]
         )
         for try await _ in base.pages(pagination, with: looking) {}
-        #expect(log.entries == ["\(Duration.seconds(7)) 5 [\"t\"]"])
+        #expect(log.entries == ["\(Duration.seconds(3600)) 5 [\"t\"]"])
     }
 
     @Test("A cursor of each page asks for the next; none or an empty one ends them", arguments: ["null", "\"\""])

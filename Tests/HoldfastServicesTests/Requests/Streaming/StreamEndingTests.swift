@@ -77,7 +77,7 @@ struct StreamEndingTests {
     @Test(
         "Closed while it opens, a stream that opens all the same is closed at once",
         arguments: [true, false],
-        [nil, 30] as [Int?]
+        [nil, 3600] as [Int?]
     )
     func closedWhileOpening(byClosing: Bool, timeout: Int?) async throws {
         let transport = ScriptedStreamTransport()

@@ -52,6 +52,19 @@ struct AuthorizationRefreshTests {
         #expect(transport.credentials == ["Bearer t0", "Bearer t0", "Bearer t1", "Bearer t1"])
     }
 
+    @Test("A call that is to bear no credential bears none, and its 401 asks for no other")
+    func none() async throws {
+        let server = TokenServer(accepts: [])
+        let transport = server.transport
+        let pipeline = server.pipeline(server.tokens(), transport)
+        var options = CallOptions()
+        options.bearsAuthorization = false
+        #expect(try await pipeline.send(.get(TokenServer.url), options: options).status == .unauthorized)
+        #expect(server.refreshes.count == 0)
+        #expect(transport.sent.count == 1)
+        #expect(transport.sent.first?.request.value(forHTTPHeaderField: "Authorization") == nil)
+    }
+
     @Test("Exactly one resend: a second 401 is the answer, body unread, and stands beside the first")
     func once() async throws {
         let server = TokenServer(accepts: [])

@@ -10,18 +10,15 @@ final class StreamInbox<Element: Sendable>: Sendable {
         var elements: ArraySlice<Element> = []
         var isEnded = false
         var error: (any Error)?
-        var reader: CheckedContinuation<Element?, any Error>?
+        var lastReader: UInt64 = 0
+        var reader: (id: UInt64, continuation: CheckedContinuation<Element?, any Error>)?
         var receiver: CheckedContinuation<Void, Never>?
 
         mutating func taken(
-            by continuation: CheckedContinuation<Element?, any Error>
+            by id: UInt64,
+            _ continuation: CheckedContinuation<Element?, any Error>
         ) -> (outcome: Result<Element?, any Error>?, receiver: CheckedContinuation<Void, Never>?) {
-            if Task.isCancelled { return (.failure(CancellationError()), nil) }
-            if let element = elements.popFirst() { return (.success(element), receiver.take()) }
-            if isEnded {
-                if let error = error.take() { return (.failure(error), nil) }
-                return (.success(nil), nil)
-            }
+            // Who reads keeps the stream, whatever becomes of others who try.
             guard reader == nil else {
                 let error = ServiceError(
                     .unsupported,
@@ -29,7 +26,13 @@ final class StreamInbox<Element: Sendable>: Sendable {
                 )
                 return (.failure(error), nil)
             }
-            reader = continuation
+            if Task.isCancelled { return (.failure(CancellationError()), nil) }
+            if let element = elements.popFirst() { return (.success(element), receiver.take()) }
+            if isEnded {
+                if let error = error.take() { return (.failure(error), nil) }
+                return (.success(nil), nil)
+            }
+            reader = (id, continuation)
             return (nil, nil)
         }
     }
@@ -45,7 +48,7 @@ final class StreamInbox<Element: Sendable>: Sendable {
     func put(_ element: Element) async {
         let reader = state.withLock { state -> CheckedContinuation<Element?, any Error>? in
             guard !state.isEnded else { return nil }
-            if let reader = state.reader.take() { return reader }
+            if let reader = state.reader.take() { return reader.continuation }
             state.elements.append(element)
             return nil
         }
@@ -64,17 +67,21 @@ final class StreamInbox<Element: Sendable>: Sendable {
     ///
     /// - Throws: `CancellationError` promptly when the task is cancelled, and `.unsupported` to a second reader.
     func take() async throws -> Element? {
-        try await withTaskCancellationHandler {
+        let id = state.withLock { state in
+            state.lastReader += 1
+            return state.lastReader
+        }
+        return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                let (outcome, receiver) = state.withLock { state in state.taken(by: continuation) }
+                let (outcome, receiver) = state.withLock { state in state.taken(by: id, continuation) }
                 receiver?.resume()
                 if let outcome { continuation.resume(with: outcome) }
             }
         } onCancel: {
             let reader = state.withLock { state in
-                state.reader.take()
+                state.reader?.id == id ? state.reader.take() : nil
             }
-            reader?.resume(throwing: CancellationError())
+            reader?.continuation.resume(throwing: CancellationError())
         }
     }
 
@@ -86,7 +93,7 @@ final class StreamInbox<Element: Sendable>: Sendable {
                 // A waiting reader gets it at once; then nobody else does.
                 state.error = state.reader == nil ? error : nil
             }
-            return (state.reader.take(), state.receiver.take())
+            return (state.reader.take()?.continuation, state.receiver.take())
         }
         receiver?.resume()
         if let error { reader?.resume(throwing: error) } else { reader?.resume(returning: nil) }
