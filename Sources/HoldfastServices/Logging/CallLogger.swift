@@ -13,8 +13,7 @@ internal import HoldfastSemantics
 ///
 /// Authorization, Cookie, Set-Cookie, Proxy fields, the call's `credentialFields`, the user in a URL, and every argument, field and
 /// JSON property whose name is secret by ``redaction`` are hidden, and so is each of their values wherever else it turns up in
-/// the same message. Content is shown where it is JSON or a form and lies in memory; streams and files are never read. Of a call with
-/// more than 512 secrets the name alone is written.
+/// the same message. Content is shown where it is JSON or a form and lies in memory; streams and files are never read.
 public struct CallLogger: Sendable {
     /// Which calls are written; all by default.
     public var filter: Filter = .all

@@ -15,16 +15,16 @@ internal import HoldfastStorage
 /// One message of a logger, put together line by line.
 struct CallMessage {
     private static let contentLimit = 256 << 10
+    /// Content in which there are more is not shown: each is looked for in all of it, which would take seconds.
+    private static let secretLimit = 256
 
     private let logger: CallLogger
-    private let title: String
     private let credentials: Set<FieldName>
     private var redactor: Redactor
     private var lines: [(text: String, limit: Int)]
 
     init(_ logger: CallLogger, title: String, credentials: Set<FieldName>) {
         self.logger = logger
-        self.title = title
         self.credentials = credentials
         redactor = Redactor(logger.redaction)
         lines = [(title, max(logger.textLimit, 16))]
@@ -34,10 +34,7 @@ struct CallMessage {
     ///
     /// Lines are shortened at last, since half a secret would not be known for one.
     var text: String {
-        guard !redactor.hasTooManySecrets else {
-            return logger.redaction.finally("\(title) (too many secrets were met, so nothing else is shown)")
-        }
-        return lines.map { CallMessage.shortened(redactor.finished($0.text), to: $0.limit) }.joined(separator: "\n")
+        lines.map { CallMessage.shortened(redactor.finished($0.text), to: $0.limit) }.joined(separator: "\n")
     }
 
     /// The request's method and URL, to the first line.
@@ -109,7 +106,9 @@ struct CallMessage {
         // Its secrets are met even where it is not shown.
         let shown = shown(bytes, type: type)
         guard !bytes.isEmpty, logger.bodyLimit > 0 else { return }
-        guard let shown else { return note("content of \(bytes.count) bytes is not shown") }
+        guard let shown, redactor.secrets.count <= CallMessage.secretLimit else {
+            return note("content of \(bytes.count) bytes is not shown")
+        }
         lines.append(("  " + shown, logger.bodyLimit))
     }
 

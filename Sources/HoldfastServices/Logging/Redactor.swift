@@ -10,18 +10,12 @@ struct Redactor {
     /// Shorter secrets are hidden where they stand, and not wherever their letters occur.
     private static let shortestSecret = 4
 
-    /// Looking for each of many secrets in long content takes seconds, and a server says how many there are.
-    private static let mostSecrets = 512
-
     let redaction: Redaction
     private(set) var secrets: Set<String> = []
 
     init(_ redaction: Redaction) {
         self.redaction = redaction
     }
-
-    /// Whether more secrets were met than can be looked for.
-    var hasTooManySecrets: Bool { secrets.count > Redactor.mostSecrets }
 
     /// A URL without its user's name and password, and without the values of secret arguments.
     mutating func url(_ text: String) -> String {
