@@ -164,4 +164,43 @@ struct ReviewedCallsTests {
         #expect(mock.requests.count == 32)
         try mock.verify()
     }
+
+    @Test("Content with thousands of secrets does not hold the call up, and none is shown")
+    func manySecrets() async throws {
+        let log = Mutex<[String]>([])
+        var service = AnyHttpService(at: "api.example.com")
+        var logger = CallLogger { text in log.withLock { $0.append(text) } }
+        logger.bodyLimit = 1_000
+        service.requestHooks = [logger]
+        let body = "[" + (0..<3_000).map { #"{"token":"zq\#($0 + 10_000)"}"# }.joined(separator: ",") + "]"
+        let client = ServiceClient(
+            service,
+            transport: ScriptedTransport([.respond(200, ["Content-Type": "application/json"], body: body)])
+        )
+        _ = try await client.response(to: AnyRequest(routes: ["x"]))
+        let last = log.withLock { $0.last }
+        #expect(last?.contains("200") == true)
+        #expect(last?.contains("zq") == false)
+    }
+
+    @Test("A logger shows the content that was sent, and does not have it made again")
+    func loggedContent() async throws {
+        let log = Mutex<[String]>([])
+        var service = AnyHttpService(at: "api.example.com")
+        var logger = CallLogger { text in log.withLock { $0.append(text) } }
+        logger.bodyLimit = 1_000
+        service.requestHooks = [logger]
+        let made = CountLog()
+        let body = HttpBody {
+            made.note(1)
+            return HttpBody.Encoded(
+                contentType: "application/json",
+                content: .data(Data(#"{"n":\#(made.all.count)}"#.utf8))
+            )
+        }
+        let client = ServiceClient(service, transport: ScriptedTransport([.respond(200)]))
+        _ = try await client.response(to: AnyRequest(.post, routes: ["x"], body: body))
+        #expect(made.all.count == 1)
+        #expect(log.withLock { $0.first }?.contains(#"{"n":1}"#) == true)
+    }
 }
