@@ -37,7 +37,15 @@
         }
 
         /// What the compiler says, and whether it was content.
-        static func check(_ source: String) throws -> (isFine: Bool, messages: String) {
+        ///
+        /// On a thread of its own: a test that blocks one of the few that all tests share holds the others up.
+        static func check(_ source: String) async throws -> (isFine: Bool, messages: String) {
+            try await withCheckedThrowingContinuation { continuation in
+                Thread.detachNewThread { continuation.resume(with: Result { try run(source) }) }
+            }
+        }
+
+        private static func run(_ source: String) throws -> (isFine: Bool, messages: String) {
             let modules = try #require(
                 modules,
                 "No Modules directory beside or above the test binary; build by SwiftPM."
@@ -90,10 +98,10 @@
             "D-T25: an endpoint of two kinds does not compile, and one of each kind does",
             .enabled(if: Compiler.isComplete, "HOLDFAST_MODULES names no directory with the modules beneath")
         )
-        func ambiguity() throws {
+        func ambiguity() async throws {
             var single = Self.preamble
             for kind in Self.kinds { single += Self.endpoint("Only\(kind)", kind) }
-            let accepted = try Compiler.check(single)
+            let accepted = try await Compiler.check(single)
             #expect(accepted.isFine, "\(accepted.messages)")
             var double = Self.preamble
             var names: [String] = []
@@ -103,7 +111,7 @@
                     double += Self.endpoint("\(first)And\(second)", "\(first), \(second)")
                 }
             }
-            let refused = try Compiler.check(double)
+            let refused = try await Compiler.check(double)
             #expect(!refused.isFine)
             for name in names {
                 #expect(refused.messages.contains("type '\(name)' does not conform to protocol 'Endpoint'"), "\(name)")
