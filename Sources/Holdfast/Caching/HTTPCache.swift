@@ -8,8 +8,8 @@ private import Synchronization
 /// A cache for HTTP responses by RFC 9111, over any ``CacheStore``.
 ///
 /// Hand one to `Pipeline(cache:)`; several pipelines may share one. Responses to requests with credentials (Authorization,
-/// Cookie, userinfo, the fields that a call names as credentials, or the principal it names) live in a partition of their own, named by a keyed digest: each partition
-/// is a cache by itself, and no response crosses from one to another.
+/// Cookie, userinfo, the fields that a call names as credentials, or the principal it names) live in a partition of their own,
+/// named by a keyed digest: each partition is a cache by itself, and no response crosses from one to another.
 ///
 /// A store failure is an event and a miss, never an error of a request.
 public final class HTTPCache: Sendable {
