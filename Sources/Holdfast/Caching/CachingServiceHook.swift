@@ -18,9 +18,10 @@ public import HoldfastStorage
 /// Stored is each 2xx response to a GET that the call's acceptance takes. It answers while its age, counted from its receipt
 /// here, is at most `ttl`; after that the origin is asked, with conditions where the response has a validator, and a 304 makes
 /// it `ttl` young again. Queries that differ in nothing but the order of their names are one. Nothing stale is served unless
-/// the request or the call allows it (`max-stale`, `stale-if-error`, `.ignoresAge`). Keys, variants,
-/// principals, purging, equal calls that share one exchange, and what the request and the call ask of a cache are those of ``CachingHook``: it is that hook over a cache with ``CacheOptions/fixedLifetime``. Unsafe methods
-/// are never answered from it, and remove what is stored of their URI (RFC 9111 §4.4).
+/// the request or the call allows it (`max-stale`, `stale-if-error`, `.ignoresAge`). Keys, variants, principals, purging, equal
+/// calls that share one exchange, and what the request and the call ask of a cache are those of ``CachingHook``: it is that hook
+/// over a cache with ``CacheOptions/fixedLifetime``. Unsafe methods are never answered from it, and remove what is stored of
+/// their URI (RFC 9111 §4.4).
 ///
 /// **Use.** Make it once and keep it, list it in `Pipeline(hooks:)` below any hook that adds credentials, and in a pipeline
 /// without a cache of its own.

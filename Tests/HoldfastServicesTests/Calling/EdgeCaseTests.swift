@@ -61,8 +61,8 @@ private final class CountLog: Sendable {
     func note(_ count: Int) { kept.withLock { $0.append(count) } }
 }
 
-@Suite("What a review of typed calls found", .timeLimit(.minutes(20)))
-struct ReviewedCallsTests {
+@Suite("Typed calls at their edges", .timeLimit(.minutes(20)))
+struct EdgeCaseTests {
     @Test("A number of pages at the end of what an Int holds is no trap")
     func smallestNumberOfPages() async throws {
         let transport = ScriptedTransport([.respond(body: #"{"page": 1, "total_pages": \#(Int.min)}"#)])

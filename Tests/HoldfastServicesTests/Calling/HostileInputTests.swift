@@ -33,8 +33,8 @@ private struct Moving: Request {
     }
 }
 
-@Suite("What a stranger tried", .timeLimit(.minutes(20)))
-struct ReviewTests {
+@Suite("Typed calls and hostile input", .timeLimit(.minutes(20)))
+struct HostileInputTests {
     @Test(
         "S31: a page may tell any number of pages",
         arguments: [(Int.min, 1), (-1, 1), (0, 1), (1, 1), (2, 2), (Int.max, 3)]

@@ -12,8 +12,8 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("What a review of streams found", .timeLimit(.minutes(20)))
-struct ReviewedStreamsTests {
+@Suite("Streams: credentials and reasons", .timeLimit(.minutes(20)))
+struct StreamCredentialTests {
     private struct Private: StreamRequest {
         typealias Message = String
         typealias Result = String

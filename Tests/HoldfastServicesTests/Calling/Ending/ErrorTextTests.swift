@@ -11,8 +11,8 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("What a review of errors found", .timeLimit(.minutes(20)))
-struct ReviewedErrorTests {
+@Suite("The text of errors", .timeLimit(.minutes(20)))
+struct ErrorTextTests {
     private struct Find: InOutEndpoint {
         typealias Service = EndpointBed.Service
         typealias Input = [String: String]
