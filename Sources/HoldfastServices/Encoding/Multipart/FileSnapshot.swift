@@ -3,7 +3,6 @@
 
 internal import Foundation
 internal import Holdfast
-internal import HoldfastStorage
 
 /// Which file lay somewhere, and in which state, so that another one or a later state is noticed.
 ///
@@ -59,24 +58,21 @@ struct FileSnapshot: Sendable, Hashable {
     }
 }
 
-/// An open file, closed with its last reference.
+/// The file of a snapshot, open.
 final class SnapshotReader: Sendable {
-    private let files = POSIXFileSystem()
-    private let file: OpenFile
+    private let file: ReadableFile
     private let snapshot: FileSnapshot
 
     fileprivate init(_ snapshot: FileSnapshot) throws {
         self.snapshot = snapshot
-        file = try files.open(snapshot.url.resolvingSymlinksInPath().path, .read)
+        file = try ReadableFile(snapshot.url.resolvingSymlinksInPath().path)
     }
-
-    deinit { files.close(file) }
 
     /// Reads `count` bytes from `offset`. Blocks.
     ///
     /// - Throws: ``ServiceError`` `.badRequest` where the file has fewer.
     func bytes(from offset: Int, count: Int) throws -> [UInt8] {
-        let bytes = (try? files.read(file, from: offset, count: count)) ?? []
+        let bytes = (try? file.read(from: offset, count: count)) ?? []
         guard bytes.count == count else { throw FileSnapshot.unreadable(snapshot.url, "cannot be read to its end") }
         return bytes
     }
@@ -90,7 +86,7 @@ final class SnapshotReader: Sendable {
 
     fileprivate func check(isOpening: Bool) throws {
         let isRemoved = (try? snapshot.url.checkResourceIsReachable()) != true
-        if isRemoved, !isOpening, (try? files.size(of: file)) == snapshot.size { return }
+        if isRemoved, !isOpening, (try? file.size()) == snapshot.size { return }
         guard try FileSnapshot(of: snapshot.url) == snapshot else {
             throw FileSnapshot.unreadable(snapshot.url, "was changed after the request was built")
         }

@@ -36,7 +36,7 @@ final class DownloadFile: Sendable {
 /// The bytes of a file that was written before; opened when they are first asked for.
 final class DownloadedBytes: ByteSource {
     private struct State {
-        var reader: DownloadedFile?
+        var reader: ReadableFile?
         var offset = 0
         /// The file was closed then.
         var isAtEnd = false
@@ -60,7 +60,7 @@ final class DownloadedBytes: ByteSource {
         if isAtEnd { return nil }
         let path = path
         let (reader, bytes) = try await BlockingWork.run {
-            let reader = try known ?? DownloadedFile(path)
+            let reader = try known ?? ReadableFile(path)
             return (reader, try reader.read(from: offset, count: DownloadedBytes.chunkSize))
         }
         return try state.withLock { state in
@@ -77,21 +77,5 @@ final class DownloadedBytes: ByteSource {
             state.isCancelled = true
             state.reader = nil
         }
-    }
-}
-
-/// A file that is open for reading, closed with its last reference.
-private final class DownloadedFile: Sendable {
-    private let files = POSIXFileSystem()
-    private let file: OpenFile
-
-    init(_ path: String) throws {
-        file = try files.open(path, .read)
-    }
-
-    deinit { files.close(file) }
-
-    func read(from offset: Int, count: Int) throws -> [UInt8] {
-        try files.read(file, from: offset, count: count)
     }
 }

@@ -94,23 +94,19 @@ extension URLRequest {
     }
 
     private static func content(of file: URL, upTo limit: Int) async throws -> ByteChunk {
-        try await withCheckedThrowingContinuation { waiter in
-            DispatchQueue.ofItsOwn.async {
-                do {
-                    let handle = try FileHandle(forReadingFrom: file)
-                    defer { try? handle.close() }
-                    let bytes = try handle.read(upToCount: limit == .max ? limit : limit + 1) ?? Data()
-                    waiter.resume(returning: ByteChunk(copying: bytes))
-                } catch {
-                    let failure = ServiceError(
-                        .badRequest,
-                        "The file with the request's content cannot be read; see the cause.",
-                        cause: error,
-                        progress: .notSent
-                    )
-                    waiter.resume(throwing: failure)
-                }
+        do {
+            return try await BlockingWork.run {
+                let handle = try FileHandle(forReadingFrom: file)
+                defer { try? handle.close() }
+                return ByteChunk(copying: try handle.read(upToCount: limit == .max ? limit : limit + 1) ?? Data())
             }
+        } catch {
+            throw ServiceError(
+                .badRequest,
+                "The file with the request's content cannot be read; see the cause.",
+                cause: error,
+                progress: .notSent
+            )
         }
     }
 
