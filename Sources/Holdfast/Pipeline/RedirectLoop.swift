@@ -88,14 +88,28 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
             following.httpBody = nil
             following.httpBodyStream = nil
         }
-        let kept = redirection.fields(from: head.fields)
-        for line in head.fields where !kept.contains(line.name) {
-            following.setValue(nil, forHTTPHeaderField: line.name.rawName)
-        }
-        if redirection.crossesOrigin {
-            for name in context.options.credentialFields { following.setValue(nil, forHTTPHeaderField: name.rawName) }
-        }
+        following.leaveBehind(redirection, from: head.fields, credentialFields: context.options.credentialFields)
         return (redirection, following)
+    }
+}
+
+extension URLRequest {
+    /// Removes the fields that do not go along with a redirect, the credentials in fields of their own among them.
+    ///
+    /// - Parameters:
+    ///   - fields: those of the request that was redirected.
+    ///   - credentialFields: what holds a credential beside Authorization and Cookie.
+    package mutating func leaveBehind(
+        _ redirection: Redirection,
+        from fields: HeaderFields,
+        credentialFields: [FieldName]
+    ) {
+        let kept = redirection.fields(from: fields)
+        for line in fields where !kept.contains(line.name) {
+            setValue(nil, forHTTPHeaderField: line.name.rawName)
+        }
+        guard redirection.crossesOrigin else { return }
+        for name in credentialFields { setValue(nil, forHTTPHeaderField: name.rawName) }
     }
 }
 

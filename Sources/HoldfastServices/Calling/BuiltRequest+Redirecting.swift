@@ -31,13 +31,7 @@ extension BuiltRequest {
         guard let redirection = Redirection.next(after: answer, to: head) else { return nil }
         var following = self
         following.urlRequest.url = URL(string: redirection.location)
-        let kept = redirection.fields(from: head.fields)
-        for line in head.fields where !kept.contains(line.name) {
-            following.urlRequest.setValue(nil, forHTTPHeaderField: line.name.rawName)
-        }
-        if redirection.crossesOrigin {
-            for name in credentialFields { following.urlRequest.setValue(nil, forHTTPHeaderField: name.rawName) }
-        }
+        following.urlRequest.leaveBehind(redirection, from: head.fields, credentialFields: credentialFields)
         return (following, redirection.crossesOrigin)
     }
 }
