@@ -14,18 +14,29 @@ let package = Package(
         .library(name: "HoldfastServices", targets: ["HoldfastServices"]),
         .library(name: "HoldfastCrypto", targets: ["HoldfastCrypto"]),
         .library(name: "HoldfastXML", targets: ["HoldfastXML"]),
+        .library(name: "HoldfastAsyncHTTPClient", targets: ["HoldfastAsyncHTTPClient"]),
+        .library(name: "HoldfastHTTPTypes", targets: ["HoldfastHTTPTypes"]),
+        .library(name: "HoldfastObservability", targets: ["HoldfastObservability"]),
         .library(name: "HoldfastTesting", targets: ["HoldfastTesting"]),
         .executable(name: "quickstart", targets: ["Quickstart"]),
+        .executable(name: "weather-example", targets: ["WeatherExample"]),
     ],
     traits: [
         // Nothing is on by default, so a plain build fetches no package.
         .default(enabledTraits: []),
         .trait(
             name: "AsyncHTTPClient",
-            description: "Reserved for the async-http-client transport; enables nothing yet."
+            description: "AsyncHTTPClient beneath and around a pipeline: HoldfastAsyncHTTPClient."
         ),
-        .trait(name: "HTTPTypes", description: "Reserved for the swift-http-types bridge; enables nothing yet."),
-        .trait(name: "Observability", description: "Reserved for logs, metrics and traces; enables nothing yet."),
+        .trait(
+            name: "HTTPTypes",
+            description: "HTTPRequest and HTTPResponse of swift-http-types in and out: HoldfastHTTPTypes."
+        ),
+        .trait(
+            name: "Observability",
+            description:
+                "Logs, metrics and traces by swift-log, -metrics and -distributed-tracing: HoldfastObservability."
+        ),
         .trait(name: "Redis", description: "Reserved for the Redis store; enables nothing yet."),
         .trait(
             name: "XML",
@@ -41,7 +52,15 @@ let package = Package(
     dependencies: [
         // Each stands behind a trait and is fetched where that is enabled, and nowhere else.
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.4.0"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.5.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.7.1"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.7.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.100.0"),
+        .package(url: "https://github.com/apple/swift-nio-http2", from: "1.36.0"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.30.0"),
         .package(url: "https://github.com/CoreOffice/XMLCoder", from: "0.18.2"),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
     ],
     targets: [
         .target(name: "HoldfastSemantics"),
@@ -63,12 +82,77 @@ let package = Package(
                 .product(name: "XMLCoder", package: "XMLCoder", condition: .when(traits: ["XML"])),
             ]
         ),
+        .target(
+            name: "HoldfastAsyncHTTPClient",
+            dependencies: [
+                "Holdfast", "HoldfastSemantics", "HoldfastStorage",
+                .product(
+                    name: "AsyncHTTPClient",
+                    package: "async-http-client",
+                    condition: .when(traits: ["AsyncHTTPClient"])
+                ),
+                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["AsyncHTTPClient"])),
+                .product(name: "Logging", package: "swift-log", condition: .when(traits: ["AsyncHTTPClient"])),
+            ]
+        ),
+        .target(
+            name: "HoldfastHTTPTypes",
+            dependencies: [
+                "Holdfast", "HoldfastSemantics", "HoldfastStorage",
+                .product(name: "HTTPTypes", package: "swift-http-types", condition: .when(traits: ["HTTPTypes"])),
+            ]
+        ),
+        .target(
+            name: "HoldfastObservability",
+            dependencies: [
+                "Holdfast", "HoldfastSemantics", "HoldfastStorage",
+                .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Observability"])),
+                .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Observability"])),
+                .product(
+                    name: "Tracing",
+                    package: "swift-distributed-tracing",
+                    condition: .when(traits: ["Observability"])
+                ),
+            ]
+        ),
+        .executableTarget(
+            name: "WeatherExample",
+            dependencies: [
+                "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastAsyncHTTPClient", "HoldfastHTTPTypes",
+                .product(
+                    name: "AsyncHTTPClient",
+                    package: "async-http-client",
+                    condition: .when(traits: ["AsyncHTTPClient"])
+                ),
+                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
+                .product(name: "HTTPTypes", package: "swift-http-types", condition: .when(traits: ["HTTPTypes"])),
+            ]
+        ),
         .executableTarget(
             name: "Quickstart",
             dependencies: ["Holdfast", "HoldfastSemantics", "HoldfastServices", "HoldfastStorage"]
         ),
 
-        .target(name: "LoopbackServer", path: "Tests/LoopbackServer"),
+        .executableTarget(
+            name: "WeatherService",
+            dependencies: ["HoldfastTesting"],
+            path: "Tests/WeatherService"
+        ),
+        .executableTarget(
+            name: "TransferChild",
+            dependencies: [
+                "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastAsyncHTTPClient",
+                .product(
+                    name: "AsyncHTTPClient",
+                    package: "async-http-client",
+                    condition: .when(traits: ["AsyncHTTPClient"])
+                ),
+            ],
+            path: "Tests/TransferChild"
+        ),
         .testTarget(
             name: "HoldfastSemanticsTests",
             dependencies: ["HoldfastSemantics", "HoldfastTesting"],
@@ -77,13 +161,12 @@ let package = Package(
         .testTarget(name: "HoldfastStorageTests", dependencies: ["HoldfastStorage", "HoldfastTesting"]),
         .testTarget(
             name: "HoldfastTests",
-            dependencies: ["Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastTesting", "LoopbackServer"]
+            dependencies: ["Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastTesting"]
         ),
         .testTarget(
             name: "HoldfastServicesTests",
             dependencies: [
                 "HoldfastServices", "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastTesting",
-                "LoopbackServer",
             ]
         ),
         .testTarget(
@@ -96,11 +179,61 @@ let package = Package(
         ),
         .testTarget(
             name: "HoldfastTestingTests",
-            dependencies: ["HoldfastTesting", "Holdfast", "HoldfastSemantics", "HoldfastStorage"]
+            dependencies: ["HoldfastTesting", "Holdfast", "HoldfastSemantics", "HoldfastStorage", "TransferChild"]
         ),
         .testTarget(
+            name: "HoldfastAsyncHTTPClientTests",
+            dependencies: [
+                "HoldfastAsyncHTTPClient", "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastTesting",
+                "TransferChild",
+                .product(
+                    name: "AsyncHTTPClient",
+                    package: "async-http-client",
+                    condition: .when(traits: ["AsyncHTTPClient"])
+                ),
+                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
+                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
+                .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: .when(traits: ["AsyncHTTPClient"])),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["AsyncHTTPClient"])),
+                .product(name: "Logging", package: "swift-log", condition: .when(traits: ["AsyncHTTPClient"])),
+            ]
+        ),
+        .testTarget(
+            name: "HoldfastHTTPTypesTests",
+            dependencies: [
+                "HoldfastHTTPTypes", "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastTesting",
+                .product(name: "HTTPTypes", package: "swift-http-types", condition: .when(traits: ["HTTPTypes"])),
+            ]
+        ),
+        .testTarget(
+            name: "HoldfastObservabilityTests",
+            dependencies: [
+                "HoldfastObservability", "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastTesting",
+                .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Observability"])),
+                .product(name: "InMemoryLogging", package: "swift-log", condition: .when(traits: ["Observability"])),
+                .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Observability"])),
+                .product(name: "MetricsTestKit", package: "swift-metrics", condition: .when(traits: ["Observability"])),
+                .product(
+                    name: "Tracing",
+                    package: "swift-distributed-tracing",
+                    condition: .when(traits: ["Observability"])
+                ),
+                .product(
+                    name: "InMemoryTracing",
+                    package: "swift-distributed-tracing",
+                    condition: .when(traits: ["Observability"])
+                ),
+            ]
+        ),
+        .testTarget(
+            name: "WeatherExampleTests",
+            dependencies: ["WeatherExample", "WeatherService", "HoldfastTesting"]
+        ),
+        .testTarget(name: "ConsumerTests"),
+        .testTarget(
             name: "QuickstartTests",
-            dependencies: ["Quickstart", "LoopbackServer"]
+            dependencies: ["Quickstart", "HoldfastTesting"]
         ),
         .testTarget(
             name: "ConformanceTests",

@@ -19,12 +19,31 @@ struct ImportTableTests {
         ],
         "HoldfastTesting": [
             "Holdfast", "HoldfastSemantics", "HoldfastStorage", "Foundation", "FoundationNetworking", "Synchronization",
+            // The sockets of the loopback server.
+            "Dispatch", "Glibc", "Darwin", "Musl",
+        ],
+        "HoldfastAsyncHTTPClient": [
+            "Holdfast", "HoldfastSemantics", "HoldfastStorage", "Foundation", "FoundationNetworking", "Synchronization",
+            "AsyncHTTPClient", "NIOCore", "NIOHTTP1", "NIOSSL", "Logging",
+        ],
+        "HoldfastHTTPTypes": [
+            "Holdfast", "HoldfastSemantics", "HoldfastStorage", "Foundation", "FoundationNetworking", "Synchronization",
+            "HTTPTypes",
+        ],
+        "HoldfastObservability": [
+            "Holdfast", "HoldfastSemantics", "HoldfastStorage", "Foundation", "FoundationNetworking", "Synchronization",
+            "Logging", "Metrics", "Tracing",
         ],
         "HoldfastCrypto": [
             "HoldfastSemantics", "HoldfastStorage", "Holdfast", "HoldfastServices", "Foundation", "Crypto", "CryptoKit",
         ],
         "HoldfastXML": [
             "HoldfastSemantics", "HoldfastStorage", "Holdfast", "HoldfastServices", "Foundation", "XMLCoder",
+        ],
+        "WeatherExample": [
+            "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastAsyncHTTPClient", "HoldfastHTTPTypes",
+            "Foundation", "FoundationNetworking", "Synchronization", "Dispatch", "Glibc", "Darwin", "Musl",
+            "AsyncHTTPClient", "NIOCore", "NIOHTTP1", "HTTPTypes",
         ],
         "Quickstart": [
             "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastServices", "Foundation",

@@ -32,7 +32,7 @@ public struct Response: Sendable {
     public internal(set) var cacheDecision: CacheDecision?
 
     /// The request fields it answers, as far as this side knows them: what a cache judges by whose response it is.
-    var presentation = Presentation.unknown
+    package var presentation = Presentation.unknown
     /// Whether a cache has taken the Age off its Retry-After already.
     var hasAgeDeducted = false
     /// Removes the stored entry it came from; nil where it came from none.
@@ -111,7 +111,7 @@ public enum ResponseSource: Sendable, Hashable {
 }
 
 /// What is known of the request fields that a response answers.
-enum Presentation: Sendable {
+package enum Presentation: Sendable {
     /// Nothing yet: the response is fresh from a transport, or a hook made it.
     case unknown
     /// These fields went out, or were looked up by.

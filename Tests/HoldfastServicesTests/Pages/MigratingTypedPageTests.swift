@@ -5,7 +5,6 @@ import Foundation
 import Holdfast
 import HoldfastServices
 import HoldfastTesting
-import LoopbackServer
 import Testing
 
 #if canImport(FoundationNetworking)

@@ -4,7 +4,7 @@
 import Foundation
 import Holdfast
 import HoldfastStorage
-import LoopbackServer
+import HoldfastTesting
 import Synchronization
 
 #if canImport(FoundationNetworking)

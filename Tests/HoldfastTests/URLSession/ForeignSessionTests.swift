@@ -5,7 +5,7 @@ import Foundation
 import Holdfast
 import HoldfastSemantics
 import HoldfastStorage
-import LoopbackServer
+import HoldfastTesting
 import Testing
 
 #if canImport(FoundationNetworking)

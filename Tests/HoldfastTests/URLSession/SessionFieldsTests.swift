@@ -4,7 +4,7 @@
 import Foundation
 import Holdfast
 import HoldfastSemantics
-import LoopbackServer
+import HoldfastTesting
 import Testing
 
 #if canImport(FoundationNetworking)

@@ -4,7 +4,7 @@
 import Foundation
 import Holdfast
 import HoldfastServices
-import LoopbackServer
+import HoldfastTesting
 import Testing
 
 #if canImport(FoundationNetworking)

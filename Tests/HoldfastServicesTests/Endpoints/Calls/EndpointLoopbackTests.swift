@@ -5,7 +5,7 @@ import Foundation
 import Holdfast
 import HoldfastSemantics
 import HoldfastServices
-import LoopbackServer
+import HoldfastTesting
 import Synchronization
 import Testing
 

@@ -5,7 +5,7 @@ import Foundation
 import Holdfast
 import HoldfastSemantics
 import HoldfastServices
-import LoopbackServer
+import HoldfastTesting
 import Testing
 
 #if canImport(FoundationNetworking)

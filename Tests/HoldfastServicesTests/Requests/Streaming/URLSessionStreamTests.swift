@@ -3,7 +3,7 @@
 
 import Foundation
 import Holdfast
-import LoopbackServer
+import HoldfastTesting
 import Testing
 
 @testable import HoldfastServices

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import Foundation
-import LoopbackServer
+import HoldfastTesting
 
 /// The server's half of a WebSocket, as far as a scripted reply can play it: the handshake, and frames that it sends.
 enum WebSocketHandshake {

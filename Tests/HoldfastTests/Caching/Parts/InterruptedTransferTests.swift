@@ -6,7 +6,6 @@ import Holdfast
 import HoldfastSemantics
 import HoldfastStorage
 import HoldfastTesting
-import LoopbackServer
 import Testing
 
 #if canImport(FoundationNetworking)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-import LoopbackServer
+import HoldfastTesting
 import Synchronization
 
 /// A server's books: how often it took each request to heart, by the number that the request bears, and how it treats them.

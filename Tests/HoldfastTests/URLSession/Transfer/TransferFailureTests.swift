@@ -3,7 +3,7 @@
 
 import Foundation
 import HoldfastSemantics
-import LoopbackServer
+import HoldfastTesting
 import Testing
 
 @testable import Holdfast

@@ -15,9 +15,9 @@ final class LoopbackCore: Sendable {
     /// Opens when the server stops.
     let stop = LoopbackGate()
     /// Counts requests whose head and body have been read.
-    let received = LoopbackCounter()
+    let received = CountWatch()
     /// Counts connections that have ended.
-    let ended = LoopbackCounter()
+    let ended = CountWatch()
 
     private let opening: @Sendable (Int) -> LoopbackOpening
     private let handler: @Sendable (LoopbackRequest) -> LoopbackReply

@@ -18,7 +18,7 @@ private import Synchronization
 public final class LoopbackGate: Sendable {
     private let readEnd: Int32
     private let writeEnd: Mutex<Int32?>
-    private let arrivals = LoopbackCounter()
+    private let arrivals = CountWatch()
 
     /// A closed gate.
     public init() {
@@ -51,7 +51,7 @@ public final class LoopbackGate: Sendable {
     ///
     /// - Throws: `CancellationError` when the task is cancelled.
     public func reached(by count: Int = 1) async throws {
-        try await arrivals.reach(count)
+        try await arrivals.wait(for: count)
     }
 
     /// Notes that a reply has come to this gate.

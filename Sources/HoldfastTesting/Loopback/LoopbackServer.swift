@@ -104,7 +104,7 @@ public final class LoopbackServer: Sendable {
     /// - Throws: `CancellationError` when the task is cancelled.
     @discardableResult
     public func requests(atLeast count: Int) async throws -> [LoopbackRequest] {
-        try await core.received.reach(count)
+        try await core.received.wait(for: count)
         return core.requests
     }
 
@@ -116,7 +116,7 @@ public final class LoopbackServer: Sendable {
     /// - Throws: `CancellationError` when the task is cancelled.
     @discardableResult
     public func connectionEnds(atLeast count: Int) async throws -> [LoopbackConnectionEnd] {
-        try await core.ended.reach(count)
+        try await core.ended.wait(for: count)
         return core.endings
     }
 
