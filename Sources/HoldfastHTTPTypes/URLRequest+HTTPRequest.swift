@@ -17,7 +17,7 @@
     extension URLRequest {
         /// The request as URLSession and ``Pipeline`` take it.
         ///
-        /// The URL is made of scheme, authority and path. Escapes in them stay as they are; characters that no URL may hold
+        /// The URL is made of scheme, authority and path. Escapes in the path stay as they are; characters that no URL may hold
         /// are percent-encoded. The method may be any token, although Foundation turns its known ones into capitals. Its fields
         /// are a dictionary, so lines of one name are joined with ", ", those of Cookie with "; " (RFC 9110 §5.3, RFC 9113
         /// §8.2.3).
@@ -28,7 +28,7 @@
         ///     path, which may end with a slash or not. Its query and fragment are left out. nil, the default: the request
         ///     names scheme and authority itself.
         /// - Throws: `ServiceError` `.badRequest` for what has no URL: no scheme or authority, a path that does not begin with a
-        ///   slash or has a fragment, an authority with user information (RFC 9110 §4.2.4), CONNECT, and `OPTIONS *`.
+        ///   slash, has a fragment or a "%" that begins no escape, an authority with user information (RFC 9110 §4.2.4), CONNECT, and `OPTIONS *`.
         public init(_ request: HTTPRequest, baseURL: URL? = nil) throws(ServiceError) {
             guard request.method != .connect else {
                 throw URLRequest.refusal(
@@ -42,11 +42,10 @@
             } else {
                 root = try URLRequest.origin(of: request)
             }
-            guard let url = URL(string: root + path, encodingInvalidCharacters: false) ?? URL(string: root + path)
-            else {
-                throw URLRequest.refusal(
-                    "Scheme, authority and path make no URL; percent-encode what they may not hold."
-                )
+            // Foundation would encode the "%" of an escape again where another character needs encoding.
+            let encoded = String(decoding: path.utf8.flatMap(\.percentEncoded), as: UTF8.self)
+            guard let url = URL(string: root + encoded, encodingInvalidCharacters: false) else {
+                throw URLRequest.refusal("Scheme, authority and path make no URL; write a percent sign as %25.")
             }
             self.init(url: url)
             httpMethod = request.method.rawValue
@@ -110,6 +109,24 @@
     }
 
     extension UInt8 {
+        /// The byte itself where it may stand in a path or query or begins an escape, else its escape (RFC 3986 §2.1).
+        fileprivate var percentEncoded: [UInt8] {
+            isPathCharacter
+                ? [self] : Array("%".utf8) + [UInt8.hexDigits[Int(self >> 4)], UInt8.hexDigits[Int(self & 15)]]
+        }
+
+        private static let hexDigits = Array("0123456789ABCDEF".utf8)
+        private static let marks = Set("-._~!$&'()*+,;=:@/?%".utf8)
+
+        private var isPathCharacter: Bool {
+            switch self {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"):
+                true
+            default: UInt8.marks.contains(self)
+            }
+        }
+
         /// A character of a scheme (RFC 3986 §3.1).
         fileprivate var isSchemeCharacter: Bool {
             switch self {
