@@ -53,9 +53,7 @@
 
             var bytes: [UInt8] = []
             func consume(_ chunk: some Sequence<UInt8>) { bytes += chunk }
-            var fresh = CallOptions()
-            fresh.cache = .reload
-            let (head, body) = try await pipeline.send(request, options: fresh)
+            let (head, body) = try await pipeline.send(request)
             for try await chunk in body { consume(chunk) }
             #expect(head.status == .ok)
             #expect(String(decoding: bytes, as: UTF8.self) == "streamed")
