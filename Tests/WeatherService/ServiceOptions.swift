@@ -15,11 +15,11 @@ struct ServiceOptions: Sendable, Equatable {
     /// The `max-age` of current weather, in seconds.
     var currentAge = 1
     /// How many requests a client may make at once.
-    var capacity = 60
+    var capacity = 80
     /// How many more it may make each second.
     var refill = 25
     /// One of so many requests gets a 503; 0: none.
-    var failEvery = 25
+    var failEvery = 40
     /// The Retry-After of a 503, in seconds.
     var retryAfter = 1
 
