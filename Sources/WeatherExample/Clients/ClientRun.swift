@@ -35,13 +35,13 @@ struct ClientRun: Sendable {
         defer { transport.invalidate() }
         let cache = HTTPCache.inMemory()
         let pipeline = Pipeline(transport: transport, cache: cache, retrierFactory: .default)
-        let earlier = try await Ledger.read(of: url, by: session)
+        let earlier = try await ServiceLedger.read(of: url, by: session)
         let clock = ContinuousClock()
         let start = clock.now
         let outcome = try await dashboard.run(reader(session, pipeline, cache))
         let duration = start.duration(to: clock.now)
         await pipeline.drain()
-        let ledger = try await Ledger.read(of: url, by: session).since(earlier)
+        let ledger = try await ServiceLedger.read(of: url, by: session).since(earlier)
         let statistics = cache.statistics
         return RunResult(
             kind: kind,

@@ -6,7 +6,7 @@ struct RunResult: Sendable {
     let kind: ClientKind
     let side: ClientRun.Side
     /// What the service counted.
-    let ledger: Ledger
+    let ledger: ServiceLedger
     /// What the people saw.
     let outcome: Dashboard.Outcome
     /// The time of the whole job.

@@ -9,7 +9,7 @@ internal import Foundation
 #endif
 
 /// What the service has seen and sent, as it tells itself.
-struct Ledger: Sendable, Equatable, Codable {
+struct ServiceLedger: Sendable, Equatable, Codable {
     /// Requests by what they asked for.
     var stations = 0
     var current = 0
@@ -27,8 +27,8 @@ struct Ledger: Sendable, Equatable, Codable {
     var requests: Int { stations + current + forecast + reports + other }
 
     /// What was added since an earlier reading.
-    func since(_ earlier: Ledger) -> Ledger {
-        Ledger(
+    func since(_ earlier: ServiceLedger) -> ServiceLedger {
+        ServiceLedger(
             stations: stations - earlier.stations,
             current: current - earlier.current,
             forecast: forecast - earlier.forecast,
@@ -44,10 +44,10 @@ struct Ledger: Sendable, Equatable, Codable {
     /// Reads the ledger of the service at `url`, which does not count that.
     ///
     /// - Throws: a ``CommandFailure`` of status 1.
-    static func read(of url: URL, by session: URLSession) async throws -> Ledger {
+    static func read(of url: URL, by session: URLSession) async throws -> ServiceLedger {
         do {
             let (data, _) = try await session.data(from: url.appendingPathComponent("ledger"))
-            return try JSONDecoder().decode(Ledger.self, from: data)
+            return try JSONDecoder().decode(ServiceLedger.self, from: data)
         } catch {
             throw CommandFailure.service("no weather service at \(url.absoluteString): \(error)")
         }
