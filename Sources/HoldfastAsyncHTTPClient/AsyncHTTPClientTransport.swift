@@ -3,6 +3,165 @@
 
 #if AsyncHTTPClient
     public import AsyncHTTPClient
+    internal import Foundation
     public import Holdfast
     public import HoldfastSemantics
+    internal import Logging
+    public import NIOCore
+    internal import NIOHTTP1
+
+    #if canImport(FoundationNetworking)
+        public import FoundationNetworking
+    #else
+        public import Foundation
+    #endif
+
+    /// Sends requests through AsyncHTTPClient, over HTTP/1.1 and HTTP/2.
+    ///
+    /// Both bodies are streamed with back-pressure: content is read when the connection takes more, and a server is held back
+    /// while its response is not read. The response is handed up at its head. Field lines keep their order, case and number.
+    /// What a file or an `httpBodyStream` holds is read off the cooperative pool.
+    ///
+    /// Redirects are handed up where the client allows it: always with a client of the transport's own, and otherwise except
+    /// for a 303, and a 301 or 302 to a POST, which a client with `.follow` answers itself. Such a response bears the last
+    /// URL, is stored by no cache, and is told of by an event ``clientFollowedRedirect``.
+    ///
+    /// The client swallows interim (1xx) responses, cannot be asked for a new connection, and ignores the request's
+    /// `timeoutInterval`; deadlines come from the pipeline. More stands in `docs/async-http-client.md`.
+    public final class AsyncHTTPClientTransport: Transport {
+        /// The name of the event that tells of a redirect which the client itself followed beneath the pipeline.
+        public static let clientFollowedRedirect = ServiceEvent.Name("client-followed-redirect")
+
+        private let client: HTTPClient
+        private let isOwn: Bool
+        let traits: ClientTraits
+        private let known = KnownConnections()
+
+        /// A transport over somebody's client, used as it is: neither copied, nor reconfigured, nor shut down.
+        ///
+        /// - Parameters:
+        ///   - client: must not be shut down while calls are under way.
+        ///   - undoesContentCoding: whether the client was configured with `decompression: .enabled`; nil, the default, finds
+        ///     out by itself. Where that fails, coded responses are handed up but stored by no cache.
+        public init(client: HTTPClient, undoesContentCoding: Bool? = nil) {
+            self.client = client
+            isOwn = false
+            traits = undoesContentCoding.map { ClientTraits(undoesCodings: $0) } ?? ClientTraits(of: client)
+        }
+
+        /// A transport with a client of its own, which ``shutdown()`` must end.
+        ///
+        /// - Parameters:
+        ///   - configuration: TLS, proxy, timeouts, decompression (off by default) and the rest. Its redirects are set to
+        ///     `.disallow` and `connectionPool.retryConnectionEstablishment` to false, since both are the pipeline's to judge.
+        ///   - group: where it runs; the client's default, shared by the process, if nil.
+        public init(
+            configuration: HTTPClient.Configuration = HTTPClient.Configuration(),
+            eventLoopGroup group: (any EventLoopGroup)? = nil
+        ) {
+            var own = configuration
+            own.redirectConfiguration = .disallow
+            own.connectionPool.retryConnectionEstablishment = false
+            client = HTTPClient(eventLoopGroup: group ?? HTTPClient.defaultEventLoopGroup, configuration: own)
+            isOwn = true
+            traits = ClientTraits(own)
+        }
+
+        /// Ends a client of the transport's own, and what is under way with it; without effect on somebody's client.
+        ///
+        /// Needed before the transport is dropped: the client insists on it. Calls afterwards fail with `.unsupported`.
+        ///
+        /// - Throws: what the client throws; a second call does nothing.
+        public func shutdown() async throws {
+            guard isOwn else { return }
+            do {
+                try await client.shutdown()
+            } catch let error as HTTPClientError where error == .alreadyShutdown {
+                return
+            }
+        }
+
+        public var enforcesDeadline: Bool { true }
+
+        /// The Accept-Encoding that a client with decompression adds; nothing else that a cache would judge by.
+        public func implicitFields(for request: URLRequest) -> HeaderFields {
+            guard let added = traits.acceptEncoding(for: request) else { return HeaderFields() }
+            return ["Accept-Encoding": added.value]
+        }
+
+        public func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
+            try Task.checkCancellation()
+            let upload = try await Upload(body, of: request)
+            let watch = ConnectionWatch(known)
+            let call = ClientCall.current
+            let outgoing = try clientRequest(for: request, upload, call)
+            // A second copy of what is in the trace would be read too early: it is taken when something fails.
+            let isHTTP1 = request.url?.scheme?.lowercased() == "http"
+            let known = known
+            let trace: @Sendable () -> ExchangeTrace = {
+                ExchangeTrace(
+                    progress: upload.progress,
+                    wasNeverPlaced: isHTTP1 && known.tells && !watch.isPlaced,
+                    connectionReused: watch.isReused,
+                    uploadFailure: upload.failure
+                )
+            }
+            let answer: HTTPClientResponse
+            do {
+                answer = try await execute(outgoing, watch.logger(over: call?.logger), context)
+            } catch {
+                let reason: any Error =
+                    if Task.isCancelled {
+                        CancellationError()
+                    } else if let error = error as? ServiceError, error.code == .timeout, upload.failure == nil {
+                        ClientFailure.timeout(trace())
+                    } else {
+                        ClientFailure.serviceError(for: error, trace())
+                    }
+                upload.cancel()
+                throw reason
+            }
+            if isHTTP1 { known.noteResponse(wasPlaced: watch.isPlaced) }
+            call?.note(answer.version)
+            return response(answer, to: request, upload, trace, context)
+        }
+
+        private func clientRequest(
+            for request: URLRequest,
+            _ upload: Upload,
+            _ call: ClientCall?
+        ) throws -> HTTPClientRequest {
+            var outgoing = try HTTPClientRequest(request)
+            if let added = traits.acceptEncoding(for: request), !added.isAddedByClient {
+                outgoing.headers.add(name: "Accept-Encoding", value: added.value)
+            }
+            // Also where there is no content: a client that follows redirects leaves those alone whose request it could not
+            // send again, and of a stream it knows that it cannot.
+            outgoing.body = .stream(upload, length: upload.length.map { .known(Int64($0)) } ?? .unknown)
+            outgoing.tlsConfiguration = call?.tlsConfiguration
+            outgoing.localAddress = call?.localAddress
+            return outgoing
+        }
+
+        /// Lets the client send, no longer than until the attempt's deadline.
+        private func execute(
+            _ request: HTTPClientRequest,
+            _ logger: Logger,
+            _ context: CallContext
+        ) async throws -> HTTPClientResponse {
+            guard let deadline = context.attemptDeadline else {
+                return try await client.execute(request, deadline: .distantFuture, logger: logger)
+            }
+            guard let left = context.clock.now.duration(to: deadline).timeAmount else {
+                throw ServiceError(.timeout, "The deadline had passed before the request was sent.")
+            }
+            if context.clock is SystemClock {
+                return try await client.execute(request, deadline: .now() + left, logger: logger)
+            }
+            let client = client
+            return try await withDeadline(deadline, on: context.clock, discard: { _ in }) {
+                try await client.execute(request, deadline: .distantFuture, logger: logger)
+            }
+        }
+    }
 #endif

@@ -7,6 +7,8 @@ private import Synchronization
 final class LoopbackCore: Sendable {
     private struct State {
         var requests: [LoopbackRequest] = []
+        var heads: [LoopbackRequest] = []
+        var exchangeEnds: [LoopbackExchangeEnd] = []
         var endings: [LoopbackConnectionEnd] = []
         var connectionCount = 0
         var openCount = 0
@@ -16,28 +18,27 @@ final class LoopbackCore: Sendable {
     let stop = LoopbackGate()
     /// Counts requests whose head and body have been read.
     let received = CountWatch()
+    /// Counts requests whose head has been read.
+    let begun = CountWatch()
+    /// Counts exchanges that have ended.
+    let exchanged = CountWatch()
     /// Counts connections that have ended.
     let ended = CountWatch()
 
-    private let opening: @Sendable (Int) -> LoopbackOpening
-    private let handler: @Sendable (LoopbackRequest) -> LoopbackReply
+    private let script: LoopbackScript
     private let bodyLimit: Int
     private let connectionLimit: Int
     private let state = Mutex(State())
 
-    init(
-        connectionLimit: Int,
-        bodyLimit: Int,
-        opening: @escaping @Sendable (Int) -> LoopbackOpening,
-        handler: @escaping @Sendable (LoopbackRequest) -> LoopbackReply
-    ) {
+    init(connectionLimit: Int, bodyLimit: Int, script: LoopbackScript) {
         self.connectionLimit = connectionLimit
         self.bodyLimit = bodyLimit
-        self.opening = opening
-        self.handler = handler
+        self.script = script
     }
 
     var requests: [LoopbackRequest] { state.withLock { $0.requests } }
+    var heads: [LoopbackRequest] { state.withLock { $0.heads } }
+    var exchangeEnds: [LoopbackExchangeEnd] { state.withLock { $0.exchangeEnds } }
     var endings: [LoopbackConnectionEnd] { state.withLock { $0.endings } }
     var connectionCount: Int { state.withLock { $0.connectionCount } }
 
@@ -58,19 +59,17 @@ final class LoopbackCore: Sendable {
         var outcome = LoopbackWriter.Outcome.keep
         var kind = LoopbackConnectionEnd.Kind.server
         do {
-            let opening = opening(number)
+            let opening = script.opening(number)
             if var left = opening.byteCount {
                 while left > 0, let bytes = try socket.receive(upTo: left) { left -= bytes.count }
                 outcome = opening.resets ? .reset : .close
             }
             while outcome == .keep {
-                guard let request = try next(&reader, socket) else {
+                guard let head = try reader.head(from: socket) else {
                     kind = .peer
                     break
                 }
-                var writer = LoopbackWriter(handler(request), to: request)
-                outcome = try writer.write(to: socket)
-                if outcome == .keep && request.asksToClose { outcome = .close }
+                outcome = try exchange(head, &reader, socket)
             }
         } catch LoopbackSocket.Ending.peerClosed {
             kind = .peer
@@ -89,12 +88,46 @@ final class LoopbackCore: Sendable {
         ended.increment()
     }
 
-    private func next(_ reader: inout LoopbackReader, _ socket: LoopbackSocket) throws -> LoopbackRequest? {
-        guard var request = try reader.head(from: socket) else { return nil }
-        if request.values(of: "Expect").contains(where: { $0.lowercased() == "100-continue" }) {
+    /// Takes the content of one request and answers it.
+    private func exchange(
+        _ head: LoopbackRequest,
+        _ reader: inout LoopbackReader,
+        _ socket: LoopbackSocket
+    ) throws -> LoopbackWriter.Outcome {
+        var end = LoopbackExchangeEnd(connection: head.connection, target: head.target, endedBy: .server)
+        defer {
+            state.withLock { $0.exchangeEnds.append(end) }
+            exchanged.increment()
+        }
+        do {
+            let request = try request(head, &reader, socket)
+            var writer = LoopbackWriter(script.handler(request), to: request)
+            let outcome = try writer.write(to: socket)
+            if !writer.wasBrokenOff { end.endedBy = .completion }
+            return outcome == .keep && request.asksToClose ? .close : outcome
+        } catch LoopbackTaker.Refusal.resets {
+            return .reset
+        } catch LoopbackTaker.Refusal.closes {
+            return .close
+        } catch {
+            if let ending = error as? LoopbackSocket.Ending, ending != .stopped { end.endedBy = .peer }
+            throw error
+        }
+    }
+
+    private func request(
+        _ head: LoopbackRequest,
+        _ reader: inout LoopbackReader,
+        _ socket: LoopbackSocket
+    ) throws -> LoopbackRequest {
+        state.withLock { $0.heads.append(head) }
+        begun.increment()
+        let intake = script.intake(head)
+        if head.values(of: "Expect").contains(where: { $0.lowercased() == "100-continue" }) {
             try socket.send(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
         }
-        request.body = try reader.body(of: request, from: socket)
+        var request = head
+        try reader.content(of: &request, by: intake, from: socket)
         let received = request
         let recorded = state.withLock { state in
             var numbered = received

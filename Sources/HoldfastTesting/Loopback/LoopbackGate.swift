@@ -19,6 +19,7 @@ public final class LoopbackGate: Sendable {
     private let readEnd: Int32
     private let writeEnd: Mutex<Int32?>
     private let arrivals = CountWatch()
+    private let openings = CountWatch()
 
     /// A closed gate.
     public init() {
@@ -41,7 +42,9 @@ public final class LoopbackGate: Sendable {
             defer { end = nil }
             return end
         }
-        if let end { close(end) }
+        guard let end else { return }
+        close(end)
+        openings.increment()
     }
 
     /// Whether the gate is open.
@@ -54,8 +57,15 @@ public final class LoopbackGate: Sendable {
         try await arrivals.wait(for: count)
     }
 
+    /// Waits until the gate is open.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled.
+    public func opened() async throws {
+        try await openings.wait(for: 1)
+    }
+
     /// Notes that a reply has come to this gate.
-    func arrive() {
+    package func arrive() {
         arrivals.increment()
     }
 

@@ -3,12 +3,12 @@
 
 /// What the server does with a connection that it has accepted, before any request of it is answered.
 public struct LoopbackOpening: Sendable, Hashable {
-    enum Kind: Sendable, Hashable {
+    package enum Kind: Sendable, Hashable {
         case serve, close, reset
         case breakAfter(Int, resetting: Bool)
     }
 
-    let kind: Kind
+    package let kind: Kind
 
     /// Serves requests.
     public static let serve = LoopbackOpening(kind: .serve)

@@ -47,36 +47,42 @@ struct LoopbackReader {
             method: String(parts[0]),
             target: String(parts[1]),
             version: String(parts[2]),
-            fields: fields,
-            body: []
+            fields: fields
         )
     }
 
-    /// Reads the content that follows `head`.
-    mutating func body(of head: LoopbackRequest, from socket: LoopbackSocket) throws -> [UInt8] {
-        if head.values(of: "Transfer-Encoding").contains(where: { $0.lowercased().contains("chunked") }) {
-            return try chunkedBody(from: socket)
+    /// Reads the content that follows the head of `request` into it.
+    ///
+    /// - Parameter intake: what to do with the content.
+    mutating func content(
+        of request: inout LoopbackRequest,
+        by intake: LoopbackIntake,
+        from socket: LoopbackSocket
+    ) throws {
+        var taker = LoopbackTaker(intake, socket)
+        try taker.begin()
+        if request.values(of: "Transfer-Encoding").contains(where: { $0.lowercased().contains("chunked") }) {
+            try chunks(into: &taker, from: socket)
+        } else if let length = request.values(of: "Content-Length").first {
+            guard let count = Int(length), count >= 0, count <= bodyLimit else { throw Malformed() }
+            try bytes(count, into: &taker, from: socket)
         }
-        guard let length = head.values(of: "Content-Length").first else { return [] }
-        guard let count = Int(length), count >= 0, count <= bodyLimit else { throw Malformed() }
-        return try bytes(count, from: socket)
+        taker.fill(&request)
     }
 
-    private mutating func chunkedBody(from socket: LoopbackSocket) throws -> [UInt8] {
-        var body: [UInt8] = []
+    private mutating func chunks(into taker: inout LoopbackTaker, from socket: LoopbackSocket) throws {
         while true {
             guard let line = try line(from: socket) else { throw Malformed() }
             let digits = line.prefix { $0 != ";" && $0 != " " }
-            guard let size = Int(digits, radix: 16), size >= 0, size <= bodyLimit - body.count else {
+            guard let size = Int(digits, radix: 16), size >= 0, size <= bodyLimit - taker.count else {
                 throw Malformed()
             }
             if size == 0 { break }
-            body.append(contentsOf: try bytes(size, from: socket))
+            try bytes(size, into: &taker, from: socket)
             guard try endsLine(from: socket) else { throw Malformed() }
         }
         var trailer = try line(from: socket)
         while trailer?.isEmpty == false { trailer = try line(from: socket) }
-        return body
     }
 
     private mutating func endsLine(from socket: LoopbackSocket) throws -> Bool {
@@ -103,21 +109,26 @@ struct LoopbackReader {
         }
     }
 
-    private mutating func bytes(_ count: Int, from socket: LoopbackSocket) throws -> [UInt8] {
-        var taken = Array(buffer[position...].prefix(count))
-        position += taken.count
+    private mutating func bytes(
+        _ count: Int,
+        into taker: inout LoopbackTaker,
+        from socket: LoopbackSocket
+    ) throws {
+        let buffered = buffer[position...].prefix(count)
+        position += buffered.count
+        var left = count - buffered.count
+        try taker.take(buffered)
         if position == buffer.count {
             buffer.removeAll(keepingCapacity: true)
             position = 0
         }
-        taken.reserveCapacity(count)
-        while taken.count < count {
-            guard let more = try socket.receive(upTo: min(count - taken.count, 1 << 20)) else {
+        while left > 0 {
+            guard let more = try socket.receive(upTo: min(left, 1 << 18)) else {
                 throw LoopbackSocket.Ending.peerClosed
             }
-            taken.append(contentsOf: more)
+            left -= more.count
+            try taker.take(more[...])
         }
-        return taken
     }
 
     private static func trimmed(_ value: Substring) -> String {

@@ -11,12 +11,12 @@
 public struct LoopbackReply: Sendable {
     /// How the end of the body is marked.
     public struct Framing: Sendable, Hashable {
-        enum Kind: Sendable, Hashable {
+        package enum Kind: Sendable, Hashable {
             case automatic, chunked, untilClose, bare
             case length(Int)
         }
 
-        let kind: Kind
+        package let kind: Kind
 
         /// Content-Length with the number of bytes in the script, unless the fields bring a framing of their own.
         public static let automatic = Framing(kind: .automatic)
@@ -32,20 +32,28 @@ public struct LoopbackReply: Sendable {
 
     /// One step of a script.
     public struct Step: Sendable {
-        enum Kind: Sendable {
+        package enum Kind: Sendable {
             case send([UInt8])
+            case pattern(Int, ByteGauge?)
             case raw([UInt8])
             case interim(Int, [LoopbackField])
             case pause(LoopbackGate)
             case close, reset, never, halfClose
         }
 
-        let kind: Kind
+        package let kind: Kind
 
         /// Sends bytes of the body.
         public static func send(_ bytes: [UInt8]) -> Step { Step(kind: .send(bytes)) }
         /// Sends text of the body.
         public static func send(_ text: String) -> Step { Step(kind: .send(Array(text.utf8))) }
+        /// Sends so many bytes of the ``TransferPattern``, made as they go out; a further such step goes on where the last one of
+        /// the reply stopped.
+        ///
+        /// - Parameter gauge: counts the bytes as the socket takes them.
+        public static func pattern(_ count: Int, gauge: ByteGauge? = nil) -> Step {
+            Step(kind: .pattern(count, gauge))
+        }
         /// Sends bytes outside any framing, as for an answer that is not HTTP.
         public static func raw(_ text: String) -> Step { Step(kind: .raw(Array(text.utf8))) }
         /// Sends an interim (1xx) head.
@@ -108,9 +116,13 @@ public struct LoopbackReply: Sendable {
     public static let never = LoopbackReply(before: [.never])
 
     /// The number of body bytes in the script.
-    var scriptedLength: Int {
+    package var scriptedLength: Int {
         steps.reduce(0) { sum, step in
-            if case .send(let bytes) = step.kind { sum + bytes.count } else { sum }
+            switch step.kind {
+            case .send(let bytes): sum + bytes.count
+            case .pattern(let count, _): sum + count
+            case .raw, .interim, .pause, .close, .reset, .never, .halfClose: sum
+            }
         }
     }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import HoldfastStorage
+
 /// A header field line, as it was received or is to be sent.
 public struct LoopbackField: Sendable, Hashable {
     /// The name, in the case it came in.
@@ -23,7 +25,7 @@ public struct LoopbackField: Sendable, Hashable {
 /// A request exactly as the server received it.
 public struct LoopbackRequest: Sendable, Hashable {
     /// Its number in the order of arrival, over all connections; the first is 0.
-    public internal(set) var number = 0
+    public package(set) var number = 0
     /// The connection it came on; the first is 0.
     public let connection: Int
     /// The method token.
@@ -34,8 +36,37 @@ public struct LoopbackRequest: Sendable, Hashable {
     public let version: String
     /// The header field lines in order.
     public let fields: [LoopbackField]
-    /// The content, freed of a chunked coding.
-    public internal(set) var body: [UInt8]
+    /// The content, freed of a chunked coding; empty where the server's ``LoopbackIntake`` did not keep it.
+    public package(set) var body: [UInt8] {
+        didSet {
+            content = TransferPattern.Checker()
+            content.read(ByteChunk(body))
+        }
+    }
+    /// What was read of a content that was not kept.
+    package var content = TransferPattern.Checker()
+
+    /// A request that came in.
+    package init(
+        connection: Int,
+        method: String,
+        target: String,
+        version: String,
+        fields: [LoopbackField]
+    ) {
+        self.connection = connection
+        self.method = method
+        self.target = target
+        self.version = version
+        self.fields = fields
+        body = []
+    }
+
+    /// The length of the content, kept or not.
+    public var bodyLength: Int { content.count }
+
+    /// Whether the content, kept or not, is a ``TransferPattern`` from its first byte on.
+    public var isPattern: Bool { content.isIntact }
 
     /// The values of all lines with this name, in order.
     public func values(of name: String) -> [String] {

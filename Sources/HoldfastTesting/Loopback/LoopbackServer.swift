@@ -33,7 +33,7 @@ public struct LoopbackConnectionEnd: Sendable, Hashable {
 /// One thread a connection, TCP_NODELAY, keep-alive, `100 Continue` on request. The handler runs on a connection's thread
 /// once the whole request is there, several at a time for several connections. The server stops with ``stop()`` or when
 /// it is dropped.
-public final class LoopbackServer: Sendable {
+public final class LoopbackServer: LoopbackOrigin {
     /// The server could not be started.
     public struct StartError: Error, CustomStringConvertible {
         /// What failed, with its errno.
@@ -66,13 +66,21 @@ public final class LoopbackServer: Sendable {
         opening: @escaping @Sendable (_ connection: Int) -> LoopbackOpening = { _ in .serve },
         handler: @escaping @Sendable (LoopbackRequest) -> LoopbackReply
     ) throws -> LoopbackServer {
-        let (listener, port) = try listen()
-        let core = LoopbackCore(
+        try start(
             connectionLimit: connectionLimit,
             bodyLimit: bodyLimit,
-            opening: opening,
-            handler: handler
+            script: LoopbackScript(opening: opening, handler: handler)
         )
+    }
+
+    /// Starts a server that goes by `script`; as ``start(connectionLimit:bodyLimit:opening:handler:)`` otherwise.
+    public static func start(
+        connectionLimit: Int = 64,
+        bodyLimit: Int = 256 << 20,
+        script: LoopbackScript
+    ) throws -> LoopbackServer {
+        let (listener, port) = try listen()
+        let core = LoopbackCore(connectionLimit: connectionLimit, bodyLimit: bodyLimit, script: script)
         let listenerEnded = DispatchSemaphore(value: 0)
         Thread.detachNewThread {
             LoopbackServer.accept(on: listener, core)
@@ -106,6 +114,20 @@ public final class LoopbackServer: Sendable {
     public func requests(atLeast count: Int) async throws -> [LoopbackRequest] {
         try await core.received.wait(for: count)
         return core.requests
+    }
+
+    @discardableResult
+    public func heads(atLeast count: Int) async throws -> [LoopbackRequest] {
+        try await core.begun.wait(for: count)
+        return core.heads
+    }
+
+    public var exchangeEnds: [LoopbackExchangeEnd] { core.exchangeEnds }
+
+    @discardableResult
+    public func exchangeEnds(atLeast count: Int) async throws -> [LoopbackExchangeEnd] {
+        try await core.exchanged.wait(for: count)
+        return core.exchangeEnds
     }
 
     /// How many connections were accepted so far.

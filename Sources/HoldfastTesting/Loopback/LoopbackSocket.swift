@@ -56,20 +56,24 @@ final class LoopbackSocket {
     }
 
     /// Sends all of `bytes`.
-    func send(_ bytes: [UInt8]) throws(Ending) {
+    ///
+    /// - Parameter onTaken: told of each part once the system has taken it.
+    func send(_ bytes: some RandomAccessCollection<UInt8>, onTaken: (Int) -> Void = { _ in }) throws(Ending) {
         var sent = 0
         while sent < bytes.count {
-            let outcome = bytes.withUnsafeBytes { all in
+            let outcome: Int? = bytes.withContiguousStorageIfAvailable { all in
                 #if canImport(Darwin)
                     let flags: Int32 = 0
                 #else
                     let flags = Int32(MSG_NOSIGNAL)
                 #endif
-                let rest = UnsafeRawBufferPointer(rebasing: all[sent...])
+                let rest = UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: all[sent...]))
                 return systemSend(descriptor, rest.baseAddress, rest.count, flags)
             }
+            guard let outcome else { return try send(Array(bytes), onTaken: onTaken) }
             if outcome >= 0 {
                 sent += outcome
+                onTaken(outcome)
             } else if errno == EAGAIN || errno == EINTR {
                 try wait(for: Int16(POLLOUT))
             } else {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import HoldfastStorage
+
 /// Writes one reply to a connection, step by step.
 struct LoopbackWriter {
     /// What becomes of the connection after a reply.
@@ -11,6 +13,9 @@ struct LoopbackWriter {
     private let reply: LoopbackReply
     private let sendsBody: Bool
     private var isChunked = false
+    private var patternPosition = 0
+    /// Whether a step of the script ended the reply before its end.
+    private(set) var wasBrokenOff = false
 
     init(_ reply: LoopbackReply, to request: LoopbackRequest) {
         self.reply = reply
@@ -21,11 +26,17 @@ struct LoopbackWriter {
     /// Runs the script.
     mutating func write(to socket: LoopbackSocket) throws(LoopbackSocket.Ending) -> Outcome {
         for step in reply.before {
-            if let outcome = try run(step, on: socket) { return outcome }
+            if let outcome = try run(step, on: socket) {
+                wasBrokenOff = true
+                return outcome
+            }
         }
         try socket.send(head())
         for step in reply.steps {
-            if let outcome = try run(step, on: socket) { return outcome }
+            if let outcome = try run(step, on: socket) {
+                wasBrokenOff = true
+                return outcome
+            }
         }
         if isChunked && sendsBody { try socket.send(Array("0\r\n\r\n".utf8)) }
         if reply.closes { return .close }
@@ -60,7 +71,7 @@ struct LoopbackWriter {
         return Array("HTTP/1.1 \(status) \(reason)\r\n\(lines)\r\n".utf8)
     }
 
-    private func run(
+    private mutating func run(
         _ step: LoopbackReply.Step,
         on socket: LoopbackSocket
     ) throws(LoopbackSocket.Ending) -> Outcome? {
@@ -70,6 +81,9 @@ struct LoopbackWriter {
             if isChunked { try socket.send(Array("\(String(bytes.count, radix: 16))\r\n".utf8)) }
             try socket.send(bytes)
             if isChunked { try socket.send(Array("\r\n".utf8)) }
+        case .pattern(let count, let gauge):
+            guard sendsBody else { return nil }
+            try sendPattern(count, gauge, on: socket)
         case .raw(let bytes):
             try socket.send(bytes)
         case .interim(let status, let fields):
@@ -88,5 +102,21 @@ struct LoopbackWriter {
             return .reset
         }
         return nil
+    }
+
+    private mutating func sendPattern(
+        _ count: Int,
+        _ gauge: ByteGauge?,
+        on socket: LoopbackSocket
+    ) throws(LoopbackSocket.Ending) {
+        var left = count
+        while left > 0 {
+            let part = TransferPattern.bytes(left, at: patternPosition)
+            if isChunked { try socket.send(Array("\(String(part.count, radix: 16))\r\n".utf8)) }
+            try socket.send(part) { gauge?.add($0) }
+            if isChunked { try socket.send(Array("\r\n".utf8)) }
+            patternPosition += part.count
+            left -= part.count
+        }
     }
 }

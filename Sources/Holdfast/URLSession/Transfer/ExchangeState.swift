@@ -88,7 +88,7 @@ struct ExchangeState {
     mutating func note(_ response: HTTPURLResponse) -> [Action] {
         guard case .running = transfer, head == nil else { return [] }
         head = response
-        progress = .headReceived
+        progress = max(progress, .headReceived)
         guard let waiter = headWaiter else { return [] }
         headWaiter = nil
         return [.resumeHead(waiter, .success(response))]

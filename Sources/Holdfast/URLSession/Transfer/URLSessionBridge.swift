@@ -105,6 +105,11 @@ final class URLSessionBridge: NSObject, URLSessionDataDelegate, Sendable {
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         let number = task.taskIdentifier
         let exchange = exchanges.withLock { $0.removeValue(forKey: number) }
+        #if !canImport(Darwin)
+            // Foundation on Linux keeps the head of a redirect to itself until it has found where it leads, and for good when
+            // there is no Location. The task has it.
+            if error == nil, let response = task.response { exchange?.received(response) }
+        #endif
         exchange?.receivedEnd(error)
     }
 

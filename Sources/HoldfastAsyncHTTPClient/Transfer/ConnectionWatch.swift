@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if AsyncHTTPClient
+    internal import Logging
+    private import Synchronization
+
+    /// What the client tells of the connection an exchange goes over.
+    ///
+    /// The client has one way to tell: it puts the connection's number into the metadata of the request's logger, before it
+    /// writes the head. It does so over HTTP/1.1; over HTTP/2 it tells nothing.
+    final class ConnectionWatch: Sendable {
+        private struct State {
+            var isPlaced = false
+            var isReused = false
+        }
+
+        private let state = Mutex(State())
+        private let known: KnownConnections
+
+        init(_ known: KnownConnections) {
+            self.known = known
+        }
+
+        /// Whether the request was given to a connection, as far as the client told.
+        var isPlaced: Bool { state.withLock { $0.isPlaced } }
+
+        /// Whether that connection had carried a request of this transport before.
+        var isReused: Bool { state.withLock { $0.isReused } }
+
+        /// A logger for one request that speaks to this watch, and hands on to the caller's.
+        func logger(over base: Logger?) -> Logger {
+            Logger(label: base?.label ?? "holdfast.async-http-client") { _ in
+                WatchingLogHandler(watch: self, base: base)
+            }
+        }
+
+        fileprivate func noteConnection(_ name: String) {
+            let isReused = known.insert(name)
+            state.withLock { $0 = State(isPlaced: true, isReused: isReused) }
+        }
+    }
+
+    /// The connections that requests of one transport went over; those of long ago are forgotten.
+    final class KnownConnections: Sendable {
+        private struct State {
+            var current: Set<String> = []
+            var earlier: Set<String> = []
+            var tells: Bool?
+        }
+
+        private static let generationSize = 2048
+        private let state = Mutex(State())
+
+        /// Whether responses over HTTP/1.1 were preceded by the name of a connection so far: whether silence means something.
+        var tells: Bool { state.withLock { $0.tells ?? false } }
+
+        /// Takes note of whether the client named the connection of an exchange that succeeded over HTTP/1.1.
+        func noteResponse(wasPlaced: Bool) {
+            state.withLock { $0.tells = wasPlaced && $0.tells != false }
+        }
+
+        /// Adds a connection; true when it was known.
+        fileprivate func insert(_ name: String) -> Bool {
+            state.withLock { state in
+                let isKnown = state.current.contains(name) || state.earlier.contains(name)
+                if state.current.count >= KnownConnections.generationSize {
+                    state.earlier = state.current
+                    state.current = []
+                }
+                state.current.insert(name)
+                return isKnown
+            }
+        }
+    }
+
+    /// Hears the connection's number, and is silent but for the caller's own logger.
+    private struct WatchingLogHandler: LogHandler {
+        private static let connectionKey = "ahc-connection-id"
+
+        let watch: ConnectionWatch
+        var base: Logger?
+        var metadata: Logger.Metadata = [:]
+
+        var logLevel: Logger.Level {
+            get { base?.logLevel ?? .critical }
+            set { base?.logLevel = newValue }
+        }
+
+        var metadataProvider: Logger.MetadataProvider? {
+            get { nil }
+            set {}
+        }
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set {
+                metadata[key] = newValue
+                base?[metadataKey: key] = newValue
+                if key == WatchingLogHandler.connectionKey, let newValue { watch.noteConnection("\(newValue)") }
+            }
+        }
+
+        func log(event: LogEvent) {
+            base?.log(
+                level: event.level,
+                event.message,
+                error: event.error,
+                metadata: event.metadata,
+                source: event.source,
+                file: event.file,
+                function: event.function,
+                line: event.line
+            )
+        }
+    }
+#endif

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if AsyncHTTPClient
+    internal import AsyncHTTPClient
+    internal import Foundation
+    internal import Holdfast
+    internal import HoldfastSemantics
+    internal import NIOCore
+    internal import NIOHTTP1
+
+    #if canImport(FoundationNetworking)
+        internal import FoundationNetworking
+    #endif
+
+    extension HTTPClientRequest {
+        /// The head of a URLRequest.
+        ///
+        /// - Throws: ``ServiceError`` `.badRequest` with progress `notSent` where it has no URL or no valid method.
+        init(_ request: URLRequest) throws {
+            guard let url = request.url else {
+                throw ServiceError(.badRequest, "The request has no URL; give it one.", progress: .notSent)
+            }
+            guard let method = RequestMethod(validating: request.httpMethod ?? "GET") else {
+                throw ServiceError(
+                    .badRequest,
+                    "The request's method is no token (RFC 9110 §9.1); give it a valid one.",
+                    progress: .notSent
+                )
+            }
+            self.init(url: url.absoluteString)
+            self.method = HTTPMethod(rawValue: method.rawValue)
+            for (name, value) in (request.allHTTPHeaderFields ?? [:]).sorted(by: { $0.key < $1.key }) {
+                headers.add(name: name, value: value)
+            }
+        }
+    }
+
+    extension Duration {
+        /// The same time for NIO, cut to what its deadlines can bear; nil where it is not positive.
+        var timeAmount: TimeAmount? {
+            guard self > .zero else { return nil }
+            let century = Duration.seconds(100 * 365 * 86_400)
+            let bounded = min(self, century)
+            let (seconds, attoseconds) = bounded.components
+            return .nanoseconds(max(seconds * 1_000_000_000 + attoseconds / 1_000_000_000, 1))
+        }
+    }
+#endif

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if AsyncHTTPClient
+    internal import Holdfast
+    internal import HoldfastStorage
+    internal import NIOCore
+    private import Synchronization
+
+    /// A sequence of buffers as a byte source: it is asked for one buffer at a time, and only when a reader waits for it.
+    ///
+    /// The sequence is iterated by a task of its own, because its iterator cannot leave the task it was made in, and because
+    /// ``cancel()`` must reach a `next()` that waits. The task begins with the first read; before it there is only the
+    /// sequence, and letting go of that ends what feeds it as well.
+    final class PulledBytes<Buffers: AsyncSequence & Sendable>: ByteSource where Buffers.Element == ByteBuffer {
+        private let handoff = ChunkHandoff()
+        private let waiting: Mutex<Buffers?>
+        private let failure: @Sendable (_ error: any Error, _ hasDelivered: Bool) -> any Error
+        private let onEnd: @Sendable (_ isWhole: Bool) -> Void
+
+        /// - Parameters:
+        ///   - failure: what a failure of the sequence means to the reader.
+        ///   - onEnd: called once, when the sequence has ended or was given up.
+        init(
+            _ buffers: Buffers,
+            failure: @escaping @Sendable (_ error: any Error, _ hasDelivered: Bool) -> any Error = { error, _ in error
+            },
+            onEnd: @escaping @Sendable (_ isWhole: Bool) -> Void = { _ in }
+        ) {
+            waiting = Mutex(buffers)
+            self.failure = failure
+            self.onEnd = onEnd
+        }
+
+        deinit { cancel() }
+
+        func next() async throws -> ByteChunk? {
+            let buffers: Buffers? = waiting.withLock { waiting in
+                defer { waiting = nil }
+                return waiting
+            }
+            if let buffers { begin(buffers) }
+            return try await handoff.pull()
+        }
+
+        func cancel() {
+            let unread: Buffers? = waiting.withLock { waiting in
+                defer { waiting = nil }
+                return waiting
+            }
+            handoff.cancel()
+            if unread != nil { onEnd(false) }
+        }
+
+        private func begin(_ buffers: Buffers) {
+            let (handoff, failure, onEnd) = (handoff, failure, onEnd)
+            let task = Task {
+                var hasDelivered = false
+                do {
+                    try await handoff.demand()
+                    for try await buffer in buffers where buffer.readableBytes > 0 {
+                        hasDelivered = true
+                        handoff.deliver(ByteChunk(Array(buffer.readableBytesView)))
+                        try await handoff.demand()
+                    }
+                    // A sequence that was cancelled may just end.
+                    if Task.isCancelled { throw CancellationError() }
+                    handoff.end(nil)
+                    onEnd(true)
+                } catch {
+                    handoff.end(Task.isCancelled ? CancellationError() : failure(error, hasDelivered))
+                    onEnd(false)
+                }
+            }
+            handoff.adopt(task)
+        }
+    }
+#endif

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if AsyncHTTPClient
+    internal import AsyncHTTPClient
+    internal import Logging
+    internal import NIOHTTP1
+    internal import NIOSSL
+    private import Synchronization
+
+    /// What a call of ``HoldfastHTTPClient`` has beside a URLRequest, on its way past the pipeline to the transport.
+    ///
+    /// A task-local value: the pipeline sends on the caller's task or on one made from it, which inherits the value.
+    final class ClientCall: Sendable {
+        @TaskLocal static var current: ClientCall?
+
+        let tlsConfiguration: TLSConfiguration?
+        let localAddress: String?
+        let logger: Logger?
+        private let lastVersion = Mutex<HTTPVersion?>(nil)
+
+        init(_ request: HTTPClientRequest, logger: Logger?) {
+            tlsConfiguration = request.tlsConfiguration
+            localAddress = request.localAddress
+            self.logger = logger
+        }
+
+        /// The version of the last answer that a transport had for this call.
+        var version: HTTPVersion? { lastVersion.withLock { $0 } }
+
+        func note(_ version: HTTPVersion) {
+            lastVersion.withLock { $0 = version }
+        }
+    }
+#endif

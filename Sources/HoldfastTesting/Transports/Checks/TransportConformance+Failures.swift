@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+internal import Holdfast
+internal import HoldfastSemantics
+
+extension TransportConformance {
+    static let failureChecks: [Check] = [
+        Check("a connection that ends before a request is an error with honest progress", versions: [.http1]) { run in
+            for opening in [LoopbackOpening.close, .reset] {
+                let origin = try await run.origin(opening: { _ in opening }, handler: { _ in LoopbackReply() })
+                // A reset may come while the connection is still being made, as the client sees it.
+                try await expectFailure("POST", at: origin, run, codes: [.connectionLost, .connect])
+            }
+        },
+        Check("a connection that ends within a request is an error with honest progress", versions: [.http1]) { run in
+            for resetting in [true, false] {
+                let origin = try await run.origin(
+                    opening: { _ in .breaking(afterBytes: 40, resetting: resetting) },
+                    handler: { _ in LoopbackReply() }
+                )
+                try await expectFailure("POST", at: origin, run)
+            }
+        },
+        Check("an exchange that breaks within the request body is an error with honest progress") { run in
+            for resetting in [true, false] {
+                let origin = try await run.origin(
+                    intake: { _ in .breaking(after: 1 << 20, resetting: resetting) },
+                    handler: { _ in LoopbackReply() }
+                )
+                let transport = try await run.transport()
+                let count = run.longBody
+                let error = await run.failure("a request that the server did not take") {
+                    let body = RequestBody.factory(length: count) { PatternSource(count) }
+                    return "\(try await transport.send(origin.url("/"), "POST", body: body).status)"
+                }
+                try await expectHonesty(of: error, origin, run)
+            }
+        },
+        Check("an exchange that breaks before the head is an error with honest progress") { run in
+            for step in [LoopbackReply.Step.reset, .close] {
+                for method in ["GET", "POST"] {
+                    let origin = try await run.origin { _ in LoopbackReply(before: [step]) }
+                    try await expectFailure(method, at: origin, run)
+                    run.equal(origin.requests.count, 1, "requests with \(method)")
+                }
+            }
+        },
+        Check("an answer that is not HTTP is an error with honest progress", versions: [.http1]) { run in
+            let origin = try await run.origin { _ in LoopbackReply(before: [.raw("NONSENSE\r\n\r\n"), .close]) }
+            try await expectFailure("POST", at: origin, run, codes: [.protocolError, .connectionLost])
+        },
+        Check("a kept connection that breaks before the head is an error, and a POST is sent once", versions: [.http1])
+        { run in
+            let origin = try await run.origin { request in
+                request.path == "/first" ? LoopbackReply(body: "first") : LoopbackReply(before: [.reset])
+            }
+            let transport = try await run.transport()
+            run.equal(try await transport.send(origin.url("/first")).text(), "first", "the first body")
+            let error = await run.failure("a broken exchange") {
+                "\(try await transport.send(origin.url("/second"), "POST", body: .data(.init("x".utf8))).status)"
+            }
+            try await expectHonesty(of: error, origin, run)
+            let second = origin.requests.filter { $0.path == "/second" }
+            run.equal(second.count, 1, "requests")
+            let isReused = second.first?.connection == origin.requests.first?.connection
+            if run.capabilities.reportsConnectionReuse {
+                run.equal(error?.connectionReused, isReused, "connectionReused")
+            } else if !isReused {
+                run.equal(error?.connectionReused, false, "connectionReused")
+            }
+        },
+    ]
+
+    static let brokenBodyChecks: [Check] = [
+        ("reset before its first byte", LoopbackReply.Framing.length(100_000), [.reset], true),
+        ("reset in the middle", .length(100_000), [.pattern(1_000), .reset], true),
+        ("shorter than Content-Length", .length(100_000), [.pattern(99_999), .close], true),
+        ("of no byte where Content-Length says more", .length(100_000), [.close], true),
+        ("in chunks that is reset", .chunked, [.pattern(1_000), .reset], true),
+        ("in chunks without the last one", .chunked, [.pattern(1_000), .close], true),
+        ("until close that is reset", .untilClose, [.pattern(1_000), .reset], false),
+    ].map { (name: String, framing: LoopbackReply.Framing, steps: [LoopbackReply.Step], isOfBoth: Bool) in
+        Check("a body \(name) is never taken for whole", versions: isOfBoth ? [.http1, .http2] : [.http1]) { run in
+            let origin = try await run.origin { request in
+                request.path == "/next"
+                    ? LoopbackReply(body: request.path) : LoopbackReply(framing: framing, steps: steps)
+            }
+            let transport = try await run.transport()
+            let error = await run.failure("a broken body") {
+                "\(try await transport.send(origin.url("/"), "POST").body.collect().count) bytes"
+            }
+            expectAnswered(error, run)
+            if let error {
+                run.check([.connectionLost, .protocolError].contains(error.code), "the code is \(error.code)")
+            }
+            run.equal(origin.requests.count, 1, "requests")
+            try await expectNext(transport, origin, run)
+        }
+    }
+
+    /// Sends a request that cannot succeed.
+    private static func expectFailure(
+        _ method: String,
+        at origin: any LoopbackOrigin,
+        _ run: TransportRun,
+        codes: [ServiceError.Code] = [.connectionLost]
+    ) async throws {
+        let transport = try await run.transport()
+        let error = await run.failure("a broken exchange") {
+            let body = method == "GET" ? RequestBody.none : .data(.init("content".utf8))
+            return "\(try await transport.send(origin.url("/"), method, body: body).status)"
+        }
+        if let error { run.check(codes.contains(error.code), "the code of \(method) is \(error.code): \(error)") }
+        run.check(error?.connectionReused != true, "a first connection was told as used before")
+        try await expectHonesty(of: error, origin, run)
+    }
+
+    /// What the origin saw of the request is not denied.
+    private static func expectHonesty(
+        of error: ServiceError?,
+        _ origin: any LoopbackOrigin,
+        _ run: TransportRun
+    ) async throws {
+        guard let error else { return }
+        let heads = try await origin.heads(atLeast: 0)
+        run.check(error.progress != nil, "the error has no progress")
+        if !heads.isEmpty { run.check(error.progress != .notSent, "a request arrived, but the progress is notSent") }
+        run.check(
+            error.progress.map { $0 < .headReceived } ?? true,
+            "no head came, but the progress is \(text(error.progress))"
+        )
+    }
+
+    /// A transport that hands responses up when they have come whole may not have seen the head of a broken one.
+    static func expectAnswered(_ error: ServiceError?, _ run: TransportRun) {
+        guard let error else { return }
+        let least = run.capabilities.readAhead == .whole ? TransportProgress.headSent : .headReceived
+        run.check(error.progress.map { $0 >= least } ?? false, "the progress is \(text(error.progress))")
+    }
+
+    private static func text(_ progress: TransportProgress?) -> String {
+        progress.map { "\($0)" } ?? "missing"
+    }
+}
