@@ -20,7 +20,14 @@
                 if case .known(let count) = body.length { length = Int(exactly: count) }
                 content = .sequence(body, length: length, isReplayable: body.iterationBehavior == .multiple)
             }
-            let (response, received) = try await pipeline.send(request, body: content, baseURL: baseURL)
+            var options = CallOptions()
+            options.operationName = operationID
+            let (response, received) = try await pipeline.send(
+                request,
+                body: content,
+                baseURL: baseURL,
+                options: options
+            )
             let length = received.length.map { HTTPBody.Length.known(Int64($0)) } ?? .unknown
             return (response, HTTPBody(received.slices, length: length, iterationBehavior: .single))
         }
