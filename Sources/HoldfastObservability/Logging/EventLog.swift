@@ -25,7 +25,9 @@
 
         private var beginningLevel: Logger.Level {
             let levels = Logger.Level.allCases
-            guard let index = levels.firstIndex(of: options.decisionLevel), index > 0 else { return options.decisionLevel }
+            guard let index = levels.firstIndex(of: options.decisionLevel), index > 0 else {
+                return options.decisionLevel
+            }
             return levels[index - 1]
         }
 

@@ -28,7 +28,8 @@
                     hidesNext = false
                     continue
                 }
-                if TextCleaner.holders.contains(where: { bare.hasPrefix($0) }), word.contains(":") || word.contains("=") {
+                if TextCleaner.holders.contains(where: { bare.hasPrefix($0) }), word.contains(":") || word.contains("=")
+                {
                     // What belongs to it may go on to the end.
                     cleaned.append("\(word.prefix { $0 != ":" && $0 != "=" }): \(RedactedURL.placeholder)")
                     break
@@ -42,7 +43,8 @@
 
         private static let schemes: Set<String> = ["bearer", "basic", "digest", "negotiate", "token", "hawk", "aws4"]
         private static let holders = [
-            "authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "api-key", "apikey", "password",
+            "authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "api-key", "apikey",
+            "password",
             "passwd", "secret", "token", "access_token", "refresh_token", "x-auth",
         ]
 

@@ -10,6 +10,8 @@
     final class CallTrace: Sendable {
         let callID: CallID
         private let span: any Span
+        /// What is beneath the call's span.
+        var context: ServiceContext { span.context }
         private let state = Mutex((sends: 0, isOver: false))
 
         init(_ span: any Span, _ callID: CallID) {
@@ -31,6 +33,12 @@
             span.addEvent(SpanEvent(name: name, attributes: attributes))
         }
 
+        /// Links the span to that of another call.
+        func link(to context: ServiceContext) {
+            guard !state.withLock({ $0.isOver }) else { return }
+            span.addLink(SpanLink(context: context, attributes: [:]))
+        }
+
         /// Ends the span; only the first time counts.
         func end() {
             let isFirst = state.withLock { state in
@@ -38,6 +46,30 @@
                 return !state.isOver
             }
             if isFirst { span.end() }
+        }
+    }
+
+    /// The contexts of the last calls that sent something, for those that ride with them.
+    final class RecentCalls: Sendable {
+        private struct State {
+            var contexts: [CallID: ServiceContext] = [:]
+            var order: [CallID] = []
+            var oldest = 0
+        }
+
+        static let limit = 1024
+        private let state = Mutex(State())
+
+        subscript(id: CallID) -> ServiceContext? { state.withLock { $0.contexts[id] } }
+
+        func note(_ id: CallID, _ context: ServiceContext) {
+            state.withLock { state in
+                guard state.contexts.updateValue(context, forKey: id) == nil else { return }
+                if state.order.count < RecentCalls.limit { return state.order.append(id) }
+                state.contexts[state.order[state.oldest]] = nil
+                state.order[state.oldest] = id
+                state.oldest = (state.oldest + 1) % RecentCalls.limit
+            }
         }
     }
 

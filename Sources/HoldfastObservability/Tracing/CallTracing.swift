@@ -20,6 +20,7 @@
         private let tracer: (any Tracer)?
         private let options: ObserverOptions
         private let cleaner: TextCleaner
+        private let recent = RecentCalls()
 
         init(_ tracer: (any Tracer)?, _ options: ObserverOptions) {
             self.tracer = tracer
@@ -67,6 +68,7 @@
             describe(request, context, on: span)
             let resends = (trace?.nextSend() ?? context.attempt + 1) - 1
             if resends > 0 { span.attributes["http.request.resend_count"] = resends }
+            if let trace { recent.note(trace.callID, trace.context) }
             var traced = request
             tracer.inject(span.context, into: &traced, using: RequestInjector())
             do {
@@ -82,9 +84,11 @@
         /// What the pipeline decided between the sends, as events of the call's span.
         func note(_ event: ServiceEvent) {
             guard let trace = ServiceContext.current?.callTrace, trace.callID == event.callID else { return }
+            if let leader = event.leader, let context = recent[leader] { trace.link(to: context) }
             switch event.name {
             case .retryScheduled, .resendScheduled, .retriesStopped, .gateAwaited, .paceAwaited, .budgetAwaited,
-                .connectivityAwaited, .gateClosed, .hedgeStarted, .redirected, .circuitOpened, .circuitClosed, .storeFailed,
+                .connectivityAwaited, .gateClosed, .hedgeStarted, .redirected, .circuitOpened, .circuitClosed,
+                .storeFailed,
                 .backgroundRevalidationStarted:
                 break
             default: return
@@ -101,7 +105,8 @@
 
         /// A pipeline that limits attempts cancels a transport whose time is over: to the trace that is a timeout.
         private func outcome(of error: any Error, _ context: CallContext) -> any Error {
-            guard error is CancellationError, let deadline = context.attemptDeadline, context.clock.now >= deadline else {
+            guard error is CancellationError, let deadline = context.attemptDeadline, context.clock.now >= deadline
+            else {
                 return error
             }
             return ServiceError(.timeout, "The attempt's time was over.")

@@ -49,7 +49,10 @@
 
         @Test("What a cache decided stands with the clause of the rule")
         func cached() async throws {
-            let bench = ObservedPipeline([.respond(200, ["Cache-Control": "max-age=60"], body: "x")], cache: .inMemory())
+            let bench = ObservedPipeline(
+                [.respond(200, ["Cache-Control": "max-age=60"], body: "x")],
+                cache: .inMemory()
+            )
             for _ in 0..<2 { try await bench.get("https://example.com/a") }
             let decisions = bench.logs.entries.filter { $0.message == "cache decided" }
             #expect(decisions.map { $0.metadata["cache.outcome"] } == ["miss", "hit"])

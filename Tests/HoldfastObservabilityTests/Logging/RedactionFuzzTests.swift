@@ -33,7 +33,8 @@
             "cannot load https://user:\(marker)@example.com/?key=\(marker)#\(marker)",
             "Authorization: Bearer \(marker) \(marker) was refused", "Cookie:sid=\(marker); other=\(marker)",
             "sent Basic \(marker)", "token=\(marker)", "key=\(marker),\(marker)", "a\nb\rpassword: \(marker)",
-            "eyJ\(marker).\(marker).\(marker)", "{\"url\":\"https://example.com/\(marker)\"}", "(\(marker))", "\(marker)",
+            "eyJ\(marker).\(marker).\(marker)", "{\"url\":\"https://example.com/\(marker)\"}", "(\(marker))",
+            "\(marker)",
             "X-API-Key: \(marker)", "q=\(marker)%20\(marker)", "ftp://\(marker):\(marker)@\(marker)/\(marker)",
         ]
 
@@ -46,17 +47,25 @@
                 // A bare secret can be told only where it is known from the URL.
                 var text = Self.texts.randomElement(using: &generator) ?? ""
                 if text.hasSuffix("(\(Self.marker))") || text == Self.marker, !url.contains("&c=") { text = "none" }
-                let known = url.contains("=\(Self.marker)") || url.contains("\(Self.marker)@") || url.contains("?\(Self.marker)")
+                let known =
+                    url.contains("=\(Self.marker)") || url.contains("\(Self.marker)@")
+                    || url.contains("?\(Self.marker)")
                 if text == "(\(Self.marker))" || text == Self.marker, !known { text = "none" }
                 let failures: [any Error] = [
                     ServiceError(.connectionLost, text, progress: .bodySent), Hostile(description: text),
-                    URLError(.cannotConnectToHost, userInfo: [NSLocalizedDescriptionKey: text, "NSErrorFailingURL": url]),
+                    URLError(
+                        .cannotConnectToHost,
+                        userInfo: [NSLocalizedDescriptionKey: text, "NSErrorFailingURL": url]
+                    ),
                     ServiceError(.other, text, cause: Hostile(description: text)),
                 ]
                 let failure = failures.randomElement(using: &generator) ?? Hostile(description: text)
                 let steps: [[ScriptedTransport.Step]] = [
                     [.fail(failure)],
-                    [.respond(302, ["Location": "https://\(Self.marker)@other.example/?k=\(Self.marker)"]), .fail(failure)],
+                    [
+                        .respond(302, ["Location": "https://\(Self.marker)@other.example/?k=\(Self.marker)"]),
+                        .fail(failure),
+                    ],
                     [.respond(503, ["Set-Cookie": "sid=\(Self.marker)"]), .respond()],
                     [.stream(chunks: ["a"], failure: failure)],
                     [.respond(401, ["WWW-Authenticate": "Bearer realm=\"\(Self.marker)\""])],
@@ -74,7 +83,9 @@
                 let everything = bench.everything
                 #expect(!everything.isEmpty)
                 #expect(!everything.contains(Self.marker), "seed \(seed): \(url) \(text) \(everything)")
-                #expect(!bench.logs.entries.contains { $0.metadata["error.message"]?.description.contains("\n") ?? false })
+                #expect(
+                    !bench.logs.entries.contains { $0.metadata["error.message"]?.description.contains("\n") ?? false }
+                )
             }
         }
     }

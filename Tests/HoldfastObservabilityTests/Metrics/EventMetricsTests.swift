@@ -94,7 +94,8 @@
             #expect(series <= bound, "\(series) series")
             #expect(series == observer.metrics?.series.count)
             for label in ["http.client.request.duration", "holdfast.attempts", "holdfast.gate.closings"] {
-                let values = metrics.timers.filter { $0.label == label }.map(\.dimensions)
+                let values =
+                    metrics.timers.filter { $0.label == label }.map(\.dimensions)
                     + metrics.counters.filter { $0.label == label }.map(\.dimensions)
                 let addresses = Set(values.flatMap { $0 }.filter { $0.0 == "server.address" }.map(\.1))
                 #expect(addresses.count <= 65)

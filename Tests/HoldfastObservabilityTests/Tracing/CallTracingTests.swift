@@ -109,7 +109,11 @@
         func background() async throws {
             let clock = ManualClock()
             let fields: HeaderFields = ["Cache-Control": "max-age=1, stale-while-revalidate=60", "ETag": "\"a\""]
-            let bench = ObservedPipeline([.respond(200, fields), .respond(304, fields)], cache: .inMemory(), clock: clock)
+            let bench = ObservedPipeline(
+                [.respond(200, fields), .respond(304, fields)],
+                cache: .inMemory(),
+                clock: clock
+            )
             try await bench.get("https://example.com/a")
             await bench.pipeline.drain()
             clock.advance(by: .seconds(5))

@@ -10,6 +10,7 @@
     import InMemoryTracing
     import MetricsTestKit
     import Testing
+    import Tracing
 
     #if canImport(FoundationNetworking)
         import FoundationNetworking
@@ -43,6 +44,7 @@
             #expect(counts.contains(nil) && counts.contains(1))
             #expect(Set(bench.spans(.client).map(\.parentSpanID)).count == 1)
             #expect(bench.metrics.counterTotal(label: "holdfast.hedges") == 1)
+            #expect(try bench.metrics.expectCounter("holdfast.hedges.ended", [("outcome", "2xx")]).totalValue == 1)
         }
 
         @Test("What an open circuit refuses is no send, and the change is counted")
@@ -92,7 +94,7 @@
             }
             let leader = try #require(calls.first { $0.attributes.get("holdfast.source") == "network" })
             #expect(rider.links.count == 1)
-            #expect(rider.links.first?.context.spanID == leader.spanID)
+            #expect(rider.links.first?.context.inMemorySpanContext?.spanID == leader.spanID)
         }
 
         @Test("An attempt whose time was over is a timeout, also where the pipeline ended it")

@@ -63,7 +63,8 @@
                 configuration: configuration
             )
             let paths = [
-                "fine", "fails", "throws", "broken", "redirected", "forbidden", "answered", "refused", "cancelled", "late", "stopped",
+                "fine", "fails", "throws", "broken", "redirected", "forbidden", "answered", "refused", "cancelled",
+                "late", "stopped",
             ]
             let calls = 10_000
             let batch = 500

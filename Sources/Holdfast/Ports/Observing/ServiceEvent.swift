@@ -42,6 +42,8 @@ public struct ServiceEvent: Sendable {
     public var connectionReused: Bool?
     /// What a cache decided.
     public var cacheDecision: CacheDecision?
+    /// The call whose exchange answered this one.
+    public var leader: CallID?
     /// Why a response was not stored.
     public var notStoredReason: CacheReason?
     /// Where a redirect leads.
