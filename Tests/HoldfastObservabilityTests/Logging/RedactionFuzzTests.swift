@@ -46,7 +46,6 @@
                 let url = Self.urls.randomElement(using: &generator) ?? ""
                 // A bare secret can be told only where it is known from the URL.
                 var text = Self.texts.randomElement(using: &generator) ?? ""
-                if text.hasSuffix("(\(Self.marker))") || text == Self.marker, !url.contains("&c=") { text = "none" }
                 let known =
                     url.contains("=\(Self.marker)") || url.contains("\(Self.marker)@")
                     || url.contains("?\(Self.marker)")
