@@ -35,8 +35,12 @@ class InterceptingURLProtocol: URLProtocol {
 
     override func stopLoading() {
         if let standIn { return standIn.stopLoading() }
-        // Linux stops a protocol when its task is suspended and starts it again when it is resumed.
-        if task?.state == .suspended { load.pause() } else { load.stop() }
+        #if canImport(Darwin)
+            load.stop()
+        #else
+            // Foundation on Linux stops a protocol when its task is suspended and starts it again when it is resumed.
+            if task?.state == .suspended { load.pause() } else { load.stop() }
+        #endif
     }
 
     private func begin() {
