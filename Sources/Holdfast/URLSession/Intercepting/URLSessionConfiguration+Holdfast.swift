@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-public import Foundation
-
 #if canImport(FoundationNetworking)
+    internal import Foundation
     public import FoundationNetworking
+#else
+    public import Foundation
 #endif
 
 extension URLSessionConfiguration {
@@ -40,6 +41,12 @@ extension URLSessionConfiguration {
         bodyLimit: Int = 64 << 20
     ) -> URLSessionConfiguration {
         let copy = (copy() as? URLSessionConfiguration) ?? self
+        #if !canImport(Darwin)
+            // Foundation on Linux would trap on a value that is no text.
+            if let headers = copy.httpAdditionalHeaders { copy.httpAdditionalHeaders = SessionFields.texts(headers) }
+        #endif
+        // What takes all requests stands in for what took some, so that nothing grows where it is asked for again and again.
+        if matching == nil { copy.removeInterceptions { $0.map { $0.pipelineIdentity == pipeline.identity } ?? true } }
         let interception = Interception(
             pipeline: pipeline,
             settings: InterceptionSettings(copy),
@@ -58,10 +65,14 @@ extension URLSessionConfiguration {
         return copy
     }
 
-    /// Takes out what ``intercepted(by:matching:bodyLimit:)`` put in.
-    func removeInterceptions() {
+    /// Takes out what ``intercepted(by:matching:bodyLimit:)`` put in, or those of it that are chosen; nil stands for an
+    /// interception that was withdrawn.
+    func removeInterceptions(where isChosen: (Interception?) -> Bool = { _ in true }) {
         guard let protocolClasses else { return }
-        let others = protocolClasses.filter { !($0 is InterceptingURLProtocol.Type) }
+        let others = protocolClasses.filter { other in
+            guard let ours = other as? InterceptingURLProtocol.Type else { return true }
+            return !isChosen(InterceptionRegistry.shared.interception(of: ours))
+        }
         if others.count < protocolClasses.count { self.protocolClasses = others }
     }
 }
