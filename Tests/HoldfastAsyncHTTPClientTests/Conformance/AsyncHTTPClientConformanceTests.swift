@@ -26,6 +26,12 @@
             let findings = await check.findings(of: .asyncHTTPClientOfOthers, at: .http1, longBody: Self.longBody)
             #expect(findings.isEmpty, "\(findings)")
         }
+
+        @Test("over HTTP/2", arguments: TransportConformance.checks)
+        func http2(_ check: TransportConformance.Check) async {
+            let findings = await check.findings(of: .asyncHTTPClientOverTLS, at: .http2, longBody: Self.longBody)
+            #expect(findings.isEmpty, "\(findings)")
+        }
     }
 
     extension TransportSubject {
@@ -42,6 +48,20 @@
         } close: { transport in
             try? await (transport as? AsyncHTTPClientTransport)?.shutdown()
         }
+
+        /// A transport that trusts the servers of these tests, and speaks HTTP/2 with those that do.
+        static let asyncHTTPClientOverTLS: TransportSubject = {
+            var capabilities = TransportSubject.capabilities
+            // Over HTTP/2 the client does not tell which connection it used.
+            capabilities.reportsConnectionReuse = false
+            return TransportSubject("AsyncHTTPClientTransport(configuration:)", capabilities: capabilities) {
+                var configuration = HTTPClient.Configuration()
+                configuration.tlsConfiguration = try LoopbackCertificate.trustingConfiguration()
+                return AsyncHTTPClientTransport(configuration: configuration)
+            } close: { transport in
+                try? await (transport as? AsyncHTTPClientTransport)?.shutdown()
+            }
+        }()
 
         /// A transport over a client that was made elsewhere, and undoes content codings.
         static let asyncHTTPClientOfOthers: TransportSubject = {
