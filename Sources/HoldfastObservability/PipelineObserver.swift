@@ -2,8 +2,5 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 #if Observability
-    public import Holdfast
-    public import Logging
-    public import Metrics
-    public import Tracing
+    internal import Holdfast
 #endif

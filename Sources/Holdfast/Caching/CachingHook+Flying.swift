@@ -65,6 +65,7 @@ extension CachingHook {
         context.options.storing = nil
         context.options.acceptance = nil
         context.options.onInterimResponse = nil
+        context.emit(.backgroundRevalidationStarted)
         launch(flight, need, context)
     }
 
@@ -160,6 +161,7 @@ extension CachingHook {
 
     private func pause(_ lookup: CacheLookup, _ context: CallContext) {
         lookup.tally.count { $0.backgroundFailures += 1 }
+        context.emit(.backgroundRevalidationFailed)
         cache.paused.note(lookup.key, until: context.clock.now.advanced(by: CachingHook.refreshPause))
     }
 

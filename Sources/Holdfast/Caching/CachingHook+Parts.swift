@@ -181,7 +181,7 @@ extension CachingHook {
             )
             return (storing, HopOutcome(storable: stored, entry: entry, storing: storing))
         } catch {
-            context.emit(.responseNotStored) { $0.detail = error.reason.description }
+            context.tell(notStored: error.reason)
             lookup.tally.count(notStored: error.reason)
             return (joined, HopOutcome(notStored: error.reason))
         }

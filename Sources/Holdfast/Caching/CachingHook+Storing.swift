@@ -186,7 +186,7 @@ extension CachingHook {
         _ context: CallContext,
         delivered: @escaping @Sendable (Int) -> Void
     ) -> HopOutcome {
-        context.emit(.responseNotStored) { $0.detail = reason.description }
+        context.tell(notStored: reason)
         lookup.tally.count(notStored: reason)
         response.body = counted(response.body, delivered)
         return HopOutcome(storable: planned?.stored, entry: planned, notStored: reason)
@@ -254,7 +254,7 @@ extension CachingHook {
             // Invalidated meanwhile: not a fault of the store, the response was merely overtaken.
             context.options.storing?.note(error.code == .superseded ? .overtaken : .storeFailure)
             if error.code == .superseded {
-                context.emit(.responseNotStored) { $0.detail = CacheReason.overtaken.description }
+                context.tell(notStored: .overtaken)
             } else {
                 storeFailed(error, context)
             }

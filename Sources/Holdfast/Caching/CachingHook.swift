@@ -252,7 +252,10 @@ public struct CachingHook: ServiceHook {
     }
 
     func explain(_ decision: CacheDecision, _ context: CallContext) {
-        context.emit(.cacheDecided) { $0.detail = decision.description }
+        context.emit(.cacheDecided) { event in
+            event.cacheDecision = decision
+            event.detail = decision.description
+        }
     }
 }
 

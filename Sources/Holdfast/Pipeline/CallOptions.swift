@@ -5,6 +5,9 @@ public import HoldfastSemantics
 
 /// What a caller asks for one call beside its URLRequest; everything has a default.
 public struct CallOptions: Sendable {
+    /// What the caller calls the operation, such as `getForecast`: for spans, metrics and logs. One of few names: it holds nothing
+    /// of the request's own. Nil by default; a typed call is named after its endpoint or its request's type.
+    public var operationName: String?
     /// How caches treat this call; the URLRequest's `cachePolicy` is heard where this is `.default`.
     public var cache: CacheDirective = .default
     /// Whose responses may be used and stored: replaces the credentials as the name of the cache partition.

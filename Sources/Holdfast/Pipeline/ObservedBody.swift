@@ -63,7 +63,7 @@ private final class ObservedBody: ByteSource {
         context.emit(.bodyEnded) { event in
             event.attempt = context.attempt
             event.bytes = bytes
-            event.error = error
+            if let error { event.describe(error) }
         }
     }
 }

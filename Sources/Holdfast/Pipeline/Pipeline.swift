@@ -55,8 +55,11 @@ public struct Pipeline: Transport {
         if let authorization = configuration.authorization { callHooks.append(AuthorizationHook(authorization)) }
         var messageHooks = hooks.filter { $0.scope == .message }
         if let cache { messageHooks.append(CachingHook(cache)) }
+        let sending: any Transport =
+            configuration.surroundings.isEmpty
+            ? transport : SurroundedTransport(transport: transport, surroundings: configuration.surroundings)
         let attempts = AttemptLoop(
-            transport: transport,
+            transport: sending,
             retrierFactory: retrierFactory,
             prepare: configuration.prepare,
             authorization: configuration.authorization,
@@ -166,7 +169,24 @@ public struct Pipeline: Transport {
     public var enforcesDeadline: Bool { true }
 
     private func run(_ request: URLRequest, _ context: inout CallContext) async throws -> Response {
-        guard context.isObserved else { return try await exchange(request, &context) }
+        let surroundings = configuration.surroundings
+        guard context.isObserved || !surroundings.isEmpty else { return try await exchange(request, &context) }
+        context.subject = CallSubject(request, operationName: context.options.operationName)
+        return try await surrounded(request, &context, by: surroundings[...])
+    }
+
+    private func surrounded(
+        _ request: URLRequest,
+        _ context: inout CallContext,
+        by surroundings: ArraySlice<any CallSurrounding>
+    ) async throws -> Response {
+        guard let outermost = surroundings.first else { return try await observed(request, &context) }
+        return try await outermost.surroundCall(request, context) {
+            try await surrounded(request, &context, by: surroundings.dropFirst())
+        }
+    }
+
+    private func observed(_ request: URLRequest, _ context: inout CallContext) async throws -> Response {
         let start = context.clock.now
         context.emit(.callStarted)
         do {
@@ -174,12 +194,13 @@ public struct Pipeline: Transport {
             context.emit(.callEnded) { event in
                 event.status = response.status
                 event.source = response.source
+                event.cacheDecision = response.cacheDecision
                 event.delay = start.duration(to: context.clock.now)
             }
             return response
         } catch {
             context.emit(.callEnded) { event in
-                event.error = error
+                event.describe(error)
                 event.delay = start.duration(to: context.clock.now)
             }
             throw error

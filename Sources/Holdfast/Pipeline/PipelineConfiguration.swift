@@ -40,6 +40,9 @@ public struct PipelineConfiguration: Sendable {
     /// Who is told what happens; nobody by default.
     public var observers: [any EventObserver] = []
 
+    /// What surrounds calls and sends, the first outermost; nothing by default.
+    public var surroundings: [any CallSurrounding] = []
+
     /// The defaults.
     public init() {}
 }

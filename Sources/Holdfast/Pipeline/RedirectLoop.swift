@@ -46,6 +46,7 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
             context.emit(.redirected) { event in
                 event.status = response.status
                 event.detail = hop.redirection.target.origin
+                event.redirectTarget = hop.request.url.map { RedactedURL($0) }
                 if wait > .zero { event.delay = wait }
             }
             if wait > .zero { try await context.clock.sleep(until: end) }
@@ -54,6 +55,9 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
             if !hop.redirection.keepsBody { context.body = .none }
             context.forgetHookStates(from: firstHookBeneath)
             request = hop.request
+            if let subject = context.subject {
+                context.subject = CallSubject(request, operationName: subject.operationName)
+            }
         }
     }
 

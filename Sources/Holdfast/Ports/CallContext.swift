@@ -39,6 +39,9 @@ public struct CallContext: Sendable {
     /// How many redirects were followed so far.
     public internal(set) var redirectCount = 0
 
+    /// What the call asks for; kept only where somebody observes it.
+    public internal(set) var subject: CallSubject?
+
     var verdict: Verdict?
     /// The conditions a cache added to the request; a 304 that selects none of its responses is no answer.
     var validation: OfferedValidation?
@@ -134,6 +137,8 @@ public struct CallContext: Sendable {
     public func emit(_ name: ServiceEvent.Name, _ fill: (inout ServiceEvent) -> Void = { _ in }) {
         guard !observers.isEmpty else { return }
         var event = ServiceEvent(name, callID: callID, timestamp: clock.timestamp)
+        event.subject = subject
+        if flightPath.count > 0 { event.isBackground = isBackground }
         fill(&event)
         for observer in observers { observer.observe(event) }
     }

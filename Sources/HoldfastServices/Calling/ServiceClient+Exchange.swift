@@ -57,6 +57,7 @@ extension ServiceClient {
             let left = pipeline.configuration.clock.now.duration(to: deadline)
             options.timeout = min(left, options.timeout ?? pipeline.configuration.callTimeout ?? left)
         }
+        if options.operationName == nil { options.operationName = CallLogger.operationName(of: request) }
         options.credentialFields += built.credentialFields
         options.acceptance = acceptance(of: request, deadline, notes)
         if let origin { options.prepare.append(bringingUpToDate(request, origin)) }

@@ -73,7 +73,10 @@ extension CallLogger: RequestHook {
         return message
     }
 
-    private func operationName<R: Request>(of request: R) -> String {
+    private func operationName<R: Request>(of request: R) -> String { CallLogger.operationName(of: request) }
+
+    /// What logs, and whoever observes calls, know a typed call by.
+    static func operationName<R: Request>(of request: R) -> String {
         (request as? any EndpointRequest).map { CallLogger.name(of: $0) } ?? String(describing: R.self)
     }
 

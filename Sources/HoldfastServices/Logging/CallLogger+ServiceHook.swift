@@ -13,8 +13,8 @@ internal import HoldfastSemantics
 
 extension CallLogger: ServiceHook {
     public func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
-        guard includes(host: request.url?.host) else { return nil }
-        var message = message(context.callID.description, credentials: context.options.credentialFields)
+        guard includes(host: request.url?.host, operationName: context.options.operationName) else { return nil }
+        var message = message(title(of: context), credentials: context.options.credentialFields)
         message.add(request)
         message.addFields(of: request)
         message.add(context.body, type: request.value(forHTTPHeaderField: "Content-Type"))
@@ -24,7 +24,7 @@ extension CallLogger: ServiceHook {
 
     public func onSuccess(_ response: inout Response, _ request: URLRequest, _ context: inout CallContext) async throws
     {
-        guard includes(host: request.url?.host) else { return }
+        guard includes(host: request.url?.host, operationName: context.options.operationName) else { return }
         var message = ending(request, context)
         message.add(response)
         message.add(response.body, type: response.fields[.contentType])
@@ -32,7 +32,7 @@ extension CallLogger: ServiceHook {
     }
 
     public func onFailure(_ error: any Error, _ request: URLRequest, _ context: inout CallContext) async -> Response? {
-        guard includes(host: request.url?.host) else { return nil }
+        guard includes(host: request.url?.host, operationName: context.options.operationName) else { return nil }
         var message = ending(request, context)
         message.add(error)
         write(message)
@@ -40,14 +40,19 @@ extension CallLogger: ServiceHook {
     }
 
     public func onCancel(_ request: URLRequest, _ context: CallContext) {
-        guard includes(host: request.url?.host) else { return }
+        guard includes(host: request.url?.host, operationName: context.options.operationName) else { return }
         var message = ending(request, context)
         message.addCancellation()
         write(message)
     }
 
+    private func title(of context: CallContext) -> String {
+        let id = context.callID.description
+        return context.options.operationName.map { "\(id) \($0)" } ?? id
+    }
+
     private func ending(_ request: URLRequest, _ context: CallContext) -> CallMessage {
-        var message = message(context.callID.description, credentials: context.options.credentialFields)
+        var message = message(title(of: context), credentials: context.options.credentialFields)
         message.add(request)
         message.meet(context.body, type: request.value(forHTTPHeaderField: "Content-Type"))
         return message

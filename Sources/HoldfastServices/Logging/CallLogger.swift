@@ -39,8 +39,8 @@ public struct CallLogger: Sendable {
         public struct Subject: Sendable {
             /// The host, in lower case; nil where it is not known, as of a typed call that failed without a response.
             public let host: String?
-            /// The name of the call: `MyService.CheckStatus` of an endpoint, `MyRequest` of another request; nil where the logger
-            /// is a ``ServiceHook``.
+            /// The name of the call: `MyService.CheckStatus` of an endpoint, `MyRequest` of another request; where the logger is a
+            /// ``ServiceHook``, the call's ``CallOptions/operationName``.
             public let operationName: String?
         }
 

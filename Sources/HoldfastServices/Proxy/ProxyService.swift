@@ -20,7 +20,7 @@ struct ProxyService: HttpService {
         case .encodingFailed, .decodingFailed:
             return error.cause ?? error
         default:
-            return error.urlError ?? error
+            return error.urlErrorOfSameMeaning ?? error
         }
     }
 }

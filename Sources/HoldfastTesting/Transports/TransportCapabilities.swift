@@ -39,6 +39,8 @@ public struct TransportCapabilities: Sendable {
     public var refusesUnknownContentCodings = false
     /// Whether redirects come with their body. If not, without.
     public var handsUpRedirectBodies = true
+    /// Whether a response with the status of a redirect that has no Location comes with its body. If not, without.
+    public var handsUpBodiesWithoutLocation = true
     /// Whether a 401 with a Basic challenge comes with its body. If not, without.
     public var handsUpChallengeBodies = true
     /// Whether it sends content in a GET. If not, it refuses with `.unsupported` and sends nothing.

@@ -47,6 +47,7 @@ extension CachingHook {
         case .patienceOver(let held):
             if cache.flights.keepUp(flight, limit: cache.options.maximumBackgroundRevalidations) {
                 need.lookup.tally.count { $0.backgroundRevalidations += 1 }
+                context.emit(.backgroundRevalidationStarted)
             }
             leave(seat, need)
             return .answer(answerHit(held, to: need.lookup, need.request, .patience, .error, context))

@@ -98,7 +98,7 @@ extension AttemptLoop {
         context.emit(.attemptEnded) { event in
             event.attempt = context.attempt
             event.status = response?.status
-            event.error = error
+            if let error { event.describe(error) }
             event.delay = start.duration(to: end)
         }
         return AttemptRecord(

@@ -69,6 +69,7 @@ extension AttemptLoop {
                 account.beginsWaiting()
             else { throw closed(for: wait) }
             defer { account.endsWaiting() }
+            context.emit(.paceAwaited) { $0.delay = wait }
             try await rest(until: end, context)
         }
     }
@@ -120,6 +121,7 @@ extension AttemptLoop {
             if !waits {
                 guard account.beginsWaiting() else { return .budget }
                 waits = true
+                context.emit(.budgetAwaited) { $0.attempt = context.attempt }
             }
             try await rest(until: end, context)
         }
@@ -160,7 +162,7 @@ extension AttemptLoop {
         let end = context.clock.now.advanced(by: spread)
         guard mayWait(until: end, rules, context) else { return false }
         try await rest(until: end, context)
-        course.resendsAtOnce(after: start.duration(to: end))
+        resend("online", after: start.duration(to: end), &course, context)
         return true
     }
 

@@ -85,7 +85,7 @@ struct AttemptLoop: Exchanging {
             if case .failure(let error) = result, error.isCancellation { throw CancellationError() }
             course.attemptEnded(result, context)
             if let unconditional = withoutConditions(request, after: result, &context) {
-                course.resendsAtOnce()
+                resend("unconditional", &course, context)
                 request = unconditional
                 continue
             }
@@ -94,13 +94,13 @@ struct AttemptLoop: Exchanging {
             {
                 switch followUp {
                 case .resend:
-                    course.resendsAtOnce()
+                    resend("credential", &course, context)
                     continue
                 case .stop(let reason):
-                    course.stops(for: reason)
+                    stop(reason, &course, context)
                     return try final(result, course, context)
                 case .fail(let error):
-                    course.stops(for: .unauthorized)
+                    stop(.unauthorized, &course, context)
                     return try final(.failure(error), course, context)
                 }
             }
@@ -118,7 +118,7 @@ struct AttemptLoop: Exchanging {
 
             switch try await next(after: failed, request, &course, context) {
             case .stop(let reason):
-                course.stops(for: reason)
+                stop(reason, &course, context)
                 try checkCancellation(discarding: result)
                 return try final(result, course, context)
             case .retry(let delay):
@@ -126,7 +126,7 @@ struct AttemptLoop: Exchanging {
                 last = result
                 context.wantsNewConnection = failed.exchange.blamesConnection
                 context.emit(.retryScheduled) { event in
-                    event.attempt = context.attempt
+                    event.describe(course.records.last, failed.error)
                     event.delay = delay
                 }
                 if delay > .zero {
@@ -217,12 +217,16 @@ struct AttemptLoop: Exchanging {
         if course.records.isEmpty {
             if refusal != nil {
                 course.account?.stopped(.gateClosed)
+                context.emit(.retriesStopped) { event in
+                    event.stopReason = .gateClosed
+                    event.retryAfter = refusal?.retryAfter
+                }
                 RetryScope.current?.ended(exhausted: true)
             }
             throw error
         }
         if let refusal, let last {
-            course.stops(for: .gateClosed, retryAfter: refusal.retryAfter)
+            stop(.gateClosed, retryAfter: refusal.retryAfter, &course, context)
             return try final(last, course, context)
         }
         if case .success(let response) = last { response.body.discard() }

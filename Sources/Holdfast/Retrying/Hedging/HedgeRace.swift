@@ -92,6 +92,8 @@ struct HedgeRace {
             } catch {
                 result = .failure(error)
             }
+            // The first is the attempt itself, whose end the loop tells.
+            if number > 0 { context.tellEnd(ofCopy: result, since: now) }
             mailbox.post(.ended(copy: number, result, at: context.clock.now))
         }
         course.copies.append(Copy(task: task, start: now, sentAt: context.clock.timestamp, grant: grant))
@@ -213,6 +215,20 @@ struct HedgeRace {
             throw error
         case .failure(let error):
             throw error
+        }
+    }
+}
+
+extension CallContext {
+    /// Tells the observers how a further copy ended.
+    fileprivate func tellEnd(ofCopy result: Result<Response, any Error>, since start: MonotonicInstant) {
+        emit(.hedgeEnded) { event in
+            event.attempt = attempt
+            event.delay = start.duration(to: clock.now)
+            switch result {
+            case .success(let response): event.status = response.status
+            case .failure(let error): event.describe(error)
+            }
         }
     }
 }

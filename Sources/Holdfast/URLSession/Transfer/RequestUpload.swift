@@ -53,7 +53,8 @@ struct RequestUpload: Sendable {
             request.httpBody = Data(bytes)
             return RequestUpload(request)
         case .file(let url):
-            return RequestUpload(request, file: url)
+            // Foundation on Linux announces the length of a symbolic link for that of its file, and then the server waits.
+            return RequestUpload(request, file: url.resolvingSymlinksInPath())
         case .oneShot(let length, let source):
             return try await collect(source, length, into: request, memoryLimit)
         case .factory(let length, let make):

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 internal import Foundation
+internal import Holdfast
 private import Synchronization
 
 /// The files that one call wrote: of all of them, only the one its caller gets outlives it.
@@ -19,21 +20,21 @@ final class DownloadedFiles: Sendable {
     }
 
     /// A file for this call; none where the call is over.
-    func makeFile() throws -> DownloadFile {
-        let file = try DownloadFile(in: directory)
+    func makeFile() async throws -> DownloadFile {
+        let file = try await DownloadFile.make(in: directory)
         let isLate = state.withLock { state in
             if !state.isSettled { state.urls.append(file.url) }
             return state.isSettled
         }
         // A call that ended at its deadline does not wait for what it had begun.
         guard isLate else { return file }
-        try? FileManager.default.removeItem(at: file.url)
+        await file.remove()
         throw CancellationError()
     }
 
     /// Removes a file that an attempt began and could not end: a further attempt writes another one.
-    func discard(_ file: DownloadFile) {
-        try? FileManager.default.removeItem(at: file.url)
+    func discard(_ file: DownloadFile) async {
+        await file.remove()
         state.withLock { state in state.urls.removeAll { $0 == file.url } }
     }
 

@@ -3,7 +3,6 @@
 
 public import Foundation
 internal import Holdfast
-internal import HoldfastStorage
 
 extension OutEndpoint {
     /// Calls the endpoint and writes the content of its response to a file, as it comes and in little memory.
@@ -117,33 +116,19 @@ extension EndpointOutput where Output == URL {
                 response.body = ResponseBody(content)
                 throw stages.refusal(of: response, content.withUnsafeBytes { Data($0) }, because: error)
             }
-            let file = try await writing { try files.makeFile() }
+            let file = try await files.makeFile()
             do {
                 for try await chunk in progress.watching(response.body) {
-                    try await writing { try await file.append(chunk) }
+                    try await file.append(chunk)
                 }
             } catch {
                 response.body.discard()
-                files.discard(file)
+                await files.discard(file)
                 throw error
             }
             response.body = ResponseBody(DownloadedBytes(file.url), length: file.count)
             return file.url
         }
         return output
-    }
-}
-
-/// Says what to do where a file cannot be written.
-private func writing<Success>(_ write: () async throws -> Success) async throws -> Success {
-    do {
-        return try await write()
-    } catch let error as FileSystemError {
-        throw ServiceError(
-            .other,
-            "The download cannot be written to its directory; make room there, or mend its permissions.",
-            cause: error,
-            progress: .headReceived
-        )
     }
 }

@@ -26,46 +26,28 @@ struct URLSessionConformanceTests {
         let findings = await check.findings(of: .urlSessionOfOthers, at: .http1, longBody: Self.longBody)
         #expect(findings.isEmpty, "\(findings)")
     }
+
+    @Test("beneath a FaultInjectingTransport without faults", arguments: TransportConformance.checks)
+    func faultless(_ check: TransportConformance.Check) async {
+        let findings = await check.findings(of: .faultless, at: .http1, longBody: Self.longBody)
+        #expect(findings.isEmpty, "\(findings)")
+    }
 }
 
 extension TransportSubject {
-    /// What `docs/urlsession.md` says of both platforms.
-    private static let urlSessionCapabilities: TransportCapabilities = {
-        var capabilities = TransportCapabilities()
-        capabilities.readAhead = .spills(memory: URLSessionTransport.Limits().bodyInMemory)
-        capabilities.requestStreaming = .collects
-        capabilities.keepsRepeatedLines = false
-        #if canImport(Darwin)
-            // Apple's URLSession undoes these itself, and keeps interim responses to itself.
-            capabilities.undoesContentCodings = ["gzip", "deflate", "br"]
-            capabilities.reportsInterim = false
-        #else
-            // libcurl does on Linux; a task has no metrics there, and content in a GET would be refused late.
-            capabilities.undoesContentCodings = ["gzip", "deflate", "br", "zstd"]
-            capabilities.refusesUnknownContentCodings = true
-            capabilities.reportsConnectionReuse = false
-            capabilities.sendsContentInGET = false
-        #endif
-        return capabilities
-    }()
-
     /// A transport with a session of its own.
-    static let urlSession = TransportSubject("URLSessionTransport()", capabilities: urlSessionCapabilities) {
+    static let urlSession = TransportSubject("URLSessionTransport()", capabilities: .urlSession) {
         URLSessionTransport()
     }
 
     /// A transport over a session that was made elsewhere.
-    static let urlSessionOfOthers: TransportSubject = {
-        var capabilities = urlSessionCapabilities
-        #if !canImport(Darwin)
-            // A task's delegate is told of redirects and challenges on Linux, and of nothing else.
-            capabilities.readAhead = .whole
-            capabilities.handsUpRedirectBodies = false
-            capabilities.handsUpChallengeBodies = false
-            capabilities.reportsInterim = false
-        #endif
-        return TransportSubject("URLSessionTransport(session:)", capabilities: capabilities) {
-            URLSessionTransport(session: URLSession(configuration: .ephemeral))
-        }
-    }()
+    static let urlSessionOfOthers = TransportSubject("URLSessionTransport(session:)", capabilities: .urlSessionOfOthers)
+    {
+        URLSessionTransport(session: URLSession(configuration: .ephemeral))
+    }
+
+    /// Faults that never come.
+    static let faultless = TransportSubject("FaultInjectingTransport", capabilities: .urlSession) {
+        FaultInjectingTransport(URLSessionTransport(), plan: .list([]))
+    }
 }

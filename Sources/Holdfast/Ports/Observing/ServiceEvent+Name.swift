@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-public import HoldfastSemantics
-
-/// Something that happened to a call, for logs, metrics and tests.
-///
-/// A flat record: ``name`` says what happened, and the fields that belong to it are set. New names and fields may be added.
-public struct ServiceEvent: Sendable {
+extension ServiceEvent {
     /// What happened.
     public struct Name: Sendable, Hashable, CustomStringConvertible {
         /// A short stable word, fit for a metric label.
@@ -25,10 +20,18 @@ public struct ServiceEvent: Sendable {
         public static let attemptStarted = Name("attempt-started")
         /// An attempt got a response head or an error.
         public static let attemptEnded = Name("attempt-ended")
-        /// Another attempt will follow after ``ServiceEvent/delay``.
+        /// Another attempt will follow after ``ServiceEvent/delay``; class, status or error say why.
         public static let retryScheduled = Name("retry-scheduled")
+        /// Another attempt will follow that no retrier was asked about, after ``ServiceEvent/delay``; ``ServiceEvent/detail`` is
+        /// `credential`, `unconditional` or `online`.
+        public static let resendScheduled = Name("resend-scheduled")
+        /// An attempt failed and no other follows; ``ServiceEvent/stopReason`` says why.
+        public static let retriesStopped = Name("retries-stopped")
         /// A further copy of an attempt is sent, since the first is late; ``ServiceEvent/delay`` says how late.
         public static let hedgeStarted = Name("hedge-started")
+        /// A further copy of an attempt ended; status or error of the copy, `cancelled` where another one was faster, and in
+        /// ``ServiceEvent/delay`` how long it took.
+        public static let hedgeEnded = Name("hedge-ended")
         /// A body that had broken off goes on after ``ServiceEvent/bytes``, ``ServiceEvent/delay`` after its last failure.
         public static let bodyResumed = Name("body-resumed")
         /// A circuit opened for ``ServiceEvent/delay``; ``ServiceEvent/detail`` is its origin.
@@ -39,68 +42,29 @@ public struct ServiceEvent: Sendable {
         public static let gateClosed = Name("gate-closed")
         /// An attempt waits at a closed gate for ``ServiceEvent/delay``.
         public static let gateAwaited = Name("gate-awaited")
+        /// An attempt waits for its turn by the learned rate, for ``ServiceEvent/delay``.
+        public static let paceAwaited = Name("pace-awaited")
+        /// A retry waits for the budget, which is spent.
+        public static let budgetAwaited = Name("budget-awaited")
         /// A call waits for the machine to be online.
         public static let connectivityAwaited = Name("connectivity-awaited")
-        /// A redirect is followed.
+        /// A redirect is followed, to ``ServiceEvent/redirectTarget``.
         public static let redirected = Name("redirected")
         /// A transport reported an interim (1xx) response.
         public static let interimResponse = Name("interim-response")
         /// The body of a network response was read to its end, failed, or was dropped.
         public static let bodyEnded = Name("body-ended")
-        /// A cache decided what to do with a request; ``ServiceEvent/detail`` says what.
+        /// A cache decided what to do with a request; ``ServiceEvent/cacheDecision`` says what, ``ServiceEvent/detail`` in words.
         public static let cacheDecided = Name("cache-decided")
         /// A response was stored.
         public static let responseStored = Name("response-stored")
-        /// A response was not stored; ``ServiceEvent/detail`` says why.
+        /// A response was not stored; ``ServiceEvent/notStoredReason`` says why, ``ServiceEvent/detail`` in words.
         public static let responseNotStored = Name("response-not-stored")
+        /// A revalidation that nobody waits for began, or a call's own exchange became one.
+        public static let backgroundRevalidationStarted = Name("background-revalidation-started")
+        /// A revalidation that nobody waited for failed, or brought nothing that could be stored.
+        public static let backgroundRevalidationFailed = Name("background-revalidation-failed")
         /// A store failed and was treated as a miss.
         public static let storeFailed = Name("store-failed")
     }
-
-    /// What happened.
-    public let name: Name
-    /// The call it happened to.
-    public let callID: CallID
-    /// When.
-    public let timestamp: Timestamp
-    /// The attempt it belongs to, if any; the first is 1.
-    public var attempt: Int?
-    /// The status of a response.
-    public var status: StatusCode?
-    /// The source of the response a call ended with.
-    public var source: ResponseSource?
-    /// A wait, or how long a call or attempt took.
-    public var delay: Duration?
-    /// Bytes of a body.
-    public var bytes: Int?
-    /// The error something ended with.
-    public var error: (any Error)?
-    /// A short explanation, free of credentials.
-    public var detail: String?
-
-    /// An event; set the fields that belong to it afterwards.
-    public init(_ name: Name, callID: CallID, timestamp: Timestamp) {
-        self.name = name
-        self.callID = callID
-        self.timestamp = timestamp
-    }
-}
-
-/// Identifies a call within its process.
-public struct CallID: Sendable, Hashable, CustomStringConvertible {
-    /// The number; calls are numbered as they come.
-    public let number: UInt64
-
-    /// The call with this number.
-    public init(number: UInt64) {
-        self.number = number
-    }
-
-    public var description: String { "call-\(number)" }
-}
-
-/// Is told what happens to calls; must be quick, must not block, and is called from many tasks at once.
-public protocol EventObserver: Sendable {
-    /// Takes note of an event.
-    func observe(_ event: ServiceEvent)
 }

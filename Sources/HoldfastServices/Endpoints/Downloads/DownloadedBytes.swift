@@ -6,33 +6,6 @@ internal import Holdfast
 internal import HoldfastStorage
 private import Synchronization
 
-/// A file that a download is written to, chunk by chunk, readable by this user only.
-final class DownloadFile: Sendable {
-    /// Where it lies.
-    let url: URL
-    private let files = POSIXFileSystem()
-    private let file: OpenFile
-    private let written = Mutex(0)
-
-    init(in directory: URL) throws {
-        url = directory.appendingPathComponent("holdfast-download-\(UUID().uuidString)")
-        file = try files.open(url.path, .create)
-    }
-
-    deinit { files.close(file) }
-
-    /// How many bytes were written.
-    var count: Int { written.withLock { $0 } }
-
-    /// Adds bytes at the end, off the cooperative pool.
-    func append(_ chunk: ByteChunk) async throws {
-        try await BlockingWork.run { [self] in
-            try files.write(chunk, to: file, at: count)
-            written.withLock { $0 += chunk.count }
-        }
-    }
-}
-
 /// The bytes of a file that was written before; opened when they are first asked for.
 final class DownloadedBytes: ByteSource {
     private struct State {

@@ -4,7 +4,7 @@
 internal import Foundation
 
 /// Runs file calls, which may block, on threads that may be blocked: four at most, so that slow disks hold up one another only.
-enum BlockingWork {
+package enum BlockingWork {
     private static let queue: OperationQueue = {
         let queue = OperationQueue()
         queue.name = "holdfast.files"
@@ -13,12 +13,14 @@ enum BlockingWork {
     }()
 
     /// Runs `work` on one of the threads, some time.
-    static func enqueue(_ work: @escaping @Sendable () -> Void) {
+    package static func enqueue(_ work: @escaping @Sendable () -> Void) {
         queue.addOperation(work)
     }
 
     /// Runs `work` on one of the threads and waits for it.
-    static func run<Success: Sendable>(_ work: @escaping @Sendable () throws -> Success) async throws -> Success {
+    package static func run<Success: Sendable>(
+        _ work: @escaping @Sendable () throws -> Success
+    ) async throws -> Success {
         try await withCheckedThrowingContinuation { continuation in
             enqueue { continuation.resume(with: Result { try work() }) }
         }

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import HoldfastSemantics
+
+#if canImport(FoundationNetworking)
+    internal import Foundation
+    public import FoundationNetworking
+#else
+    public import Foundation
+#endif
+
+/// Surrounds each call, and each time something is sent for it: what binds task-local values, such as those of a trace.
+///
+/// **Choose.** The observer of HoldfastObservability, which opens spans. **Use.** List it in
+/// ``PipelineConfiguration/surroundings``. **Implement.** Call the continuation exactly once, within the function, and hand up
+/// what comes of it; a hook is the place to edit requests, to answer them and to fail them.
+///
+/// An exchange that several calls share, or that goes on in the background, runs with the task-local values of the call that
+/// began it.
+public protocol CallSurrounding: Sendable {
+    /// Surrounds a call, from before its first hook to its response head or error.
+    ///
+    /// Runs on the caller's task, so the caller's own task-local values are at hand. ``ServiceEvent/Name/callStarted`` and
+    /// ``ServiceEvent/Name/callEnded`` come within it.
+    func surroundCall(
+        _ request: URLRequest,
+        _ context: CallContext,
+        _ proceed: () async throws -> Response
+    ) async throws -> Response
+
+    /// Surrounds one sending of a request: an attempt, a copy of a hedge, the resume of a body. None where nothing is sent, as by
+    /// an open circuit.
+    ///
+    /// - Parameter proceed: sends; the request it is given may bear further fields, such as a trace's. No cache and no hook sees
+    ///   them, so they must not change the response.
+    func surroundSend(
+        _ request: URLRequest,
+        _ context: CallContext,
+        _ proceed: (URLRequest) async throws -> Response
+    ) async throws -> Response
+}
+
+/// A transport with what surrounds its sends.
+struct SurroundedTransport: Transport {
+    let transport: any Transport
+    let surroundings: [any CallSurrounding]
+
+    func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
+        try await send(request, body, context, beneath: surroundings[...])
+    }
+
+    func implicitFields(for request: URLRequest) -> HeaderFields { transport.implicitFields(for: request) }
+    var enforcesDeadline: Bool { transport.enforcesDeadline }
+
+    private func send(
+        _ request: URLRequest,
+        _ body: RequestBody,
+        _ context: CallContext,
+        beneath surroundings: ArraySlice<any CallSurrounding>
+    ) async throws -> Response {
+        guard let outermost = surroundings.first else {
+            return try await transport.send(request, body: body, context: context)
+        }
+        return try await outermost.surroundSend(request, context) { request in
+            try await send(request, body, context, beneath: surroundings.dropFirst())
+        }
+    }
+}

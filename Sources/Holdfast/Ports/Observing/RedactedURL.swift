@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import Foundation
+
+/// A URL that can be printed: without the user, the fragment, the parameters of path segments and the values of its query.
+///
+/// Scheme, host, port, path and the names of the query's arguments stay. What a service writes into its paths is shown, so a
+/// path that holds a token is to be left out by whoever prints it. Nothing is parsed before something is asked for.
+public struct RedactedURL: Sendable, Hashable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable
+{
+    /// What stands in the place of what was taken out.
+    public static let placeholder = "REDACTED"
+
+    /// The URL as it is, credentials included: for those who redact by rules of their own, never for a log.
+    public let unredacted: URL
+
+    /// The printable form of `url`.
+    public init(_ url: URL) {
+        unredacted = url
+    }
+
+    /// Host and scheme in lower case; nil where the URL names none.
+    public var scheme: String? { unredacted.scheme?.lowercased() }
+    public var host: String? {
+        unredacted.host.flatMap { $0.isEmpty ? nil : $0.lowercased() }
+    }
+    /// The port that is named, or else the scheme's own; nil where there is neither.
+    public var port: Int? {
+        if let port = unredacted.port { return port }
+        return switch scheme {
+        case "http", "ws": 80
+        case "https", "wss": 443
+        default: nil
+        }
+    }
+    /// The path as it is sent, without the parameters of its segments.
+    public var path: String { RedactedURL.parts(of: unredacted.absoluteString)?.path ?? "" }
+
+    /// The whole of it, at most 2,048 characters.
+    public var description: String { text() }
+    public var debugDescription: String { text() }
+    public var customMirror: Mirror { Mirror(self, children: ["text": text()]) }
+
+    /// The whole of it, with the values of those arguments that are named.
+    ///
+    /// - Parameter shown: names of arguments whose values hold no credential, as they stand in the URL.
+    public func text(showing shown: Set<String> = []) -> String {
+        let absolute = unredacted.absoluteString
+        guard let parts = RedactedURL.parts(of: absolute) else {
+            // Of `data:` and its like everything may be secret.
+            return unredacted.scheme.map { "\($0):\(RedactedURL.placeholder)" } ?? RedactedURL.placeholder
+        }
+        var text = parts.origin + parts.path
+        if let query = parts.query { text += "?" + RedactedURL.redacted(query, showing: shown) }
+        return text.utf8.count > 2048 ? String(text.prefix(2048)) : text
+    }
+
+    private static func redacted(_ query: Substring, showing shown: Set<String>) -> String {
+        let arguments = query.split(separator: "&", maxSplits: 63, omittingEmptySubsequences: false)
+        let texts = arguments.map { argument -> String in
+            // Without a name there is no telling what it is.
+            guard let sign = argument.firstIndex(of: "="), sign != argument.startIndex else {
+                return argument.isEmpty ? "" : placeholder
+            }
+            let name = argument[..<sign]
+            let value = argument[argument.index(after: sign)...]
+            if shown.contains(String(name)), !value.contains("&") { return "\(name)=\(value)" }
+            return "\(name.prefix(64))=\(placeholder)"
+        }
+        return texts.joined(separator: "&")
+    }
+
+    private static func parts(of text: String) -> (origin: String, path: String, query: Substring?)? {
+        guard let mark = text.range(of: "://") else {
+            // A relative one: it has no authority that could name a user.
+            guard !text.contains(":") else { return nil }
+            let (path, query) = pathAndQuery(text[...])
+            return ("", path, query)
+        }
+        guard text[..<mark.lowerBound].utf8.allSatisfy(\.isOfScheme) else { return nil }
+        let rest = text[mark.upperBound...]
+        let end = rest.firstIndex { $0 == "/" || $0 == "?" || $0 == "#" || $0 == "\\" } ?? rest.endIndex
+        var authority = rest[..<end]
+        if let at = authority.lastIndex(of: "@") { authority = authority[authority.index(after: at)...] }
+        let (path, query) = pathAndQuery(rest[end...])
+        return ("\(text[..<mark.lowerBound])://\(authority)", path, query)
+    }
+
+    private static func pathAndQuery(_ text: Substring) -> (path: String, query: Substring?) {
+        let text = text.prefix { $0 != "#" }
+        guard let mark = text.firstIndex(of: "?") else { return (withoutParameters(text), nil) }
+        return (withoutParameters(text[..<mark]), text[text.index(after: mark)...])
+    }
+
+    /// A segment's parameters carry sessions, as `;jsessionid=` does (RFC 3986 §3.3).
+    private static func withoutParameters(_ path: Substring) -> String {
+        guard path.contains(";") else { return String(path) }
+        return path.split(separator: "/", omittingEmptySubsequences: false)
+            .map { segment in
+                segment.firstIndex(of: ";").map { "\(segment[..<$0]);\(placeholder)" } ?? String(segment)
+            }
+            .joined(separator: "/")
+    }
+}
+
+extension UInt8 {
+    /// Whether it may stand in a scheme (RFC 3986 §3.1).
+    fileprivate var isOfScheme: Bool {
+        switch self {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."):
+            true
+        default: false
+        }
+    }
+}

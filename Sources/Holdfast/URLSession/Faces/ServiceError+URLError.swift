@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import Foundation
+
+#if canImport(FoundationNetworking)
+    private import FoundationNetworking
+#endif
+
+extension ServiceError {
+    /// The same failure in the words of URLSession, for code that catches `URLError`.
+    ///
+    /// Its code is that of the ``cause`` where this is a `URLError` that agrees with ``code``; else the code that stands for
+    /// ``code``, so that a lost connection is `.networkConnectionLost` on Linux too, where Foundation has other codes for it.
+    /// Underneath (`NSUnderlyingErrorKey`, `URLError.serviceError`) lies this error, and its message is the
+    /// description. The failing URL comes without user information, query and fragment, which may bear credentials.
+    public var urlError: URLError {
+        urlErrorOfSameMeaning ?? urlError(ServiceError.nearestCodes[code] ?? .unknown)
+    }
+
+    /// As ``urlError``; nil where URLSession has no word for this failure and it is not the cause's either.
+    package var urlErrorOfSameMeaning: URLError? {
+        let original = cause as? URLError
+        let codes = ServiceError.equalCodes[code] ?? []
+        // The cause is more exact where it agrees. Foundation on Linux has one code for many failures.
+        let agreed = original.flatMap { codes.isEmpty || codes.contains($0.code) ? $0.code : nil }
+        return (agreed ?? codes.first).map { urlError($0) }
+    }
+
+    private func urlError(_ urlCode: URLError.Code) -> URLError {
+        var details = (cause as? URLError)?.userInfo ?? [:]
+        details[ServiceError.failingTextKey] = nil
+        let failing = (details[NSURLErrorFailingURLErrorKey] as? URL) ?? response?.url
+        details[NSURLErrorFailingURLErrorKey] = failing.flatMap { ServiceError.withoutCredentials($0) }
+        details[NSUnderlyingErrorKey] = self
+        details[NSLocalizedDescriptionKey] = message
+        return URLError(urlCode, userInfo: details)
+    }
+
+    /// `NSURLErrorFailingURLStringErrorKey`, which Foundation still fills and no longer wants to be named.
+    private static let failingTextKey = "NSErrorFailingURLStringKey"
+
+    private static func withoutCredentials(_ url: URL) -> URL? {
+        var parts = URLComponents(url: url, resolvingAgainstBaseURL: true)
+        parts?.user = nil
+        parts?.password = nil
+        parts?.query = nil
+        parts?.fragment = nil
+        return parts?.url
+    }
+
+    /// The codes of URLSession that mean the same; the first one is the most general.
+    private static let equalCodes: [Code: [URLError.Code]] = [
+        .resolve: [.cannotFindHost, .dnsLookupFailed],
+        .connect: [.cannotConnectToHost],
+        .timeout: [.timedOut],
+        .deadlineExceeded: [.timedOut],
+        .tls: [.secureConnectionFailed],
+        .certificate: [
+            .serverCertificateUntrusted, .serverCertificateHasBadDate, .serverCertificateHasUnknownRoot,
+            .serverCertificateNotYetValid, .clientCertificateRejected, .clientCertificateRequired,
+        ],
+        .connectionLost: [.networkConnectionLost],
+        .offline: [.notConnectedToInternet, .internationalRoamingOff, .dataNotAllowed, .callIsActive],
+        .protocolError: [
+            .badServerResponse, .cannotParseResponse, .cannotDecodeRawData, .cannotDecodeContentData, .zeroByteResource,
+        ],
+        .tooManyRedirects: [.httpTooManyRedirects],
+        .authenticationRequired: [.userAuthenticationRequired, .userCancelledAuthentication],
+        .resourceUnavailable: [.resourceUnavailable],
+        .bodyTooLarge: [.dataLengthExceedsMaximum],
+    ]
+
+    /// Those that come nearest, where URLSession has no such failure; what is not here is `.unknown`.
+    private static let nearestCodes: [Code: URLError.Code] = [
+        .badRequest: .badURL,
+        .throttled: .resourceUnavailable,
+        .circuitOpen: .resourceUnavailable,
+        .tooManyInFlight: .resourceUnavailable,
+        .unacceptableStatus: .badServerResponse,
+        .decodingFailed: .cannotDecodeContentData,
+        .authorizationFailed: .userAuthenticationRequired,
+        .unsupported: .unsupportedURL,
+    ]
+}
+
+extension URLError {
+    /// The failure of a pipeline's call in the words of URLSession; see ``ServiceError/urlError``.
+    public init(_ error: ServiceError) {
+        self = error.urlError
+    }
+
+    /// What is known of the call that failed, where this was made of a ``ServiceError``: attempts, progress, the cause.
+    public var serviceError: ServiceError? {
+        userInfo[NSUnderlyingErrorKey] as? ServiceError
+    }
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if HTTPTypes
+    public import HTTPTypes
+    public import HoldfastSemantics
+
+    extension HeaderFields {
+        /// The lines of `HTTPFields`, in their order.
+        ///
+        /// Repeated lines stay apart, a Cookie field cut into crumbs included (RFC 9113 §8.2.3). Pseudo fields (`:path` and its
+        /// like) are no header fields and are left out. A value that is not UTF-8 is read as ISO 8859-1, as clients have
+        /// always done (RFC 9110 §5.5).
+        public init(_ fields: HTTPFields) {
+            self.init()
+            for field in fields {
+                append(rawName: field.name.rawName, value: HeaderFields.text(of: field))
+            }
+        }
+
+        private static func text(of field: HTTPField) -> String {
+            field.withUnsafeBytesOfValue { bytes in
+                String(validating: bytes, as: UTF8.self)
+                    ?? String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
+            }
+        }
+    }
+
+    extension HTTPFields {
+        /// The most lines that `HTTPFields` holds; it traps beyond them.
+        private static let lineLimit = Int(UInt16.max) - 1
+
+        /// The lines of `HeaderFields`, in their order; repeated ones stay apart.
+        ///
+        /// Control characters within a value become spaces, since `HTTPField` allows none. Of more than 65 534 lines the rest is
+        /// left out: `HTTPFields` can hold no more.
+        public init(_ fields: HeaderFields) {
+            self.init()
+            reserveCapacity(Swift.min(fields.count, HTTPFields.lineLimit))
+            for line in fields.prefix(HTTPFields.lineLimit) {
+                guard let name = HTTPField.Name(line.name.rawName) else { continue }
+                append(HTTPField(name: name, value: line.value))
+            }
+        }
+    }
+#endif

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if HTTPTypes
+    public import Holdfast
+    internal import HoldfastStorage
+    private import Synchronization
+
+    extension RequestBody {
+        /// Content that is pulled from an `AsyncSequence` of bytes, one element at a time: the transport sets the pace.
+        ///
+        /// - Parameters:
+        ///   - sequence: elements of bytes, such as `ArraySlice<UInt8>`, `[UInt8]` or `Data`; empty ones are skipped. It should
+        ///     end when its task is cancelled, as the library's own sequences do: a cancelled call waits for it.
+        ///   - length: the number of bytes in all, if known.
+        ///   - isReplayable: whether each iterator gives the same bytes from the start. Then each attempt makes an iterator of
+        ///     its own; else the first attempt reads the only one, and a retry follows only where nothing was read yet.
+        public static func sequence<Chunks: AsyncSequence & Sendable>(
+            _ sequence: Chunks,
+            length: Int? = nil,
+            isReplayable: Bool = false
+        ) -> RequestBody where Chunks.Element: Sequence<UInt8> {
+            isReplayable
+                ? .factory(length: length) { SequenceSource(sequence) }
+                : .oneShot(length: length, SequenceSource(sequence))
+        }
+    }
+
+    /// Pulls chunks from one iterator of a sequence.
+    private final class SequenceSource<Chunks: AsyncSequence & Sendable>: ByteSource
+    where Chunks.Element: Sequence<UInt8> {
+        private struct State {
+            var isCancelled = false
+            var pull: Task<ByteChunk?, any Error>?
+        }
+
+        private let iterator: IteratorHolder<Chunks>
+        private let state = Mutex(State())
+
+        init(_ sequence: Chunks) {
+            iterator = IteratorHolder(sequence)
+        }
+
+        deinit { cancel() }
+
+        func next() async throws -> ByteChunk? {
+            // A task of its own, since whoever cancels this source has no hold on the task that reads it.
+            let pull: Task<ByteChunk?, any Error>? = state.withLock { state in
+                guard !state.isCancelled else { return nil }
+                let pull = Task { [iterator] in try await iterator.next() }
+                state.pull = pull
+                return pull
+            }
+            guard let pull else { throw CancellationError() }
+            let outcome = await withTaskCancellationHandler {
+                await pull.result
+            } onCancel: {
+                pull.cancel()
+            }
+            let isCancelled = state.withLock { state in
+                state.pull = nil
+                return state.isCancelled
+            }
+            // A cancelled sequence may say that it has ended, which must not pass for the end of the content.
+            guard !isCancelled && !Task.isCancelled else { throw CancellationError() }
+            return try outcome.get()
+        }
+
+        func cancel() {
+            let pull = state.withLock { state in
+                state.isCancelled = true
+                return state.pull
+            }
+            pull?.cancel()
+        }
+    }
+
+    /// Owns an iterator, which is not Sendable and stays here.
+    private actor IteratorHolder<Chunks: AsyncSequence & Sendable> where Chunks.Element: Sequence<UInt8> {
+        private let sequence: Chunks
+        private var iterator: Chunks.AsyncIterator?
+        private var hasEnded = false
+
+        init(_ sequence: Chunks) {
+            self.sequence = sequence
+        }
+
+        func next() async throws -> ByteChunk? {
+            guard !hasEnded else { return nil }
+            var current = iterator ?? sequence.makeAsyncIterator()
+            iterator = nil
+            while let element = try await current.next(isolation: self) {
+                let chunk = ByteChunk(copying: element)
+                guard !chunk.isEmpty else { continue }
+                iterator = current
+                return chunk
+            }
+            hasEnded = true
+            return nil
+        }
+    }
+#endif

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import Holdfast
+import HoldfastSemantics
+import HoldfastStorage
+import HoldfastTesting
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+extension TransportDefect {
+    static let all = ofMessages + ofBodies + ofEndings
+
+    private static let ofMessages: [TransportDefect] = [
+        .ofRequests("makes every request a GET", foundBy: ["the method arrives as given"]) { $0.httpMethod = "GET" },
+        .ofRequests("drops the query", foundBy: ["the target arrives as given"]) { request in
+            guard let url = request.url, url.query != nil else { return }
+            request.url = URL(string: String(url.absoluteString.prefix { $0 != "?" }))
+        },
+        .ofRequests("drops a field", foundBy: ["request fields arrive"]) {
+            $0.setValue(nil, forHTTPHeaderField: "X-List")
+        },
+        .ofRequests("drops empty fields", foundBy: ["a request field with an empty value arrives"]) { request in
+            for (name, value) in request.allHTTPHeaderFields ?? [:] where value.isEmpty {
+                request.setValue(nil, forHTTPHeaderField: name)
+            }
+        },
+        .ofRequests("adds a credential that it hides", foundBy: ["the implicit fields are what is added"]) {
+            $0.setValue("Bearer x", forHTTPHeaderField: "Authorization")
+        },
+        .ofResponses(
+            "keeps one line of a name",
+            foundBy: [
+                "repeated response field lines are kept, or joined, in order",
+                "Set-Cookie lines are kept, or joined, in order",
+            ]
+        ) { response, _ in
+            for name in ["X-A", "Set-Cookie"] as [FieldName] {
+                let first = response.fields[name]?.prefix { $0 != "," }
+                response.fields[name] = first.map(String.init)
+            }
+        },
+        .ofResponses(
+            "has a body for HEAD",
+            foundBy: ["a response to HEAD has its fields and no body, and the next exchange is right"]
+        ) { response, request in
+            if request.httpMethod == "HEAD" { response.body = ResponseBody(ByteChunk([1])) }
+        },
+        .ofResponses(
+            "drops the fields of a 304",
+            foundBy: ["204 and 304 have their fields and no body, and the next exchange is right"]
+        ) { response, _ in
+            if response.status == 304 { response.fields = HeaderFields() }
+        },
+        .ofResponses(
+            "knows the registered statuses only",
+            foundBy: ["each status is handed up with its body, an odd one too"]
+        ) { response, _ in
+            if response.status.rawValue % 100 == 99 { response.status = 500 }
+        },
+        TransportDefect(
+            "drops interim responses",
+            foundBy: ["an interim response is reported or dropped, never the answer"],
+            declaring: { $0.reportsInterim = true },
+            sending: { sound, request, body, context in
+                let deaf = CallContext(clock: context.clock, deadline: context.attemptDeadline)
+                return try await sound.send(request, body: body, context: deaf)
+            }
+        ),
+        TransportDefect(
+            "follows redirects",
+            foundBy: ["redirects are handed up, never followed"],
+            sending: { sound, request, body, context in
+                let response = try await sound.send(request, body: body, context: context)
+                guard let location = response.fields["Location"] else { return response }
+                return try await sound.send(
+                    URLRequest(url: try #require(URL(string: location, relativeTo: request.url)).absoluteURL),
+                    body: .none,
+                    context: context
+                )
+            }
+        ),
+        .ofResponses(
+            "wants a Location",
+            foundBy: ["a redirect without Location is a response as any other"]
+        ) { response, _ in
+            if response.status == 302, !response.fields.contains("Location") {
+                throw ServiceError(.protocolError, "no Location", progress: .headReceived)
+            }
+        },
+        TransportDefect(
+            "answers challenges",
+            foundBy: ["Basic realm=\"x\"", "Digest realm=\"x\", nonce=\"y\"", "Bearer"].map {
+                "a 401 is handed up, no credential is sent: \($0)"
+            },
+            sending: { sound, request, body, context in
+                let response = try await sound.send(request, body: body, context: context)
+                guard response.status == 401 else { return response }
+                var second = request
+                second.setValue("Basic eDp5", forHTTPHeaderField: "Authorization")
+                return try await sound.send(second, body: body, context: context)
+            }
+        ),
+        .ofResponses(
+            "undoes codings and does not say so",
+            foundBy: [
+                "a body in gzip is undone and says so, or is handed up as it came",
+                "a body in gzip is cached once, and right the second time",
+            ]
+        ) { response, _ in
+            response.contentDecoded = false
+        },
+    ]
+}
