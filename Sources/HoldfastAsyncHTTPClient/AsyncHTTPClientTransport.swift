@@ -91,7 +91,10 @@
 
         public func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
             try Task.checkCancellation()
-            let upload = try await Upload(body, of: request)
+            if let deadline = context.attemptDeadline, context.clock.now >= deadline {
+                throw ClientFailure.timeout(ExchangeTrace(progress: .notSent))
+            }
+            let upload = try await Upload(body, of: request, loops: client.eventLoopGroup)
             let watch = ConnectionWatch(known)
             let call = ClientCall.current
             let outgoing = try clientRequest(for: request, upload, call)
@@ -152,9 +155,7 @@
             guard let deadline = context.attemptDeadline else {
                 return try await client.execute(request, deadline: .distantFuture, logger: logger)
             }
-            guard let left = context.clock.now.duration(to: deadline).timeAmount else {
-                throw ServiceError(.timeout, "The deadline had passed before the request was sent.")
-            }
+            let left = context.clock.now.duration(to: deadline).timeAmount
             if context.clock is SystemClock {
                 return try await client.execute(request, deadline: .now() + left, logger: logger)
             }

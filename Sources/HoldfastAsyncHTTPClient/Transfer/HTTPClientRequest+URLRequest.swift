@@ -37,13 +37,12 @@
     }
 
     extension Duration {
-        /// The same time for NIO, cut to what its deadlines can bear; nil where it is not positive.
-        var timeAmount: TimeAmount? {
-            guard self > .zero else { return nil }
+        /// The same time for NIO, cut to what its deadlines can bear.
+        var timeAmount: TimeAmount {
             let century = Duration.seconds(100 * 365 * 86_400)
-            let bounded = min(self, century)
+            let bounded = max(min(self, century), .zero)
             let (seconds, attoseconds) = bounded.components
-            return .nanoseconds(max(seconds * 1_000_000_000 + attoseconds / 1_000_000_000, 1))
+            return .nanoseconds(seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
         }
     }
 #endif

@@ -5,6 +5,7 @@
     internal import Foundation
     internal import Holdfast
     internal import HoldfastStorage
+    internal import NIOCore
     private import Synchronization
 
     #if canImport(FoundationNetworking)
@@ -15,12 +16,12 @@
         /// The upload of a request body; nothing of it is read but a file's length.
         ///
         /// - Throws: ``ServiceError`` `.badRequest` with progress `notSent` where a file cannot be read.
-        convenience init(_ body: RequestBody, of request: URLRequest) async throws {
+        convenience init(_ body: RequestBody, of request: URLRequest, loops: any EventLoopGroup) async throws {
             switch body.form {
             case .none:
-                self.init(length: 0) { BytesContent(ByteChunk()) }
+                self.init(length: 0, loops: loops) { BytesContent(ByteChunk()) }
             case .bytes(let bytes):
-                self.init(length: bytes.count) { BytesContent(bytes) }
+                self.init(length: bytes.count, loops: loops) { BytesContent(bytes) }
             case .file(let url):
                 let length: Int
                 do {
@@ -33,13 +34,13 @@
                         progress: .notSent
                     )
                 }
-                self.init(length: length) { try await FileContent.open(url) }
+                self.init(length: length, loops: loops) { try await FileContent.open(url) }
             case .factory(let length, let make):
-                self.init(length: length, make)
+                self.init(length: length, loops: loops, make)
             case .oneShot(let length, let source):
-                self.init(length: length) { source }
+                self.init(length: length, loops: loops) { source }
             case .requestStream:
-                self.init(length: nil) { StreamContent(request) }
+                self.init(length: nil, loops: loops) { StreamContent(request) }
             }
         }
     }

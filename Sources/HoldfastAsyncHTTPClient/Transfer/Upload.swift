@@ -18,17 +18,25 @@
             var wasAsked = false
             var hasEnded = false
             var isCancelled = false
+            /// What was handed out since the loops were last waited for.
+            var bytesAhead = 0
             var failure: (any Error)?
         }
 
         /// The length in bytes, if known.
         let length: Int?
+        /// How much may be handed out before the client's loops have had a turn.
+        private static let stride = 256 << 10
         private let make: @Sendable () async throws -> any ByteSource
+        private let loops: any EventLoopGroup
         private let state = Mutex(State())
 
-        /// - Parameter make: opens the source; called once, when the first bytes are asked for.
-        init(length: Int?, _ make: @escaping @Sendable () async throws -> any ByteSource) {
+        /// - Parameters:
+        ///   - loops: those of the client.
+        ///   - make: opens the source; called once, when the first bytes are asked for.
+        init(length: Int?, loops: any EventLoopGroup, _ make: @escaping @Sendable () async throws -> any ByteSource) {
             self.length = length
+            self.loops = loops
             self.make = make
         }
 
@@ -45,10 +53,12 @@
         /// The next bytes for the client.
         func next() async throws -> ByteBuffer? {
             do {
+                await keepPace()
                 guard let chunk = try await open().next() else {
                     state.withLock { $0.hasEnded = true }
                     return nil
                 }
+                state.withLock { $0.bytesAhead += chunk.count }
                 return chunk.withUnsafeBytes { ByteBuffer(bytes: $0) }
             } catch {
                 state.withLock { state in
@@ -66,6 +76,20 @@
                 return state.source
             }
             source?.cancel()
+        }
+
+        /// Lets the client's loops catch up now and then.
+        ///
+        /// The client stops asking when a connection takes no more, but it learns that on the connection's loop, which may be
+        /// behind by any number of writes while it is busy. Which loop that is it does not tell.
+        private func keepPace() async {
+            let isDue = state.withLock { state in
+                guard state.bytesAhead >= Upload.stride else { return false }
+                state.bytesAhead = 0
+                return true
+            }
+            guard isDue else { return }
+            for loop in loops.makeIterator() { try? await loop.submit {}.get() }
         }
 
         private func open() async throws -> any ByteSource {
