@@ -4,21 +4,28 @@
 #if AsyncHTTPClient
     internal import AsyncHTTPClient
     internal import Foundation
+    internal import Holdfast
     internal import HoldfastAsyncHTTPClient
     internal import NIOCore
     internal import NIOHTTP1
 
     /// Code of a server, over AsyncHTTPClient.
     struct AsyncClientWeather: Sendable {
-        let client: HTTPClient
+        let client = HTTPClient.shared
         let holdfastClient: HoldfastHTTPClient
 
-        func readBefore(_ request: HTTPClientRequest) async throws -> Reading {
+        init(cache: HTTPCache) {
+            holdfastClient = HTTPClient.shared.holdfast(cache: cache, retrierFactory: .default)
+        }
+
+        func readBefore(_ question: Question, at url: URL, key: String) async throws -> Reading {
+            let request = question.clientRequest(to: url, key: key)
             let response = try await client.execute(request, timeout: .seconds(30))
             return try await Reading(response)
         }
 
-        func readAfter(_ request: HTTPClientRequest) async throws -> Reading {
+        func readAfter(_ question: Question, at url: URL, key: String) async throws -> Reading {
+            let request = question.clientRequest(to: url, key: key)
             let response = try await holdfastClient.execute(request, timeout: .seconds(30))
             return try await Reading(response)
         }

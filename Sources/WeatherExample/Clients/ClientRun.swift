@@ -8,10 +8,6 @@ internal import Holdfast
     // Foundation on Linux keeps URLSession in a module of its own.
     internal import FoundationNetworking
 #endif
-#if AsyncHTTPClient
-    internal import AsyncHTTPClient
-    internal import HoldfastAsyncHTTPClient
-#endif
 
 /// Runs the job with one client, before and after the one line.
 struct ClientRun: Sendable {
@@ -70,11 +66,10 @@ struct ClientRun: Sendable {
             }
         case .asyncHTTPClient:
             #if AsyncHTTPClient
-                let wrapped = HTTPClient.shared.holdfast(cache: cache, retrierFactory: .default)
-                let weather = AsyncClientWeather(client: .shared, holdfastClient: wrapped)
+                let weather = AsyncClientWeather(cache: cache)
                 switch side {
-                case .before: return { try await weather.readBefore($0.clientRequest(to: url, key: key)) }
-                case .after: return { try await weather.readAfter($0.clientRequest(to: url, key: key)) }
+                case .before: return { try await weather.readBefore($0, at: url, key: key) }
+                case .after: return { try await weather.readAfter($0, at: url, key: key) }
                 }
             #else
                 return { _ in throw CommandFailure.missing(.asyncHTTPClient) }

@@ -42,8 +42,8 @@ final class ServiceProcess: Sendable {
                 try process.run()
             } catch {
                 throw CommandFailure.service(
-                    "\(program.path) cannot be started (\(error.localizedDescription)); build it with `swift build`, or "
-                        + "name a running one with --url"
+                    "\(program.path) cannot be started (\(error.localizedDescription)); build it with "
+                        + "`swift build --product WeatherService`, or name a running one with --url"
                 )
             }
             let end: @Sendable () -> Void = { try? input.fileHandleForWriting.close() }
