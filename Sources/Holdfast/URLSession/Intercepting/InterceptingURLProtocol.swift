@@ -38,8 +38,14 @@ class InterceptingURLProtocol: URLProtocol {
         #if canImport(Darwin)
             load.stop()
         #else
-            // Foundation on Linux stops a protocol when its task is suspended and starts it again when it is resumed.
-            if task?.state == .suspended { load.pause() } else { load.stop() }
+            // Foundation on Linux stops a protocol when its task is suspended and starts it again when it is resumed. Stop and
+            // start may come in the wrong order while it asks its cache, so the task's word counts: one that runs has been
+            // resumed. What was cancelled says so before the protocol is stopped.
+            switch task?.state {
+            case .running: break
+            case .suspended: load.pause()
+            default: load.stop()
+            }
         #endif
     }
 

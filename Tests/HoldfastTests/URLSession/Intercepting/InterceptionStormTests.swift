@@ -37,7 +37,7 @@ struct InterceptionStormTests {
         let pipeline = Self.echoing()
         defer { pipeline.stopIntercepting() }
         let sessions = (0..<4).map { _ in InterceptedClient(pipeline).session }
-        let count = 500
+        let count = 1000
         let ends = Mutex([Int](repeating: 0, count: count))
         let ended = CountWatch()
         var later: [URLSessionTask] = []
