@@ -42,6 +42,7 @@
             inner.callTrace = trace
             do {
                 let response = try await ServiceContext.withValue(inner) { try await proceed() }
+                if !span.isRecording { return response }
                 span.attributes["holdfast.source"] = Labels.source(response.source)
                 if let decision = response.cacheDecision {
                     span.attributes["holdfast.cache.outcome"] = Labels.outcome(decision.outcome)
@@ -119,6 +120,7 @@
         }
 
         private func describe(_ request: URLRequest, _ context: CallContext, on span: any Span) {
+            guard span.isRecording else { return }
             let original = request.httpMethod ?? "GET"
             var attributes = SpanAttributes()
             let method = Labels.method(RequestMethod(rawValue: original))
@@ -134,6 +136,7 @@
         }
 
         private func describe(_ response: Response, on span: any Span) {
+            guard span.isRecording else { return }
             span.attributes["http.response.status_code"] = response.status.rawValue
             guard let type = Labels.errorType(response.status, nil) else { return }
             span.attributes["error.type"] = type
@@ -141,6 +144,7 @@
         }
 
         private func describe(_ error: any Error, _ request: URLRequest, on span: any Span) {
+            guard span.isRecording else { return }
             let ours = error as? ServiceError
             if let status = ours?.response?.status { span.attributes["http.response.status_code"] = status.rawValue }
             let code = error is CancellationError ? "cancelled" : (ours?.code ?? .other).description
