@@ -20,7 +20,7 @@ typealias CFArray = NSArray
 
 struct CFRunLoopMode {
     static let commonModes = CFRunLoopMode()
-    let rawValue = NSString()
+    var rawValue: NSString { NSString() }
 }
 
 func CFRunLoopGetCurrent() -> CFRunLoop { CFRunLoop() }

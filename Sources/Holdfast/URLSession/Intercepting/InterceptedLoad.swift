@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+private import Dispatch
 internal import Foundation
 internal import HoldfastStorage
 private import Synchronization
@@ -44,7 +45,13 @@ final class InterceptedLoad: Sendable {
             defer { state.work = nil }
             return state.work
         }
-        work?.cancel()
+        if let work { InterceptedLoad.cancel(work) }
+    }
+
+    /// Cancels elsewhere: what a transport does on cancellation it does at once, and a URLSession that is called on the queue
+    /// of another one traps on Linux.
+    private static func cancel(_ work: Task<Void, Never>) {
+        DispatchQueue.global().async { work.cancel() }
     }
 
     /// Sends the request in a task of its own.
@@ -64,7 +71,7 @@ final class InterceptedLoad: Sendable {
             if !state.load.isOver { state.work = work }
             return state.load.isOver
         }
-        if isOver { work.cancel() }
+        if isOver { InterceptedLoad.cancel(work) }
     }
 
     private func run(

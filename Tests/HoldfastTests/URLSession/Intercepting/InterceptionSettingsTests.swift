@@ -130,12 +130,14 @@ struct InterceptionSettingsTests {
         #expect(storage.cookies(for: server.url())?.map(\.value) == ["1"])
         #expect(try await client.get(server.url("/2")).text == "a=1")
         #expect(storage.cookies(for: server.url())?.map(\.value) == ["2"])
-        storage.setCookie(try Self.cookie("a", "mine"))
-        var request = URLRequest(url: server.url("/2"))
-        request.cachePolicy = .returnCacheDataElseLoad
-        _ = try await client.send(request)
-        let kept = storage.cookies(for: server.url())?.map(\.value)
-        #expect(kept == (server.requests.count == 2 ? ["mine"] : ["3"]))
+        let settings = InterceptionSettings(client.session.configuration)
+        let fields: HeaderFields = ["Set-Cookie": "a=stored"]
+        for source in [ResponseSource.fresh, .stale, .revalidated, .collapsed] {
+            settings.storeCookies(of: Response(status: 200, fields: fields, url: server.url(), source: source))
+        }
+        #expect(storage.cookies(for: server.url())?.map(\.value) == ["2"])
+        settings.storeCookies(of: Response(status: 200, fields: fields, url: server.url()))
+        #expect(storage.cookies(for: server.url())?.map(\.value) == ["stored"])
     }
 
     @Test("Cookies that a redirect sets are sent on, and kept where the transport has the session's storage")

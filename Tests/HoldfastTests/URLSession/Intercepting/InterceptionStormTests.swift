@@ -81,6 +81,24 @@ struct InterceptionStormTests {
         #expect(ends.withLock { $0 } == [Int](repeating: 1, count: count), "seed \(seed)")
     }
 
+    @Test(
+        "Forty calls that wait at the server are cancelled, and their own session is not called on the queue of the other"
+    )
+    func cancelledAtServer() async throws {
+        let server = try LoopbackServer.start { _ in .never }
+        let pipeline = Pipeline(transport: URLSessionTransport())
+        defer { pipeline.stopIntercepting() }
+        let client = InterceptedClient(pipeline)
+        let url = server.url()
+        let calls = (0..<40).map { _ in Task { try await client.get(url) } }
+        try await server.requests(atLeast: 1)
+        for call in calls {
+            call.cancel()
+            let error = await #expect(throws: URLError.self) { try await call.value }
+            #expect(error?.code == .cancelled)
+        }
+    }
+
     @Test("Three hundred calls at once over real sockets, some cancelled")
     func calls() async throws {
         let server = try LoopbackServer.start { LoopbackReply(body: $0.target) }
