@@ -7,7 +7,11 @@
     import Testing
 
     #if os(macOS) || os(Linux)
-        @Suite("200 MB through AsyncHTTPClient, measured in a process of its own", .timeLimit(.minutes(20)), .serialized)
+        @Suite(
+            "200 MB through AsyncHTTPClient, measured in a process of its own",
+            .timeLimit(.minutes(20)),
+            .serialized
+        )
         struct LongTransferTests {
             private static let bytes = 200_000_000
             /// Twice what was measured in a debug build: 1.9 MB both ways.
