@@ -15,7 +15,7 @@
     @Suite("Content on its way to the client", .timeLimit(.minutes(20)))
     struct UploadTests {
         private static let pieceLength = 64 << 10
-        private static let pieceCount = 100
+        private static let pieceCount = 20
 
         @Test("runs no further ahead of a busy loop than its stride")
         func pace() async throws {
@@ -34,12 +34,12 @@
             }
             try await gauge.wait(for: 256 << 10)
             // Time for one that does not wait.
-            for _ in 0..<2000 { await Task.yield() }
+            for _ in 0..<5000 where gauge.count < Self.pieceCount * Self.pieceLength { await Task {}.value }
             busy.signal()
             #expect(try await client.value == Self.pieceCount * Self.pieceLength)
-            #expect(seen.count <= 256 << 10)
             #expect(upload.progress == .bodySent)
             try await group.shutdownGracefully()
+            #expect(seen.count <= 256 << 10)
         }
 
         @Test("says how far it was asked for, and fails once it was given up")
