@@ -12,3 +12,18 @@ extension URLSessionConfiguration {
         set { _ = newValue }
     }
 }
+
+// CoreFoundation's run loops, for URLSession/Intercepting/LoadingThread.swift.
+
+final class CFRunLoop {}
+typealias CFArray = NSArray
+
+struct CFRunLoopMode {
+    static let commonModes = CFRunLoopMode()
+    let rawValue = NSString()
+}
+
+func CFRunLoopGetCurrent() -> CFRunLoop { CFRunLoop() }
+func CFRunLoopCopyCurrentMode(_ loop: CFRunLoop) -> CFRunLoopMode? { nil }
+func CFRunLoopPerformBlock(_ loop: CFRunLoop, _ modes: CFArray, _ block: @escaping () -> Void) {}
+func CFRunLoopWakeUp(_ loop: CFRunLoop) {}

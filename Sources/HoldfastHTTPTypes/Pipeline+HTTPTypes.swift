@@ -29,28 +29,48 @@
             options: CallOptions = CallOptions()
         ) async throws -> (HTTPResponse, ResponseBody) {
             let response = try await send(URLRequest(request, baseURL: baseURL), body: body, options: options)
-            return (try HTTPResponse(response), response.body)
+            do throws(ServiceError) {
+                return (try HTTPResponse(response), response.body)
+            } catch {
+                response.body.discard()
+                throw error
+            }
         }
 
         /// Loads a request and its whole body, as `URLSession.data(for:)` of HTTPTypesFoundation does.
         ///
         /// Any status is a success. The body is held in memory whole.
-        public func data(for request: HTTPRequest) async throws -> (Data, HTTPResponse) {
-            try await load(request, .none)
+        public func data(
+            for request: HTTPRequest,
+            options: CallOptions = CallOptions()
+        ) async throws -> (Data, HTTPResponse) {
+            try await load(request, .none, options)
         }
 
         /// Sends a request with content, and loads the whole body of its response; as ``data(for:)`` otherwise.
-        public func upload(for request: HTTPRequest, from bodyData: Data) async throws -> (Data, HTTPResponse) {
-            try await load(request, .data(bodyData))
+        public func upload(
+            for request: HTTPRequest,
+            from bodyData: Data,
+            options: CallOptions = CallOptions()
+        ) async throws -> (Data, HTTPResponse) {
+            try await load(request, .data(bodyData), options)
         }
 
         /// Sends a request with the content of a file, read anew by each attempt; as ``data(for:)`` otherwise.
-        public func upload(for request: HTTPRequest, fromFile fileURL: URL) async throws -> (Data, HTTPResponse) {
-            try await load(request, .file(fileURL))
+        public func upload(
+            for request: HTTPRequest,
+            fromFile fileURL: URL,
+            options: CallOptions = CallOptions()
+        ) async throws -> (Data, HTTPResponse) {
+            try await load(request, .file(fileURL), options)
         }
 
-        private func load(_ request: HTTPRequest, _ content: RequestBody) async throws -> (Data, HTTPResponse) {
-            let (head, body) = try await send(request, body: content)
+        private func load(
+            _ request: HTTPRequest,
+            _ content: RequestBody,
+            _ options: CallOptions
+        ) async throws -> (Data, HTTPResponse) {
+            let (head, body) = try await send(request, body: content, options: options)
             return (try await body.data(), head)
         }
     }

@@ -18,7 +18,7 @@
         /// The request as URLSession and ``Pipeline`` take it.
         ///
         /// The URL is made of scheme, authority and path. Escapes in the path stay as they are; characters that no URL may hold
-        /// are percent-encoded. The method may be any token, although Foundation turns its known ones into capitals. Its fields
+        /// are percent-encoded. The method may be any token, although Foundation turns `get` and its like into capitals. Its fields
         /// are a dictionary, so lines of one name are joined with ", ", those of Cookie with "; " (RFC 9110 §5.3, RFC 9113
         /// §8.2.3).
         ///

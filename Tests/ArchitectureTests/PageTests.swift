@@ -4,12 +4,13 @@
 import Foundation
 import Testing
 
-/// Holds the pages of the typed faces to code that is compiled and run: every ```swift block of theirs stands in a test.
+/// Holds the pages to code that is compiled and run: every ```swift block of theirs stands in a test.
 @Suite("Pages and their code")
 struct PageTests {
     private static let pages = [
         "http-service", "web-service-proxy", "endpoints", "in-process-services", "streams", "mocking-and-logging",
-        "migrating",
+        "migrating", "urlsession", "intercepting", "async-http-client", "http-types", "observing", "weather-example",
+        "writing-a-transport",
     ]
 
     /// Lines without indentation and without blank ones.
@@ -42,9 +43,15 @@ struct PageTests {
         return blocks
     }
 
+    /// The files in the folders `Pages` of all tests, and the example, whose page quotes it.
     private static func sources() throws -> [[String]] {
-        let folder = ImportTableTests.root.appending(path: "Tests/HoldfastServicesTests/Pages")
-        return try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+        let files = FileManager.default
+        let tests = ImportTableTests.root.appending(path: "Tests")
+        let folders =
+            try files.contentsOfDirectory(at: tests, includingPropertiesForKeys: nil).map { $0.appending(path: "Pages") }
+            + [ImportTableTests.root.appending(path: "Sources/WeatherExample/Clients")]
+        return try folders.filter { files.fileExists(atPath: $0.path) }
+            .flatMap { try files.contentsOfDirectory(at: $0, includingPropertiesForKeys: nil) }
             .filter { $0.pathExtension == "swift" }
             .map { lines(try String(contentsOf: $0, encoding: .utf8)) }
     }

@@ -152,7 +152,8 @@ extension CachingHook {
             isShared: isShared,
             body: body,
             exchange: context.exchange,
-            attempt: context.attempt
+            attempt: context.attempt,
+            leader: context.callID
         )
         if flight.land(.answered(answer)) { return body }
         response.body.discard()

@@ -251,9 +251,11 @@ public struct CachingHook: ServiceHook {
         return CacheDecision(outcome, reason, age: standing.age, freshnessLeft: standing.freshnessLeft)
     }
 
-    func explain(_ decision: CacheDecision, _ context: CallContext) {
+    /// - Parameter leader: the call whose exchange answered, where it was another one's.
+    func explain(_ decision: CacheDecision, _ context: CallContext, leader: CallID? = nil) {
         context.emit(.cacheDecided) { event in
             event.cacheDecision = decision
+            event.leader = leader
             event.detail = decision.description
         }
     }

@@ -35,12 +35,13 @@ public final class URLSessionTransport: Transport {
     /// A transport with a session of its own.
     ///
     /// - Parameters:
-    ///   - configuration: copied; its header fields, cookies, timeouts, protocol classes and the rest are kept. Its `urlCache`
-    ///     is dropped and its `requestCachePolicy` set to `.reloadIgnoringLocalCacheData`, since the pipeline caches. By
-    ///     default an ephemeral one.
+    ///   - configuration: copied; its header fields, cookies, timeouts, protocol classes and the rest are kept, but not the
+    ///     classes that hand requests to a pipeline. Its `urlCache` is dropped and its `requestCachePolicy` set to
+    ///     `.reloadIgnoringLocalCacheData`, since the pipeline caches. By default an ephemeral one.
     ///   - limits: what an exchange may hold.
     public init(configuration: URLSessionConfiguration = .ephemeral, limits: Limits = Limits()) {
         let own = (configuration.copy() as? URLSessionConfiguration) ?? configuration
+        own.removeInterceptions()
         own.urlCache = nil
         own.requestCachePolicy = .reloadIgnoringLocalCacheData
         own.httpAdditionalHeaders = SessionFields.texts(configuration.httpAdditionalHeaders)

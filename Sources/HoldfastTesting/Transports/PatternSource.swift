@@ -45,3 +45,12 @@ final class PatternSource: ByteSource {
         ending.store(true, ordering: .releasing)
     }
 }
+
+extension TransportRun {
+    /// A request body that is longer than what sockets hold, for exchanges that end while it is on its way.
+    func unfinishedBody() -> RequestBody {
+        let count = 64 << 20
+        if capabilities.endsStreamedUploads { return .factory(length: count) { PatternSource(count) } }
+        return .bytes(ByteChunk([UInt8](repeating: 7, count: count)))
+    }
+}

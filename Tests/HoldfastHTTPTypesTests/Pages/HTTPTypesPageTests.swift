@@ -8,6 +8,7 @@
     import HoldfastHTTPTypes
     import HoldfastSemantics
     import HoldfastTesting
+    import Synchronization
     import Testing
 
     #if canImport(FoundationNetworking)
@@ -28,7 +29,14 @@
                 if case .known(let count) = body.length { length = Int(exactly: count) }
                 content = .sequence(body, length: length, isReplayable: body.iterationBehavior == .multiple)
             }
-            let (response, received) = try await pipeline.send(request, body: content, baseURL: baseURL)
+            var options = CallOptions()
+            options.operationName = operationID
+            let (response, received) = try await pipeline.send(
+                request,
+                body: content,
+                baseURL: baseURL,
+                options: options
+            )
             let length = received.length.map { HTTPBody.Length.known(Int64($0)) } ?? .unknown
             return (response, HTTPBody(received.slices, length: length, iterationBehavior: .single))
         }
@@ -101,11 +109,13 @@
             #expect(server.requests.map(\.text) == ["cat and dog", "cat and dog", ""])
         }
 
-        @Test("Content that can be iterated once is sent once, its length told where it is known")
+        @Test("Content that can be iterated once is sent once, and the operation's name reaches the pipeline")
         func single() async throws {
+            let names = Mutex<[String?]>([])
             let transport = ScriptedTransport([.respond(503), .respond(200)])
             var configuration = PipelineConfiguration()
             configuration.clock = ManualClock(autoAdvances: true)
+            configuration.prepare = [{ _, context in names.withLock { $0.append(context.options.operationName) } }]
             var rules = RetryRules.default
             rules.replayLimit = 0
             let pipeline = Pipeline(transport: transport, retrierFactory: .backoff(rules), configuration: configuration)
@@ -116,6 +126,7 @@
             let (head, _) = try await client.send(put, body: content, baseURL: base, operationID: "putPet")
             #expect(head.status.code == 503)
             #expect(transport.sent.count == 1)
+            #expect(names.withLock { $0 } == ["putPet"])
         }
     }
 #endif

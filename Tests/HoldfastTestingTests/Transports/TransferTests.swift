@@ -11,8 +11,9 @@ import Testing
     @Suite("200 MB through a client, measured in a process of its own", .timeLimit(.minutes(20)), .serialized)
     struct TransferTests {
         private static let bytes = 200_000_000
-        /// Twice what was measured in a debug build: 17.5 MB down, of which the limits of the transport allow 8 MiB, 9.5 MB up.
-        private static let memory = 35_000_000
+        /// Twice what was measured in debug builds on a busy machine: 17 to 53 MB down, 9.5 MB up. Of it the limits of the
+        /// transport allow 8 MiB; the rest is what Foundation has received and not yet handed to its delegate.
+        private static let memory = 106_000_000
 
         private let directory = FileManager.default.temporaryDirectory
             .appendingPathComponent("holdfast-\(UUID().uuidString)")

@@ -221,7 +221,7 @@ extension CachingHook {
         record(answer.outcome, &response)
         response.url = need.request.url
         response.cacheDecision = decision
-        explain(decision, context)
+        explain(decision, context, leader: answer.leader)
         return response
     }
 

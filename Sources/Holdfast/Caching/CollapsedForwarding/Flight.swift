@@ -38,6 +38,8 @@ final class Flight: Sendable {
         let body: SharedBody?
         let exchange: SentExchange?
         let attempt: Int
+        /// The call that began the exchange.
+        let leader: CallID
     }
 
     /// An exchange without a response.

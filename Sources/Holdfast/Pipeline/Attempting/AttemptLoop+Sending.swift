@@ -98,6 +98,7 @@ extension AttemptLoop {
         context.emit(.attemptEnded) { event in
             event.attempt = context.attempt
             event.status = response?.status
+            if let body = response?.body, body.source == nil { event.bytes = body.length ?? 0 }
             if let error { event.describe(error) }
             event.delay = start.duration(to: end)
         }

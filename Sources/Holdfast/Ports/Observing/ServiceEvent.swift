@@ -21,7 +21,8 @@ public struct ServiceEvent: Sendable {
     public var source: ResponseSource?
     /// A wait, or how long a call or attempt took.
     public var delay: Duration?
-    /// Bytes of a body.
+    /// Bytes of a body: of one that has ended, of one that was resumed, or of one that was there as a whole with its head, of which
+    /// no end is told.
     public var bytes: Int?
     /// The error something ended with. Its text may hold anything; a log takes its code.
     public var error: (any Error)?
@@ -41,6 +42,8 @@ public struct ServiceEvent: Sendable {
     public var connectionReused: Bool?
     /// What a cache decided.
     public var cacheDecision: CacheDecision?
+    /// The call whose exchange answered this one.
+    public var leader: CallID?
     /// Why a response was not stored.
     public var notStoredReason: CacheReason?
     /// Where a redirect leads.

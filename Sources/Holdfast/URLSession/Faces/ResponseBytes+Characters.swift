@@ -29,6 +29,11 @@ extension ResponseBytes {
                 self.scalars = scalars
             }
 
+            /// As ``next()``, on the caller's actor: what the standard library does without this leaves it for each character.
+            public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Character? {
+                try await next()
+            }
+
             /// The next character; nil at the end.
             public mutating func next() async throws -> Character? {
                 while let scalar = try await scalars.next() {

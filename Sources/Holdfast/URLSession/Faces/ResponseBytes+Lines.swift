@@ -42,6 +42,11 @@ extension ResponseBytes {
                 return line.isEmpty ? nil : take(line.count)
             }
 
+            /// As ``next()``, on the caller's actor: what the standard library does without this leaves it for each line.
+            public mutating func next(isolation actor: isolated (any Actor)?) async throws -> String? {
+                try await next()
+            }
+
             /// How long the line is that `byte` ends, without the bytes of the end that came before; nil where it ends none.
             private func lengthOfEnded(by byte: UInt8) -> Int? {
                 switch byte {

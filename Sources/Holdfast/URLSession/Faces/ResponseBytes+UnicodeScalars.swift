@@ -29,6 +29,11 @@ extension ResponseBytes {
                 self.bytes = bytes
             }
 
+            /// As ``next()``, on the caller's actor: what the standard library does without this leaves it for each scalar.
+            public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Unicode.Scalar? {
+                try await next()
+            }
+
             /// The next scalar; nil at the end.
             public mutating func next() async throws -> Unicode.Scalar? {
                 let first: UInt8

@@ -45,6 +45,12 @@ public struct ResponseBytes: AsyncSequence, Sendable {
             return chunk[position]
         }
 
+        /// As ``next()``, on the caller's actor: what the standard library does without this leaves it for each byte.
+        @inlinable
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws -> UInt8? {
+            try await next()
+        }
+
         /// Puts the next chunk in place; false at the end.
         @usableFromInline
         mutating func loadChunk() async throws -> Bool {

@@ -24,11 +24,8 @@ extension TransportConformance {
                 handler: { LoopbackReply(body: $0.path) }
             )
             let transport = try await run.transport()
-            let count = run.longBody
-            let task = Task {
-                let body = RequestBody.factory(length: count) { PatternSource(count) }
-                return try await transport.send(origin.url("/"), "POST", body: body).status.rawValue
-            }
+            let body = run.unfinishedBody()
+            let task = Task { try await transport.send(origin.url("/"), "POST", body: body).status.rawValue }
             try await origin.heads(atLeast: 1)
             task.cancel()
             await expectCancellation(of: task, run)

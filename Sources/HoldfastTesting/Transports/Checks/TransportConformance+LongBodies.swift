@@ -77,7 +77,7 @@ extension TransportConformance {
         _ origin: any LoopbackOrigin,
         until isOver: () -> Bool
     ) async throws {
-        for _ in 0..<200 where !isOver() {
+        for _ in 0..<100 where !isOver() {
             _ = try await transport.send(origin.url("/pastime")).body.collect()
         }
     }

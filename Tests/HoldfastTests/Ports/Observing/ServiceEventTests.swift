@@ -2,11 +2,12 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import Foundation
-import Holdfast
 import HoldfastSemantics
 import HoldfastTesting
 import Synchronization
 import Testing
+
+@testable import Holdfast
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
@@ -87,6 +88,14 @@ import Testing
         #expect(recorder.events(.cacheDecided).map(\.cacheDecision?.outcome) == [.miss])
         #expect(recorder.events(.responseNotStored).map(\.notStoredReason) == [.responseNoStore])
         #expect(recorder.events(.callEnded).map(\.cacheDecision?.outcome) == [.miss])
+    }
+
+    @Test("What surrounds a transport hides none of its words to the pipeline")
+    func transparent() throws {
+        let inner = ScriptedTransport([], implicit: { _ in ["Authorization": "a"] })
+        let surrounded = SurroundedTransport(transport: inner, surroundings: [Counting()])
+        #expect(surrounded.enforcesDeadline)
+        #expect(surrounded.implicitFields(for: try request("https://example.com/")) == ["Authorization": "a"])
     }
 
     @Test("What surrounds a call is met once, and once for each send; its fields are seen by no cache")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+import Dispatch
 import Foundation
 import HoldfastStorage
 import HoldfastTesting
@@ -87,5 +88,41 @@ struct ResponseBytesTests {
             return try await iterator.next()
         }
         await #expect(throws: CancellationError.self) { try await task.value }
+    }
+
+    @Test("Read on an actor, bytes do not leave it one by one")
+    func onActor() async throws {
+        let reader = CountingReader()
+        let text = String(repeating: "a line\n", count: 1_000)
+        let bytes = ResponseBytes(ResponseBody(ByteChunk(copying: text.utf8)))
+        #expect(try await reader.count(bytes) == 7_000)
+        #expect(try await reader.count(bytes.unicodeScalars) == 7_000)
+        #expect(try await reader.count(bytes.characters) == 7_000)
+        #expect(try await reader.count(bytes.lines) == 1_000)
+        // A few for each chunk and each call, none for each byte.
+        #expect(reader.executor.jobs.count < 100)
+    }
+}
+
+/// An actor that counts how often something comes back to it.
+private actor CountingReader {
+    final class Executor: SerialExecutor {
+        let jobs = CountWatch()
+        private let queue = DispatchQueue(label: "holdfast.test.reader")
+
+        func enqueue(_ job: consuming ExecutorJob) {
+            jobs.increment()
+            let job = UnownedJob(job)
+            queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
+        }
+    }
+
+    nonisolated let executor = Executor()
+    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+    func count(_ sequence: some AsyncSequence & Sendable) async throws -> Int {
+        var count = 0
+        for try await _ in sequence { count += 1 }
+        return count
     }
 }

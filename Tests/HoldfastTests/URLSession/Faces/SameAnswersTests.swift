@@ -65,6 +65,26 @@ struct SameAnswersTests {
         }
     }
 
+    @Test("What reaches the server is equal, too: method, target, fields, content", arguments: Face.allCases)
+    func sameRequests(_ face: Face) async throws {
+        let server = try LoopbackServer.start { _ in LoopbackReply(204) }
+        defer { server.stop() }
+        let session = URLSession(configuration: .ephemeral)
+        defer { session.invalidateAndCancel() }
+        let folder = try Folder()
+        var request = URLRequest.to(server, "/a%20b?q=%C3%A9&r=1", face.method)
+        request.setValue("text/html", forHTTPHeaderField: "Accept")
+        request.setValue("1", forHTTPHeaderField: "X-Own")
+        _ = try await face.load(request, session, folder)
+        _ = try await face.load(request, Pipeline(transport: URLSessionTransport(), cache: .inMemory()), folder)
+        let sent = server.requests.map { request in
+            [request.method, request.target, request.text]
+                + request.fields.map { "\($0.name.lowercased()): \($0.value)" }.sorted()
+        }
+        #expect(sent.count == 2)
+        #expect(sent.first == sent.last)
+    }
+
     @Test("HEAD: the fields, and no data")
     func head() async throws {
         let server = try LoopbackServer.start { _ in

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Observability
+    public import Foundation
+    public import Holdfast
+    internal import HoldfastSemantics
+    internal import HoldfastStorage
+    public import Metrics
+    private import Synchronization
+
+    /// Reports what is no event: the state of stores, caches, budgets and gates.
+    ///
+    /// Call ``collect()`` when the backend is read, or leave ``run(every:)`` running in a task of the program. Figures that only
+    /// grow are counters, told by their difference since the last time; the others are gauges.
+    public final class MetricsReporter: Sendable {
+        private struct Last: Sendable {
+            var counts: [String: Int64] = [:]
+        }
+
+        private let series: SeriesTable
+        private let caches: [(name: String, cache: HTTPCache)]
+        private let governors: [(name: String, governor: RetryGovernor)]
+        private let origins: [URL]
+        private let clock: any HoldfastClock
+        private let last = Mutex(Last())
+
+        /// A reporter.
+        ///
+        /// - Parameters:
+        ///   - caches: by the names of their `cache` label.
+        ///   - governors: by the names of their `governor` label.
+        ///   - origins: whose budgets and gates are told, such as `https://example.com`; each one is a label.
+        ///   - metrics: makes the metrics; nil, the default: the one that `MetricsSystem` was bootstrapped with by then.
+        ///   - clock: the clock of the pipelines.
+        public init(
+            caches: [String: HTTPCache] = [:],
+            governors: [String: RetryGovernor] = [:],
+            origins: [URL] = [],
+            metrics: (any MetricsFactory)? = nil,
+            clock: any HoldfastClock = SystemClock()
+        ) {
+            series = SeriesTable(metrics ?? MetricsSystem.factory)
+            self.caches = caches.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+            self.governors = governors.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+            self.origins = origins
+            self.clock = clock
+        }
+
+        /// Reports once. Takes microseconds, and waits for nobody.
+        public func collect() {
+            for (name, cache) in caches { report(cache, name) }
+            let now = clock.now
+            for (name, governor) in governors {
+                for origin in origins {
+                    guard let status = governor.status(of: origin, now: now) else { continue }
+                    report(status, [name, label(of: origin)], now)
+                }
+            }
+        }
+
+        /// Reports now and after each interval, until its task is cancelled; returns then.
+        ///
+        /// - Parameter interval: by the clock; a second at least.
+        public func run(every interval: Duration = .seconds(15)) async {
+            while !Task.isCancelled {
+                collect()
+                do {
+                    try await clock.sleep(until: clock.now.advanced(by: max(interval, .seconds(1))))
+                } catch {
+                    return
+                }
+            }
+        }
+
+        private func report(_ cache: HTTPCache, _ name: String) {
+            let (names, values) = (["cache"], [name])
+            let store = cache.store.statistics
+            series.gauge("holdfast.store.size", names, values, Double(store.bytesUsed))
+            series.gauge("holdfast.store.capacity", names, values, Double(store.capacity))
+            series.gauge("holdfast.store.entries", names, values, Double(store.entryCount))
+            grow("holdfast.store.lookups", name, store.lookups)
+            grow("holdfast.store.evictions", name, store.entriesEvicted)
+            grow("holdfast.store.written", name, store.entriesWritten)
+            grow("holdfast.store.removed", name, store.entriesRemoved)
+            grow("holdfast.store.corrupt", name, store.entriesCorrupt)
+            grow("holdfast.store.failures", name, store.failures)
+            let counts = cache.statistics
+            series.gauge("holdfast.cache.hit_ratio", names, values, counts.hitRatio)
+            series.gauge("holdfast.cache.byte_hit_ratio", names, values, counts.byteHitRatio)
+            grow("holdfast.cache.requests", name, counts.requests)
+            grow("holdfast.cache.bytes_saved", name, counts.bytesSaved)
+            grow("holdfast.cache.bytes_from_network", name, counts.networkBytes)
+            grow("holdfast.cache.time_saved_ms", name, Int(clamping: counts.timeSaved.inNanoseconds / 1_000_000))
+        }
+
+        private func report(_ status: RetryStatus, _ values: [String], _ now: MonotonicInstant) {
+            let names = ["governor", "origin"]
+            // Without a budget there is no balance to show.
+            if status.balance != .max { series.gauge("holdfast.retry.balance", names, values, Double(status.balance)) }
+            let closed = status.gateOpens.map { max(now.duration(to: $0), .zero) } ?? .zero
+            series.gauge("holdfast.gate.closed_for", names, values, closed.inSeconds)
+            series.gauge("holdfast.retry.waiting", names, values, Double(status.waiting))
+            if let rate = status.learnedRate { series.gauge("holdfast.retry.learned_rate", names, values, rate) }
+        }
+
+        private func grow(_ metric: String, _ cache: String, _ total: Int) {
+            let total = Int64(total)
+            let growth = last.withLock { last in
+                let key = "\(metric) \(cache)"
+                defer { last.counts[key] = total }
+                return total - (last.counts[key] ?? 0)
+            }
+            // A store that began anew counts from nothing.
+            if growth > 0 { series.count(metric, ["cache"], [cache], by: growth) }
+        }
+
+        private func label(of origin: URL) -> String {
+            let url = RedactedURL(origin)
+            guard let scheme = url.scheme, let host = url.host else { return Labels.other }
+            return "\(scheme)://\(host)" + (origin.port.map { ":\($0)" } ?? "")
+        }
+    }
+#endif

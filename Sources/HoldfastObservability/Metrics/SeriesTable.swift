@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Observability
+    internal import Metrics
+    private import Synchronization
+
+    /// The handlers of the time series that there are, each made once: making one is slow, and some backends keep every one.
+    final class SeriesTable: Sendable {
+        /// What a series is told apart by.
+        struct Key: Hashable, Sendable {
+            let name: String
+            let values: [String]
+        }
+
+        private struct Series: Sendable {
+            var counters: [Key: any CounterHandler] = [:]
+            var timers: [Key: any TimerHandler] = [:]
+            var gauges: [Key: any RecorderHandler] = [:]
+        }
+
+        private let factory: any MetricsFactory
+        private let series = Mutex(Series())
+
+        init(_ factory: any MetricsFactory) {
+            self.factory = factory
+        }
+
+        /// How many series there are.
+        var count: Int {
+            series.withLock { $0.counters.count + $0.timers.count + $0.gauges.count }
+        }
+
+        func count(_ name: String, _ names: [String], _ values: [String], by amount: Int64 = 1) {
+            let key = Key(name: name, values: values)
+            if let counter = series.withLock({ $0.counters[key] }) { return counter.increment(by: amount) }
+            // Code of others is not called under the lock; whoever comes second takes the first one's.
+            let made = factory.makeCounter(label: name, dimensions: Array(zip(names, values)))
+            let (kept, isOurs) = series.withLock { series -> (any CounterHandler, Bool) in
+                if let kept = series.counters[key] { return (kept, false) }
+                series.counters[key] = made
+                return (made, true)
+            }
+            // A backend that hands out one handler per series must not lose it.
+            if !isOurs, kept !== made { factory.destroyCounter(made) }
+            kept.increment(by: amount)
+        }
+
+        func time(_ name: String, _ names: [String], _ values: [String], _ duration: Duration) {
+            let key = Key(name: name, values: values)
+            let nanoseconds = max(duration.inNanoseconds, 0)
+            if let timer = series.withLock({ $0.timers[key] }) { return timer.recordNanoseconds(nanoseconds) }
+            let made = factory.makeTimer(label: name, dimensions: Array(zip(names, values)))
+            let (kept, isOurs) = series.withLock { series -> (any TimerHandler, Bool) in
+                if let kept = series.timers[key] { return (kept, false) }
+                series.timers[key] = made
+                return (made, true)
+            }
+            if !isOurs, kept !== made { factory.destroyTimer(made) }
+            kept.recordNanoseconds(nanoseconds)
+        }
+
+        func gauge(_ name: String, _ names: [String], _ values: [String], _ value: Double) {
+            let key = Key(name: name, values: values)
+            if let gauge = series.withLock({ $0.gauges[key] }) { return gauge.record(value) }
+            let made = factory.makeRecorder(label: name, dimensions: Array(zip(names, values)), aggregate: false)
+            let (kept, isOurs) = series.withLock { series -> (any RecorderHandler, Bool) in
+                if let kept = series.gauges[key] { return (kept, false) }
+                series.gauges[key] = made
+                return (made, true)
+            }
+            if !isOurs, kept !== made { factory.destroyRecorder(made) }
+            kept.record(value)
+        }
+    }
+#endif

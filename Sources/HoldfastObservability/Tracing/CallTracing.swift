@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Observability
+    internal import Holdfast
+    internal import HoldfastSemantics
+    internal import Tracing
+
+    #if canImport(FoundationNetworking)
+        internal import Foundation
+        internal import FoundationNetworking
+    #else
+        internal import Foundation
+    #endif
+
+    /// Opens a span for each call and one for each time something is sent for it, by OpenTelemetry's conventions for HTTP.
+    ///
+    /// Spans end where they were begun, whatever the ending is, so none can be left open or ended twice.
+    struct CallTracing: CallSurrounding {
+        private let tracer: (any Tracer)?
+        private let options: ObserverOptions
+        private let cleaner: TextCleaner
+        private let recent = RecentCalls()
+
+        init(_ tracer: (any Tracer)?, _ options: ObserverOptions) {
+            self.tracer = tracer
+            self.options = options
+            cleaner = TextCleaner(shownArguments: options.shownArguments)
+        }
+
+        func surroundCall(
+            _ request: URLRequest,
+            _ context: CallContext,
+            _ proceed: () async throws -> Response
+        ) async throws -> Response {
+            let tracer = tracer ?? InstrumentationSystem.tracer
+            let span: any Span = tracer.startSpan(name(of: request, context), ofKind: .internal)
+            let trace = CallTrace(span, context.callID)
+            defer { trace.end() }
+            describe(request, context, on: span)
+            var inner = span.context
+            inner.callTrace = trace
+            do {
+                let response = try await ServiceContext.withValue(inner) { try await proceed() }
+                span.attributes["holdfast.source"] = Labels.source(response.source)
+                if let decision = response.cacheDecision {
+                    span.attributes["holdfast.cache.outcome"] = Labels.outcome(decision.outcome)
+                    span.attributes["holdfast.cache.reason"] = decision.reason.code
+                }
+                describe(response, on: span)
+                return response
+            } catch {
+                describe(error, request, on: span)
+                throw error
+            }
+        }
+
+        func surroundSend(
+            _ request: URLRequest,
+            _ context: CallContext,
+            _ proceed: (URLRequest) async throws -> Response
+        ) async throws -> Response {
+            let tracer = tracer ?? InstrumentationSystem.tracer
+            // A body that is resumed after its call is read wherever its reader is.
+            let trace = ServiceContext.current?.callTrace.flatMap { $0.callID == context.callID ? $0 : nil }
+            let span: any Span = tracer.startSpan(name(of: request, context), ofKind: .client)
+            defer { span.end() }
+            describe(request, context, on: span)
+            let resends = (trace?.nextSend() ?? context.attempt + 1) - 1
+            if resends > 0 { span.attributes["http.request.resend_count"] = resends }
+            if let trace { recent.note(trace.callID, trace.context) }
+            var traced = request
+            tracer.inject(span.context, into: &traced, using: RequestInjector())
+            do {
+                let response = try await ServiceContext.withValue(span.context) { try await proceed(traced) }
+                describe(response, on: span)
+                return response
+            } catch {
+                describe(outcome(of: error, context), request, on: span)
+                throw error
+            }
+        }
+
+        /// What the pipeline decided between the sends, as events of the call's span.
+        func note(_ event: ServiceEvent) {
+            guard let trace = ServiceContext.current?.callTrace, trace.callID == event.callID else { return }
+            if let leader = event.leader, let context = recent[leader] { trace.link(to: context) }
+            switch event.name {
+            case .retryScheduled, .resendScheduled, .retriesStopped, .gateAwaited, .paceAwaited, .budgetAwaited,
+                .connectivityAwaited, .gateClosed, .hedgeStarted, .redirected, .circuitOpened, .circuitClosed,
+                .storeFailed,
+                .backgroundRevalidationStarted:
+                break
+            default: return
+            }
+            var attributes = SpanAttributes()
+            if let attempt = event.attempt { attributes["holdfast.attempt"] = attempt }
+            if let delay = event.delay { attributes["holdfast.delay"] = delay.inSeconds }
+            if let retryClass = event.retryClass { attributes["holdfast.retry.class"] = Labels.retryClass(retryClass) }
+            if let reason = event.stopReason { attributes["holdfast.stop_reason"] = reason.rawValue }
+            if let code = event.errorCode { attributes["error.type"] = code }
+            if let host = event.redirectTarget?.host { attributes["holdfast.redirect.host"] = host }
+            trace.add("holdfast.\(event.name)", attributes)
+        }
+
+        /// A pipeline that limits attempts cancels a transport whose time is over: to the trace that is a timeout.
+        private func outcome(of error: any Error, _ context: CallContext) -> any Error {
+            guard error is CancellationError, let deadline = context.attemptDeadline, context.clock.now >= deadline
+            else {
+                return error
+            }
+            return ServiceError(.timeout, "The attempt's time was over.")
+        }
+
+        private func name(of request: URLRequest, _ context: CallContext) -> String {
+            let method = Labels.method(RequestMethod(rawValue: request.httpMethod ?? "GET"))
+            let known = method == Labels.other ? "HTTP" : method
+            return context.options.operationName.map { "\(known) \($0)" } ?? known
+        }
+
+        private func describe(_ request: URLRequest, _ context: CallContext, on span: any Span) {
+            let original = request.httpMethod ?? "GET"
+            var attributes = SpanAttributes()
+            let method = Labels.method(RequestMethod(rawValue: original))
+            attributes["http.request.method"] = method
+            if method == Labels.other { attributes["http.request.method_original"] = String(original.prefix(64)) }
+            if let operation = context.options.operationName { attributes["holdfast.operation"] = operation }
+            if let url = request.url.map({ RedactedURL($0) }) {
+                attributes["url.full"] = url.text(showing: options.shownArguments)
+                if let host = url.host { attributes["server.address"] = host }
+                if let port = url.port { attributes["server.port"] = port }
+            }
+            span.updateAttributes { $0.merge(attributes) }
+        }
+
+        private func describe(_ response: Response, on span: any Span) {
+            span.attributes["http.response.status_code"] = response.status.rawValue
+            guard let type = Labels.errorType(response.status, nil) else { return }
+            span.attributes["error.type"] = type
+            span.setStatus(SpanStatus(code: .error))
+        }
+
+        private func describe(_ error: any Error, _ request: URLRequest, on span: any Span) {
+            let ours = error as? ServiceError
+            if let status = ours?.response?.status { span.attributes["http.response.status_code"] = status.rawValue }
+            let code = error is CancellationError ? "cancelled" : (ours?.code ?? .other).description
+            span.attributes["error.type"] = Labels.errorType(ours?.response?.status, code) ?? code
+            // The error itself is not recorded, since its text may name URLs and fields.
+            let message = ours.map { cleaner.clean($0.message, of: request.url.map { RedactedURL($0) }) }
+            span.setStatus(SpanStatus(code: .error, message: message ?? String(describing: type(of: error))))
+        }
+    }
+#endif

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+internal import Holdfast
+
+#if canImport(FoundationNetworking)
+    // Foundation on Linux keeps URLSession in a module of its own.
+    internal import FoundationNetworking
+#endif
+
+/// Runs the job with one client, before and after the one line.
+struct ClientRun: Sendable {
+    /// Before or after.
+    enum Side: String, Sendable, CaseIterable {
+        case before, after
+    }
+
+    let kind: ClientKind
+    let side: Side
+    let url: URL
+    let dashboard: Dashboard
+
+    /// Does the job with sessions, pipeline and cache of its own, and in the name of a client of its own.
+    ///
+    /// - Throws: a ``CommandFailure`` where the service's ledger cannot be read, `CancellationError`.
+    func perform() async throws -> RunResult {
+        let session = URLSession(configuration: .ephemeral)
+        defer { session.finishTasksAndInvalidate() }
+        let transport = URLSessionTransport()
+        defer { transport.invalidate() }
+        let cache = HTTPCache.inMemory()
+        let pipeline = Pipeline(transport: transport, cache: cache, retrierFactory: .default)
+        let earlier = try await ServiceLedger.read(of: url, by: session)
+        let clock = ContinuousClock()
+        let start = clock.now
+        let outcome = try await dashboard.run(reader(session, pipeline, cache))
+        let duration = start.duration(to: clock.now)
+        await pipeline.drain()
+        let ledger = try await ServiceLedger.read(of: url, by: session).since(earlier)
+        let statistics = cache.statistics
+        return RunResult(
+            kind: kind,
+            side: side,
+            ledger: ledger,
+            outcome: outcome,
+            duration: duration,
+            bytesSaved: side == .after ? statistics.bytesSaved : 0,
+            timeSaved: side == .after ? statistics.timeSaved : .zero
+        )
+    }
+
+    private func reader(
+        _ session: URLSession,
+        _ pipeline: Pipeline,
+        _ cache: HTTPCache
+    ) -> @Sendable (Question) async throws -> Reading {
+        let key = "\(kind.rawValue)-\(side.rawValue)"
+        let url = url
+        switch kind {
+        case .urlSession:
+            let weather = SessionWeather(session: session, pipeline: pipeline)
+            switch side {
+            case .before: return { try await weather.readBefore($0.request(to: url, key: key)) }
+            case .after: return { try await weather.readAfter($0.request(to: url, key: key)) }
+            }
+        case .asyncHTTPClient:
+            #if AsyncHTTPClient
+                let weather = AsyncClientWeather(cache: cache)
+                switch side {
+                case .before: return { try await weather.readBefore($0, at: url, key: key) }
+                case .after: return { try await weather.readAfter($0, at: url, key: key) }
+                }
+            #else
+                return { _ in throw CommandFailure.missing(.asyncHTTPClient) }
+            #endif
+        case .generated:
+            #if HTTPTypes
+                let weather = GeneratedWeather(session: session, pipeline: pipeline, url: url, key: key)
+                switch side {
+                case .before: return { try await weather.readBefore($0) }
+                case .after: return { try await weather.readAfter($0) }
+                }
+            #else
+                return { _ in throw CommandFailure.missing(.generated) }
+            #endif
+        }
+    }
+}
+
+extension CommandFailure {
+    /// A client was named whose trait is off.
+    static func missing(_ kind: ClientKind) -> CommandFailure {
+        .usage("the client \(kind.rawValue) needs a build with --traits \(kind.missingTrait ?? "")")
+    }
+}

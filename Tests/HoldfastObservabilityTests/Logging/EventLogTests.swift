@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Observability
+    import Foundation
+    import Holdfast
+    import HoldfastObservability
+    import HoldfastTesting
+    import InMemoryLogging
+    import Logging
+    import Testing
+
+    #if canImport(FoundationNetworking)
+        import FoundationNetworking
+    #endif
+
+    @Suite(.timeLimit(.minutes(20))) struct EventLogTests {
+        @Test("A retried call is a notice for each retry, and its end is told with its source")
+        func retried() async throws {
+            let bench = ObservedPipeline([.respond(503), .respond()])
+            try await bench.get("https://example.com/a", operation: "getForecast")
+            let retry = try #require(bench.logs.entries.first { $0.message == "retry scheduled" })
+            #expect(retry.level == .notice)
+            #expect(retry.metadata["retry.class"] == "ambiguous")
+            #expect(retry.metadata["status"] == "503")
+            #expect(retry.metadata["attempt"] == "1")
+            #expect(retry.metadata["host"] == "example.com")
+            #expect(retry.metadata["operation"] == "getForecast")
+            #expect(retry.metadata["url"] == nil)
+            let end = try #require(bench.logs.entries.first { $0.message == "call ended" })
+            #expect(end.level == .debug)
+            #expect(end.metadata["source"] == "network")
+        }
+
+        @Test("A failed call is an error with its code and message; a cancelled one is none")
+        func failed() async throws {
+            let bench = ObservedPipeline([.fail(.tls, progress: .notSent)], retrierFactory: .never)
+            await #expect(throws: ServiceError.self) { try await bench.get("https://example.com/a") }
+            let failure = try #require(bench.logs.entries.first { $0.level == .error })
+            #expect(failure.metadata["error.code"] == "tls")
+            #expect(failure.metadata["error.message"] == "scripted")
+            #expect(failure.metadata["progress"] == "not-sent")
+
+            let cancelled = ObservedPipeline([.fail(CancellationError())])
+            await #expect(throws: CancellationError.self) { try await cancelled.get("https://example.com/a") }
+            #expect(!cancelled.logs.entries.contains { $0.level >= .warning })
+            #expect(cancelled.logs.entries.contains { $0.message == "call cancelled" })
+        }
+
+        @Test("What a cache decided stands with the clause of the rule")
+        func cached() async throws {
+            let bench = ObservedPipeline(
+                [.respond(200, ["Cache-Control": "max-age=60"], body: "x")],
+                cache: .inMemory()
+            )
+            for _ in 0..<2 { try await bench.get("https://example.com/a") }
+            let decisions = bench.logs.entries.filter { $0.message == "cache decided" }
+            #expect(decisions.map { $0.metadata["cache.outcome"] } == ["miss", "hit"])
+            #expect(decisions.last?.metadata["cache.reason"] == "fresh (RFC 9111 §4.2)")
+        }
+
+        @Test("An answer that is simply final, such as 404, is no warning")
+        func notFound() async throws {
+            let bench = ObservedPipeline([.respond(404)])
+            try await bench.get("https://example.com/a")
+            #expect(!bench.logs.entries.contains { $0.level >= .notice })
+        }
+
+        @Test("Where the logger's level is above it, nothing is written")
+        func level() async throws {
+            let handler = InMemoryLogHandler()
+            var logger = Logger(label: "holdfast") { _ in handler }
+            logger.logLevel = .warning
+            var configuration = PipelineConfiguration()
+            configuration.observe(with: PipelineObserver(logger: logger))
+            let pipeline = Pipeline(transport: ScriptedTransport([.respond()]), configuration: configuration)
+            _ = try await pipeline.send(URLRequest(url: try #require(URL(string: "https://example.com/"))))
+            #expect(handler.entries.isEmpty)
+        }
+
+        @Test("With URLs the path and the names of arguments are shown, and the values that are allowed")
+        func urls() async throws {
+            var options = ObserverOptions()
+            options.logsURLs = true
+            options.shownArguments = ["page"]
+            let bench = ObservedPipeline(options: options)
+            try await bench.get("https://u:p@example.com/a/b?page=2&key=x#y")
+            let url = "https://example.com/a/b?page=2&key=REDACTED"
+            #expect(bench.logs.entries.allSatisfy { $0.metadata["url"] == "\(url)" })
+        }
+    }
+#endif

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Observability
+    import Foundation
+    import Holdfast
+    @testable import HoldfastObservability
+    import HoldfastSemantics
+    import HoldfastTesting
+    import MetricsTestKit
+    import Testing
+
+    #if canImport(FoundationNetworking)
+        import FoundationNetworking
+    #endif
+
+    @Suite(.timeLimit(.minutes(20))) struct EventMetricsTests {
+        @Test("Calls by source, attempts by outcome and duration, retries by class and stop reason")
+        func retried() async throws {
+            let bench = ObservedPipeline(
+                [.respond(503).delayed(by: .seconds(2)), .respond(200, ["Cache-Control": "max-age=60"], body: "abc")],
+                cache: .inMemory()
+            )
+            for _ in 0..<3 { try await bench.get("https://example.com/a", operation: "getForecast") }
+            let metrics = bench.metrics
+            #expect(metrics.counterTotal(label: "holdfast.calls") == 3)
+            let calls = try metrics.expectCounter(
+                "holdfast.calls",
+                [("source", "fresh"), ("outcome", "2xx"), ("operation", "getForecast")]
+            )
+            #expect(calls.totalValue == 2)
+            #expect(metrics.counterTotal(label: "holdfast.attempts") == 2)
+            let decisions = try metrics.expectCounter(
+                "holdfast.retry.decisions",
+                [("class", "ambiguous"), ("stop_reason", "none")]
+            )
+            #expect(decisions.totalValue == 1)
+            let duration = try metrics.expectTimer(
+                "http.client.request.duration",
+                [
+                    ("http.request.method", "GET"), ("server.address", "example.com"), ("server.port", "443"),
+                    ("http.response.status_code", "503"), ("error.type", "503"),
+                ]
+            )
+            #expect(duration.values == [2_000_000_000])
+            #expect(metrics.counterTotal(label: "holdfast.body.bytes") == 3)
+            #expect(metrics.counterTotal(label: "holdfast.cache.stored") == 1)
+            let hits = try metrics.expectCounter("holdfast.cache.decisions", [("outcome", "hit"), ("reason", "fresh")])
+            #expect(hits.totalValue == 2)
+        }
+
+        @Test("Retries that stopped are counted by their reason; a bad status is no status")
+        func stopped() async throws {
+            let bench = ObservedPipeline([.fail(.certificate, progress: .notSent)])
+            _ = try? await bench.get("https://example.com/a")
+            let stops = try bench.metrics.expectCounter(
+                "holdfast.retry.decisions",
+                [("class", "never"), ("stop_reason", "not-retryable")]
+            )
+            #expect(stops.totalValue == 1)
+            #expect(Labels.status(StatusCode(rawValue: 42)) == 0)
+            #expect(Labels.status(StatusCode(rawValue: 599)) == 599)
+        }
+
+        @Test("Ten thousand hosts, methods, operations and codes make no more series than the bounds allow")
+        func bounded() throws {
+            let metrics = TestMetrics()
+            let observer = PipelineObserver(metrics: metrics)
+            let names: [ServiceEvent.Name] = [
+                .callEnded, .attemptEnded, .retriesStopped, .gateClosed, .circuitOpened, .bodyEnded, .responseNotStored,
+            ]
+            for number in 0..<10_000 {
+                var event = ServiceEvent(
+                    names[number % names.count],
+                    callID: CallID(number: UInt64(number)),
+                    timestamp: Timestamp(secondsSinceEpoch: 0)
+                )
+                let url = try #require(URL(string: "https://host\(number).example:\(number % 60_000 + 1)/"))
+                event.subject = CallSubject(
+                    method: RequestMethod(rawValue: "M\(number)"),
+                    url: RedactedURL(url),
+                    operationName: "op\(number)"
+                )
+                event.status = StatusCode(rawValue: number % 2 == 0 ? 200 : 100_000 + number)
+                event.delay = .seconds(1)
+                event.stopReason = StopReason(rawValue: "reason\(number)")
+                event.notStoredReason = CacheReason(code: "code\(number)")
+                observer.observe(event)
+            }
+            let hosts = 65
+            let series = metrics.counters.count + metrics.timers.count + metrics.recorders.count
+            // Of each series a bounded label, and of calls and attempts two outcomes beside.
+            let bound = 2 * 65 + 65 + 2 * hosts + 2 * hosts + 129 + hosts + 2 * hosts + 2 * hosts + 129
+            #expect(series <= bound, "\(series) series")
+            #expect(series == observer.metrics?.series.count)
+            for label in ["http.client.request.duration", "holdfast.attempts", "holdfast.gate.closings"] {
+                let values =
+                    metrics.timers.filter { $0.label == label }.map(\.dimensions)
+                    + metrics.counters.filter { $0.label == label }.map(\.dimensions)
+                let addresses = Set(values.flatMap { $0 }.filter { $0.0 == "server.address" }.map(\.1))
+                #expect(addresses.count <= 65)
+                #expect(addresses.contains("_OTHER"))
+            }
+        }
+
+        @Test("A handler is made once for each series, however many tasks count at once")
+        func handlersAreKept() async {
+            let metrics = TestMetrics()
+            let table = SeriesTable(metrics)
+            await withTaskGroup(of: Void.self) { group in
+                for task in 0..<8 {
+                    group.addTask {
+                        for number in 0..<200 { table.count("a", ["b"], ["\((number + task) % 10)"]) }
+                    }
+                }
+            }
+            #expect(metrics.counters.count == 10)
+            #expect(table.count == 10)
+            #expect(metrics.counterTotal(label: "a") == 1600)
+        }
+    }
+#endif

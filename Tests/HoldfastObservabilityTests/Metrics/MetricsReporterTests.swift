@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Observability
+    import Foundation
+    import Holdfast
+    import HoldfastObservability
+    import HoldfastTesting
+    import MetricsTestKit
+    import Testing
+
+    #if canImport(FoundationNetworking)
+        import FoundationNetworking
+    #endif
+
+    @Suite(.timeLimit(.minutes(20))) struct MetricsReporterTests {
+        @Test("Size, capacity, entries and ratio are gauges; what grows is told by its growth")
+        func caches() async throws {
+            let cache = HTTPCache.inMemory(capacity: 1 << 20)
+            let bench = ObservedPipeline([.respond(200, ["Cache-Control": "max-age=60"], body: "abc")], cache: cache)
+            let metrics = TestMetrics()
+            let reporter = MetricsReporter(caches: ["main": cache], metrics: metrics, clock: bench.clock)
+            for _ in 0..<4 { try await bench.get("https://example.com/a") }
+            await bench.pipeline.drain()
+            reporter.collect()
+            reporter.collect()
+            let labels = [("cache", "main")]
+            #expect(try metrics.expectCounter("holdfast.cache.requests", labels).totalValue == 4)
+            #expect(try metrics.expectCounter("holdfast.store.written", labels).totalValue == 1)
+            #expect(try metrics.expectCounter("holdfast.cache.bytes_saved", labels).totalValue == 9)
+            #expect(try metrics.expectGauge("holdfast.store.entries", labels).lastValue == 1)
+            #expect(try metrics.expectGauge("holdfast.store.capacity", labels).lastValue == Double(1 << 20))
+            #expect(try metrics.expectGauge("holdfast.cache.hit_ratio", labels).lastValue == 0.75)
+            #expect(metrics.counters(label: "holdfast.store.evictions").isEmpty)
+        }
+
+        @Test("Balance and gate of the origins that are asked for")
+        func governors() async throws {
+            let factory = BackoffRetrier.Factory.default
+            let governor = try #require(factory.governor)
+            let bench = ObservedPipeline(
+                [.respond(429, ["Retry-After": "7200"])],
+                retrierFactory: factory
+            )
+            try await bench.get("https://example.com/a")
+            let metrics = TestMetrics()
+            let origin = try #require(URL(string: "https://example.com"))
+            let unknown = try #require(URL(string: "https://unknown.example"))
+            let reporter = MetricsReporter(
+                governors: ["main": governor],
+                origins: [origin, unknown],
+                metrics: metrics,
+                clock: bench.clock
+            )
+            reporter.collect()
+            let labels = [("governor", "main"), ("origin", "https://example.com")]
+            #expect(try metrics.expectGauge("holdfast.gate.closed_for", labels).lastValue ?? 0 > 0)
+            #expect(try metrics.expectGauge("holdfast.retry.balance", labels).lastValue ?? -1 >= 0)
+            #expect(!metrics.recorders.contains { "\($0.dimensions)".contains("unknown.example") })
+        }
+
+        @Test("A running reporter reports at each interval and ends with its task")
+        func running() async throws {
+            let clock = ManualClock()
+            let cache = HTTPCache.inMemory()
+            let metrics = TestMetrics()
+            let reporter = MetricsReporter(caches: ["main": cache], metrics: metrics, clock: clock)
+            let task = Task { await reporter.run(every: .seconds(10)) }
+            try await clock.waitForSleeps(1)
+            clock.advance(by: .seconds(10))
+            try await clock.waitForSleeps(2)
+            task.cancel()
+            await task.value
+            let gauge = try metrics.expectGauge("holdfast.store.capacity", [("cache", "main")])
+            #expect(gauge.values.count == 2)
+        }
+    }
+#endif

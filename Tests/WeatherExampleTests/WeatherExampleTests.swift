@@ -1,4 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-// SPDX-FileCopyrightText: the Holdfast authors
-
-import Testing
