@@ -49,7 +49,7 @@
             traits = undoesContentCoding.map { ClientTraits(undoesCodings: $0) } ?? ClientTraits(of: client)
         }
 
-        /// A transport with a client of its own, which ``shutdown()`` must end.
+        /// A transport with a client of its own, which ``shutdown()`` ends.
         ///
         /// - Parameters:
         ///   - configuration: TLS, proxy, timeouts, decompression (off by default) and the rest. Its redirects are set to
@@ -67,9 +67,17 @@
             traits = ClientTraits(own)
         }
 
+        deinit {
+            guard isOwn else { return }
+            // The client stops the process when it is dropped before it was shut down.
+            let client = client
+            Task { try? await client.shutdown() }
+        }
+
         /// Ends a client of the transport's own, and what is under way with it; without effect on somebody's client.
         ///
-        /// Needed before the transport is dropped: the client insists on it. Calls afterwards fail with `.unsupported`.
+        /// A transport that is dropped does so in the background; this waits until it is done. Calls afterwards fail with
+        /// `.unsupported`.
         ///
         /// - Throws: what the client throws; a second call does nothing.
         public func shutdown() async throws {

@@ -2,8 +2,14 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 #if AsyncHTTPClient
+    import HoldfastAsyncHTTPClient
+
     /// The client of this name from AsyncHTTPClient; nil where there is none.
     func makeAsyncHTTPClient(named name: String) -> TransferClient? {
-        nil
+        guard name == "async-http-client" else { return nil }
+        let transport = AsyncHTTPClientTransport()
+        return TransferClient(transport: transport) {
+            try? await transport.shutdown()
+        }
     }
 #endif

@@ -45,11 +45,15 @@
             defer { stream.close() }
             let capacity = 64 << 10
             while !handoff.isOver {
+                var outcome = 0
                 let bytes = [UInt8](unsafeUninitializedCapacity: capacity) { buffer, count in
                     guard let base = buffer.baseAddress else { return }
-                    count = max(stream.read(base, maxLength: capacity), 0)
+                    outcome = stream.read(base, maxLength: capacity)
+                    count = max(outcome, 0)
                 }
-                guard !bytes.isEmpty else { return handoff.end(stream.streamError) }
+                // Foundation on Linux traps when a stream without an error is asked for it, and has none for some failures.
+                guard outcome >= 0 else { return handoff.end(CocoaError(.fileReadUnknown)) }
+                guard outcome > 0 else { return handoff.end(nil) }
                 handoff.deliver(ByteChunk(bytes))
                 wanted.wait()
             }

@@ -13,7 +13,7 @@
     ///
     /// ```swift
     /// let client = HTTPClient.shared.holdfast(cache: .default, retrierFactory: .default)
-    /// let response = try await client.execute(HTTPClientRequest(url: "https://example.com/"), timeout: .seconds(30))
+    /// let response = try await client.execute(HTTPClientRequest(url: "https://example.com/"), timeout: .minutes(5))
     /// ```
     ///
     /// A value: copies share the pipeline, and may be used from any number of tasks. ``execute(_:deadline:logger:options:)``
