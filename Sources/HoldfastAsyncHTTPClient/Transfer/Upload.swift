@@ -15,7 +15,6 @@
     final class Upload: Sendable {
         private struct State {
             var source: (any ByteSource)?
-            var wasAsked = false
             var hasEnded = false
             var isCancelled = false
             /// What was handed out since the loops were last waited for.
@@ -95,7 +94,6 @@
         private func open() async throws -> any ByteSource {
             let opened = try state.withLock { state in
                 if state.isCancelled { throw CancellationError() }
-                state.wasAsked = true
                 return state.source
             }
             if let opened { return opened }
