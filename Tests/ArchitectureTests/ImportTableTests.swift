@@ -24,7 +24,8 @@ struct ImportTableTests {
         ],
         "HoldfastAsyncHTTPClient": [
             "Holdfast", "HoldfastSemantics", "HoldfastStorage", "Foundation", "FoundationNetworking", "Synchronization",
-            "AsyncHTTPClient", "NIOCore", "NIOHTTP1", "NIOSSL", "Logging",
+            "Dispatch", "Glibc", "Darwin", "Musl",
+            "AsyncHTTPClient", "NIOCore", "NIOPosix", "NIOHTTP1", "NIOHTTP2", "NIOSSL", "Logging",
         ],
         "HoldfastHTTPTypes": [
             "Holdfast", "HoldfastSemantics", "HoldfastStorage", "Foundation", "FoundationNetworking", "Synchronization",
