@@ -65,7 +65,9 @@
                     trace.wasNeverPlaced = false
                     return ClientFailure.serviceError(for: error, trace)
                 },
-                onEnd: { isWhole in
+                onEnd: { [transport = self] isWhole in
+                    // A transport that is let go of ends its client, and this body with it.
+                    withExtendedLifetime(transport) {}
                     // The client sends no more once such a response is there, and asks for no more either.
                     if !isWhole || isFinal { upload.cancel() }
                 }

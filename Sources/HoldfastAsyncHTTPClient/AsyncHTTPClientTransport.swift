@@ -104,7 +104,7 @@
             }
             let upload = try await Upload(body, of: request, loops: client.eventLoopGroup)
             let watch = ConnectionWatch(known)
-            let call = ClientCall.current
+            let call = context.options.transportDetails as? ClientCall
             let outgoing = try clientRequest(for: request, upload, call)
             // A second copy of what is in the trace would be read too early: it is taken when something fails.
             let isHTTP1 = request.url?.scheme?.lowercased() == "http"

@@ -44,6 +44,9 @@ public struct CallOptions: Sendable {
     /// Is told of interim (1xx) responses, from whatever thread the transport has them on.
     public var onInterimResponse: (@Sendable (ResponseHead) -> Void)?
 
+    /// What the transport at the end is to know of this call, such as a TLS configuration of its own. It travels with the options,
+    /// since a task-local value would hold for the calls of hooks and prepare steps as well.
+    package var transportDetails: (any AnyObject & Sendable)?
     /// The rules behind ``retryRules``: the options travel through all of a call, and rules are large.
     var rulesInForce: RulesInForce?
     /// Is told whether the response was stored, once that is certain.

@@ -80,15 +80,16 @@
 
         /// Gives the source up; idempotent, and without effect on an end that came before.
         func cancel() {
-            let (task, feeder) = state.withLock { state in
+            // All at once: a feeder that came between a first step and a second one would wait for ever.
+            let (task, reader, feeder) = state.withLock { state in
                 defer {
-                    state.task = nil
-                    state.feeder = nil
+                    if state.end == nil { state.end = .failure(CancellationError()) }
+                    (state.task, state.reader, state.feeder) = (nil, nil, nil)
                 }
-                return (state.task, state.feeder)
+                return (state.task, state.reader, state.feeder)
             }
             task?.cancel()
-            end(CancellationError())
+            reader?.resume(throwing: CancellationError())
             feeder?.resume(throwing: CancellationError())
         }
 

@@ -9,11 +9,7 @@
     private import Synchronization
 
     /// What a call of ``HoldfastHTTPClient`` has beside a URLRequest, on its way past the pipeline to the transport.
-    ///
-    /// A task-local value: the pipeline sends on the caller's task or on one made from it, which inherits the value.
     final class ClientCall: Sendable {
-        @TaskLocal static var current: ClientCall?
-
         let tlsConfiguration: TLSConfiguration?
         let localAddress: String?
         let logger: Logger?

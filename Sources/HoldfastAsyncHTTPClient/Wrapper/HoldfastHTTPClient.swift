@@ -119,9 +119,8 @@
                 options.cache.noStore = true
             }
             let (outgoing, body) = try request.forPipeline()
-            return try await ClientCall.$current.withValue(call) {
-                try await pipeline.send(outgoing, body: body, options: options)
-            }
+            options.transportDetails = call
+            return try await pipeline.send(outgoing, body: body, options: options)
         }
     }
 

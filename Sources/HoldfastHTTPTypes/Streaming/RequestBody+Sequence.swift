@@ -79,24 +79,30 @@
     private actor IteratorHolder<Chunks: AsyncSequence & Sendable> where Chunks.Element: Sequence<UInt8> {
         private let sequence: Chunks
         private var iterator: Chunks.AsyncIterator?
-        private var hasEnded = false
+        /// How it ended; a further iterator would begin anew.
+        private var end: Result<ByteChunk?, any Error>?
 
         init(_ sequence: Chunks) {
             self.sequence = sequence
         }
 
         func next() async throws -> ByteChunk? {
-            guard !hasEnded else { return nil }
+            if let end { return try end.get() }
             var current = iterator ?? sequence.makeAsyncIterator()
             iterator = nil
-            while let element = try await current.next(isolation: self) {
-                let chunk = ByteChunk(copying: element)
-                guard !chunk.isEmpty else { continue }
-                iterator = current
-                return chunk
+            do {
+                while let element = try await current.next(isolation: self) {
+                    let chunk = ByteChunk(copying: element)
+                    guard !chunk.isEmpty else { continue }
+                    iterator = current
+                    return chunk
+                }
+                end = .success(nil)
+                return nil
+            } catch {
+                end = .failure(error)
+                throw error
             }
-            hasEnded = true
-            return nil
         }
     }
 #endif

@@ -6,6 +6,7 @@
     import Foundation
     import Holdfast
     import HoldfastAsyncHTTPClient
+    import HoldfastStorage
     import HoldfastTesting
     import Testing
 
@@ -41,6 +42,25 @@
             #expect(request.values(of: "Authorization") == [])
             #expect(request.values(of: "Host") == ["127.0.0.1:\(server.port)"])
             #expect(request.values(of: "Cookie") == [])
+        }
+
+        @Test("a body is read to its end although its transport was let go of")
+        func bodyOutlivesTransport() async throws {
+            let gate = LoopbackGate()
+            let server = try LoopbackServer.start { _ in
+                LoopbackReply(framing: .chunked, steps: [.send("first "), .pause(gate), .send("second")])
+            }
+            let url = try #require(URL(string: "http://127.0.0.1:\(server.port)/"))
+            var transport: AsyncHTTPClientTransport? = AsyncHTTPClientTransport()
+            weak let weakTransport = transport
+            let response = try await transport?.send(URLRequest(url: url), body: .none, context: CallContext())
+            transport = nil
+            var chunks = try #require(response?.body).makeAsyncIterator()
+            var text = String(decoding: try await chunks.next() ?? ByteChunk(), as: UTF8.self)
+            gate.open()
+            while let chunk = try await chunks.next() { text += String(decoding: chunk, as: UTF8.self) }
+            #expect(text == "first second")
+            #expect(weakTransport != nil)
         }
 
         @Test("a certificate that nobody vouches for is refused before anything is sent")

@@ -11,6 +11,7 @@
     import NIOCore
     import NIOHTTP1
     import NIOSSL
+    import Synchronization
     import Testing
 
     #if canImport(FoundationNetworking)
@@ -158,6 +159,29 @@
                 #expect(try await response.body.data() == Data("secret".utf8))
             }
             #expect(origin.requests.count == 3)
+            await origin.stop()
+        }
+
+        @Test("a request's own TLS configuration does not hold for what a prepare step sends meanwhile")
+        func tlsConfigurationIsTheCallsOwn() async throws {
+            let origin = try await HTTP2Origin.start(LoopbackScript { _ in LoopbackReply(body: "") })
+            let transport = AsyncHTTPClientTransport()
+            let tokenCode = Mutex<ServiceError.Code?>(nil)
+            var configuration = PipelineConfiguration()
+            configuration.prepare.append { _, _ in
+                do {
+                    _ = try await Pipeline(transport: transport).send(URLRequest(url: origin.url("/token")))
+                } catch let error as ServiceError {
+                    tokenCode.withLock { $0 = error.code }
+                }
+            }
+            let client = HoldfastHTTPClient(Pipeline(transport: transport, configuration: configuration))
+            var request = HTTPClientRequest(url: origin.url("/").absoluteString)
+            request.tlsConfiguration = try LoopbackCertificate.trustingConfiguration()
+            _ = try await client.execute(request, timeout: .seconds(600))
+            #expect(tokenCode.withLock { $0 } == .certificate)
+            #expect(origin.requests.count == 1)
+            try await transport.shutdown()
             await origin.stop()
         }
 

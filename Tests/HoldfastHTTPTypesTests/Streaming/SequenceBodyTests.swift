@@ -57,6 +57,19 @@
             }
         }
 
+        @Test("A sequence that failed is not begun anew: who asks again is told the same")
+        func failureStays() async throws {
+            struct Broken: Error {}
+            let begun = Atomic<Int>(0)
+            let stream = AsyncThrowingStream<[UInt8], any Error> {
+                guard begun.add(1, ordering: .relaxed).newValue == 1 else { return [2] }
+                throw Broken()
+            }
+            let source = try await Self.source(of: .sequence(stream))
+            for _ in 1...2 { await #expect(throws: Broken.self) { try await source.next() } }
+            #expect(begun.load(ordering: .relaxed) == 1)
+        }
+
         @Test("What the sequence throws comes out of the body")
         func failure() async throws {
             struct Broken: Error {}

@@ -64,6 +64,8 @@ public struct RedactedURL: Sendable, Hashable, CustomStringConvertible, CustomDe
                 return argument.isEmpty ? "" : placeholder
             }
             let name = argument[..<sign]
+            // The last one holds all that are not cut apart, the first of which may have no name.
+            guard !name.contains("&") else { return placeholder }
             let value = argument[argument.index(after: sign)...]
             if shown.contains(String(name)), !value.contains("&") { return "\(name)=\(value)" }
             return "\(name.prefix(64))=\(placeholder)"
@@ -74,7 +76,7 @@ public struct RedactedURL: Sendable, Hashable, CustomStringConvertible, CustomDe
     private static func parts(of text: String) -> (origin: String, path: String, query: Substring?)? {
         guard let mark = text.range(of: "://") else {
             // A relative one: it has no authority that could name a user.
-            guard !text.contains(":") else { return nil }
+            guard !text.contains(":"), !text.hasPrefix("//") else { return nil }
             let (path, query) = pathAndQuery(text[...])
             return ("", path, query)
         }

@@ -21,6 +21,7 @@ import Testing
             ("mailto:a@example.com", "mailto:REDACTED"),
             ("/a/b?c=d", "/a/b?c=REDACTED"),
             ("http://[::1]:8080/x", "http://[::1]:8080/x"),
+            ("//token@example.com/a", "REDACTED"),
         ]
     )
     func text(url: String, expected: String) throws {
@@ -35,6 +36,13 @@ import Testing
         let redacted = RedactedURL(try #require(URL(string: "https://example.com/?page=2&pages=3&token=x")))
         let expected = "https://example.com/?page=2&pages=REDACTED&token=REDACTED"
         #expect(redacted.text(showing: ["page"]) == expected)
+    }
+
+    @Test("What has no name is shown nowhere, also among the arguments that are too many to be told apart")
+    func nameless() throws {
+        let many = String(repeating: "a=1&", count: 63)
+        let redacted = RedactedURL(try #require(URL(string: "https://example.com/?\(many)s3cr3t&b=1")))
+        #expect(!redacted.description.contains("s3cr3t"))
     }
 
     @Test("Host, port and path")
