@@ -76,7 +76,8 @@
 
         /// Ends a client of the transport's own, and what is under way with it; without effect on somebody's client.
         ///
-        /// A transport that is dropped does so in the background; this waits until it is done. Calls afterwards fail with
+        /// A transport that is dropped does so in the background, once no body of its responses is left; this waits until it is
+        /// done. Calls afterwards fail with
         /// `.unsupported`.
         ///
         /// - Throws: what the client throws; a second call does nothing.
@@ -146,6 +147,7 @@
             if let added = traits.acceptEncoding(for: request), !added.isAddedByClient {
                 outgoing.headers.add(name: "Accept-Encoding", value: added.value)
             }
+            outgoing.removeTraceFields(of: client)
             // Also where there is no content: a client that follows redirects leaves those alone whose request it could not
             // send again, and of a stream it knows that it cannot.
             outgoing.body = .stream(upload, length: upload.length.map { .known(Int64($0)) } ?? .unknown)

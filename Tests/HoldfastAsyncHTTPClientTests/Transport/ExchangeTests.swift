@@ -8,7 +8,9 @@
     import HoldfastAsyncHTTPClient
     import HoldfastStorage
     import HoldfastTesting
+    import InMemoryTracing
     import Testing
+    import Tracing
 
     #if canImport(FoundationNetworking)
         import FoundationNetworking
@@ -61,6 +63,27 @@
             while let chunk = try await chunks.next() { text += String(decoding: chunk, as: UTF8.self) }
             #expect(text == "first second")
             #expect(weakTransport != nil)
+        }
+
+        @Test("a client that traces itself sends each field of the trace once, whoever wrote one before")
+        func traceFields() async throws {
+            let server = try LoopbackServer.start { _ in LoopbackReply() }
+            let url = try #require(URL(string: "http://127.0.0.1:\(server.port)/"))
+            let tracer = InMemoryTracer()
+            var configuration = HTTPClient.Configuration()
+            configuration.tracing.tracer = tracer
+            let transport = AsyncHTTPClientTransport(configuration: configuration)
+            var request = URLRequest(url: url)
+            request.setValue("above", forHTTPHeaderField: InMemoryTracer.spanIDKey)
+            request.setValue("kept", forHTTPHeaderField: "X-Other")
+            try await tracer.withSpan("above") { _ in
+                _ = try await transport.send(request, body: .none, context: CallContext())
+            }
+            let sent = try #require(server.requests.first)
+            let client = try #require(tracer.finishedSpans.first { $0.operationName == "GET" })
+            #expect(sent.values(of: InMemoryTracer.spanIDKey) == [client.spanID])
+            #expect(sent.values(of: "X-Other") == ["kept"])
+            try await transport.shutdown()
         }
 
         @Test("a certificate that nobody vouches for is refused before anything is sent")
