@@ -25,7 +25,7 @@ struct ImportTableTests {
         "HoldfastAsyncHTTPClient": [
             "Holdfast", "HoldfastSemantics", "HoldfastStorage", "Foundation", "FoundationNetworking", "Synchronization",
             "Dispatch", "Glibc", "Darwin", "Musl",
-            "AsyncHTTPClient", "NIOCore", "NIOPosix", "NIOHTTP1", "NIOHTTP2", "NIOSSL", "Logging",
+            "AsyncHTTPClient", "NIOCore", "NIOPosix", "NIOHTTP1", "NIOHTTP2", "NIOSSL", "Logging", "Tracing",
         ],
         "HoldfastHTTPTypes": [
             "Holdfast", "HoldfastSemantics", "HoldfastStorage", "Foundation", "FoundationNetworking", "Synchronization",
