@@ -64,10 +64,11 @@ public final class URLSessionTransport: Transport {
     /// A transport over somebody's session, used as it is: it is neither copied nor invalidated, and its cache, if it has one,
     /// stays in force beneath the pipeline.
     ///
-    /// On Apple systems bodies are streamed through a delegate of each task, and the session's own delegate is not asked. On
-    /// Linux Foundation gives a task's delegate neither head nor body, so a response is handed up when it has come whole,
-    /// within the memory it takes; the bodies of redirects and of a 401 with a Basic challenge are lost, and the session's
-    /// stored cookies replace a Cookie field of the request. The session must not be invalidated while this lives.
+    /// On Apple systems bodies are streamed through a delegate of each task. The session's own delegate goes on judging
+    /// certificates and proxies; of the rest it is told nothing. On Linux Foundation gives a task's delegate neither head nor
+    /// body, so a response is handed up when it has come whole, within the memory it takes; the bodies of redirects and of a
+    /// 401 with a Basic challenge are lost, and the session's stored cookies replace a Cookie field of the request. The
+    /// session must not be invalidated while this lives.
     public init(session: URLSession, limits: Limits = Limits()) {
         self.session = session
         bridge = nil
@@ -120,7 +121,9 @@ public final class URLSessionTransport: Transport {
         let head = try await exchange.head(of: task)
         var response = response(head, to: request, url, exchange)
         // Cookies come and go while calls are under way, and whose response this is depends on those that were sent.
-        let isCertain = addsCookiesItself || presentedFields(of: upload.request) == presented
+        let isCertain =
+            addsCookiesItself
+            || (!sessionFields.mayReplaceCookies(of: upload.request) && presentedFields(of: upload.request) == presented)
         response.presentation = isCertain ? .fields(presented) : .hidden
         return response
     }

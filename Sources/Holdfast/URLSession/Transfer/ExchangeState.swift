@@ -167,9 +167,11 @@ struct ExchangeState {
     ///   - overrides: whether an end that was reached before gives way, unless it was told to the reader.
     mutating func fail(_ error: any Error, keepsBuffer: Bool, overrides: Bool = false) -> [Action] {
         var actions: [Action] = []
+        // One whose spill file could not be read has failed, and goes on all the same.
+        if let task { actions.append(.cancel(task)) }
         switch transfer {
         case .running:
-            if let task { actions.append(.cancel(task)) }
+            break
         case .finished, .failed:
             guard overrides, !isReadToEnd else { return [] }
         }
