@@ -65,7 +65,6 @@
             row(.deadlineExceeded, .timeout, .bodySent), row(.remoteConnectionClosed, .connectionLost, .bodySent),
             row(.uncleanShutdown, .connectionLost, .bodySent), row(.requestStreamCancelled, .connectionLost, .bodySent),
             row(.cancelled, .connectionLost, .bodySent),
-            row(.httpEndReceivedAfterHeadWith1xx, .protocolError, .bodySent),
             row(.redirectLimitReached, .tooManyRedirects, .headReceived),
             row(.redirectCycleDetected, .tooManyRedirects, .headReceived),
         ]
