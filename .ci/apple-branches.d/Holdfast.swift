@@ -13,6 +13,25 @@ extension URLSessionConfiguration {
     }
 }
 
+// Methods that a delegate need not have; each says whether it has.
+
+extension URLSessionDelegate {
+    func apple_urlSession(
+        _ session: URLSession,
+        didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) -> Bool { false }
+}
+
+extension URLSessionTaskDelegate {
+    func apple_urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) -> Bool { false }
+}
+
 // CoreFoundation's run loops, for URLSession/Intercepting/LoadingThread.swift.
 
 final class CFRunLoop {}

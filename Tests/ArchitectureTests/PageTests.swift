@@ -18,7 +18,7 @@ struct PageTests {
         text.split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
     }
 
-    /// The blocks fenced as ```swift and nothing else: what is fenced as "swift original" is other people's and not compared.
+    /// The blocks fenced as ```swift and nothing else: what is fenced as "swift original" is not ours and not compared.
     private static func blocks(of page: String) -> [[String]] {
         var blocks: [[String]] = []
         var open: [String]?
@@ -48,7 +48,9 @@ struct PageTests {
         let files = FileManager.default
         let tests = ImportTableTests.root.appending(path: "Tests")
         let folders =
-            try files.contentsOfDirectory(at: tests, includingPropertiesForKeys: nil).map { $0.appending(path: "Pages") }
+            try files.contentsOfDirectory(at: tests, includingPropertiesForKeys: nil).map {
+                $0.appending(path: "Pages")
+            }
             + [ImportTableTests.root.appending(path: "Sources/WeatherExample/Clients")]
         return try folders.filter { files.fileExists(atPath: $0.path) }
             .flatMap { try files.contentsOfDirectory(at: $0, includingPropertiesForKeys: nil) }

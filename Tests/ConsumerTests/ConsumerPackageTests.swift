@@ -26,7 +26,10 @@
 
         @Test("The manifest declares packages, each behind a trait, so that there is something not to fetch")
         func declared() throws {
-            let manifest = try String(contentsOf: ConsumerPackage.root.appending(path: "Package.swift"), encoding: .utf8)
+            let manifest = try String(
+                contentsOf: ConsumerPackage.root.appending(path: "Package.swift"),
+                encoding: .utf8
+            )
             #expect(manifest.contains(".default(enabledTraits: [])"))
             let products = manifest.components(separatedBy: ".product(").dropFirst()
             #expect(products.count > 1)
@@ -44,7 +47,7 @@
 
         private let folder: URL
 
-        /// A new one; the checkout of Holdfast is linked under the project's name, since its folder may be called anything.
+        /// A new one; the checkout of Holdfast is linked under the project's name: its folder may be called anything.
         init() throws {
             let files = FileManager.default
             folder = files.temporaryDirectory.appending(path: "holdfast-consumer-\(UUID().uuidString)")
@@ -57,7 +60,9 @@
                     name: "app",
                     platforms: [.macOS(.v15)],
                     dependencies: [.package(path: "../holdfast")],
-                    targets: [.executableTarget(name: "App", dependencies: [.product(name: "Holdfast", package: "holdfast")])]
+                    targets: [
+                        .executableTarget(name: "App", dependencies: [.product(name: "Holdfast", package: "holdfast")])
+                    ]
                 )
                 """
             try Data(manifest.utf8).write(to: folder.appending(path: "app/Package.swift"))

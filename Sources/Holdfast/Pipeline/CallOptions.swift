@@ -51,6 +51,8 @@ public struct CallOptions: Sendable {
     var rulesInForce: RulesInForce?
     /// Is told whether the response was stored, once that is certain.
     var storing: StoringWatch?
+    /// The cookies of the session that the call was intercepted in.
+    var cookies: SessionCookies?
 
     /// All defaults.
     public init() {}

@@ -51,6 +51,21 @@ struct SessionFields: Sendable {
         return HTTPCookie.requestHeaderFields(with: cookies)["Cookie"]
     }
 
+    /// Whether the session may send other cookies than ``fields(for:withStoredCookies:)`` and the request say.
+    ///
+    /// Stored ones stand above a Cookie field of the request: on Linux always, on Apple systems as it may be. Foundation on
+    /// Linux sends them where a request wants none, too.
+    func mayReplaceCookies(of request: URLRequest) -> Bool {
+        #if canImport(Darwin)
+            guard request.httpShouldHandleCookies else { return false }
+        #endif
+        var bare = request
+        bare.setValue(nil, forHTTPHeaderField: "Cookie")
+        bare.httpShouldHandleCookies = true
+        return cookie(for: bare) != nil
+            && (request.value(forHTTPHeaderField: "Cookie") != nil || !request.httpShouldHandleCookies)
+    }
+
     /// The Basic credentials that libcurl makes of the user information in a URL; Apple's URLSession waits for a challenge.
     private func credential(in request: URLRequest) -> String? {
         #if canImport(Darwin)

@@ -18,14 +18,15 @@ private import Synchronization
 /// beyond that in an unlinked temporary file, within ``Limits``. Redirects are handed up, never followed; no cache beneath
 /// the pipeline answers; a 401 is handed up as it came, and no stored credential answers it.
 ///
-/// Bodies of requests go out from memory or from a file: a stream is read to its end before it is sent. Foundation joins
+/// Bodies of requests go out from memory or from a file: a stream is read to its end before it is sent. A file that changes
+/// its length while it is sent ends the exchange on Linux; what arrived of it is never taken for the whole. Foundation joins
 /// response field lines of one name with a comma and changes the case of some names. A content coding that the platform
 /// undoes is marked by ``Response/contentDecoded``. Interim (1xx) responses are reported on Linux; Apple's URLSession keeps
 /// them to itself. What else the platforms can and cannot do stands in `docs/urlsession.md`.
 public final class URLSessionTransport: Transport {
-    private let session: URLSession
+    let session: URLSession
     /// The delegate of a session of our own; nil when the session is somebody else's.
-    private let bridge: URLSessionBridge?
+    let bridge: URLSessionBridge?
     private let sessionFields: SessionFields
     private let limits: Limits
     private let requestTimeout: TimeInterval
@@ -64,10 +65,11 @@ public final class URLSessionTransport: Transport {
     /// A transport over somebody's session, used as it is: it is neither copied nor invalidated, and its cache, if it has one,
     /// stays in force beneath the pipeline.
     ///
-    /// On Apple systems bodies are streamed through a delegate of each task, and the session's own delegate is not asked. On
-    /// Linux Foundation gives a task's delegate neither head nor body, so a response is handed up when it has come whole,
-    /// within the memory it takes; the bodies of redirects and of a 401 with a Basic challenge are lost, and the session's
-    /// stored cookies replace a Cookie field of the request. The session must not be invalidated while this lives.
+    /// On Apple systems bodies are streamed through a delegate of each task. The session's own delegate goes on judging
+    /// certificates and proxies; of the rest it is told nothing. On Linux Foundation gives a task's delegate neither head nor
+    /// body, so a response is handed up when it has come whole, within the memory it takes; the bodies of redirects and of a
+    /// 401 with a Basic challenge are lost, and the session's stored cookies replace a Cookie field of the request. The
+    /// session must not be invalidated while this lives.
     public init(session: URLSession, limits: Limits = Limits()) {
         self.session = session
         bridge = nil
@@ -120,7 +122,9 @@ public final class URLSessionTransport: Transport {
         let head = try await exchange.head(of: task)
         var response = response(head, to: request, url, exchange)
         // Cookies come and go while calls are under way, and whose response this is depends on those that were sent.
-        let isCertain = addsCookiesItself || presentedFields(of: upload.request) == presented
+        let isCertain =
+            addsCookiesItself
+            || (!sessionFields.mayReplaceCookies(of: upload.request) && presentedFields(of: upload.request) == presented)
         response.presentation = isCertain ? .fields(presented) : .hidden
         return response
     }
@@ -176,6 +180,10 @@ public final class URLSessionTransport: Transport {
         isIdempotent: Bool,
         _ exchange: URLSessionExchange
     ) throws -> URLSessionTask {
+        #if !canImport(Darwin)
+            // libcurl would drop the content, or announce a file's length and send nothing of it.
+            if upload.hasContent, RequestMethod(upload.request) == .head { throw TransferFailure.noContentInHead }
+        #endif
         // Making a task traps once the session is invalidated, so the two exclude each other; neither does I/O.
         let task: URLSessionTask? = isInvalidated.withLock { isInvalidated in
             isInvalidated ? nil : rawTask(for: upload, isIdempotent: isIdempotent, exchange)
@@ -187,73 +195,6 @@ public final class URLSessionTransport: Transport {
                 progress: .notSent
             )
         }
-        return task
-    }
-
-    private func rawTask(
-        for upload: RequestUpload,
-        isIdempotent: Bool,
-        _ exchange: URLSessionExchange
-    ) -> URLSessionTask {
-        guard let bridge else { return foreignTask(for: upload, exchange) }
-        #if !canImport(Darwin)
-            if !upload.hasContent, !isIdempotent {
-                return unsharedTask(for: upload, exchange)
-            }
-        #endif
-        let task =
-            if let file = upload.file {
-                session.uploadTask(with: upload.request, fromFile: file)
-            } else {
-                session.dataTask(with: upload.request)
-            }
-        bridge.attach(exchange, to: task)
-        return task
-    }
-
-    #if !canImport(Darwin)
-        /// A task on a connection of its own.
-        ///
-        /// When a connection that it uses again breaks before an answer, libcurl sends a request without content a second time
-        /// by itself, whatever the method; on a new connection it does not. What may be sent twice is the pipeline's to judge.
-        private func unsharedTask(for upload: RequestUpload, _ exchange: URLSessionExchange) -> URLSessionTask {
-            let bridge = URLSessionBridge()
-            let single = URLSession(
-                configuration: session.configuration,
-                delegate: bridge,
-                delegateQueue: session.delegateQueue
-            )
-            let task = single.dataTask(with: upload.request)
-            bridge.attach(exchange, to: task)
-            single.finishTasksAndInvalidate()
-            return task
-        }
-    #endif
-
-    private func foreignTask(for upload: RequestUpload, _ exchange: URLSessionExchange) -> URLSessionTask {
-        let bridge = URLSessionBridge()
-        #if canImport(Darwin)
-            let task =
-                if let file = upload.file {
-                    session.uploadTask(with: upload.request, fromFile: file)
-                } else {
-                    session.dataTask(with: upload.request)
-                }
-        #else
-            let completion: @Sendable (Data?, URLResponse?, (any Error)?) -> Void = { data, response, error in
-                if let response { exchange.received(response) }
-                if let data { exchange.received(whole: data) }
-                exchange.receivedEnd(error)
-            }
-            let task =
-                if let file = upload.file {
-                    session.uploadTask(with: upload.request, fromFile: file, completionHandler: completion)
-                } else {
-                    session.dataTask(with: upload.request, completionHandler: completion)
-                }
-        #endif
-        bridge.attach(exchange, to: task)
-        task.delegate = bridge
         return task
     }
 

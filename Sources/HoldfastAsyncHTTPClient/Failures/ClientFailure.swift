@@ -112,7 +112,6 @@
             (.timeout, [.deadlineExceeded]),
             (.connectionLost, [.remoteConnectionClosed, .uncleanShutdown, .requestStreamCancelled]),
             (.ended, [.cancelled]),
-            (.notHTTP, [.httpEndReceivedAfterHeadWith1xx]),
             (.redirects, [.redirectLimitReached, .redirectCycleDetected]),
         ]
     }

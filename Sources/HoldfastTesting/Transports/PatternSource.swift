@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import Foundation
 internal import Holdfast
 internal import HoldfastStorage
 internal import Synchronization
@@ -47,10 +48,18 @@ final class PatternSource: ByteSource {
 }
 
 extension TransportRun {
-    /// A request body that is longer than what sockets hold, for exchanges that end while it is on its way.
-    func unfinishedBody() -> RequestBody {
-        let count = 64 << 20
-        if capabilities.endsStreamedUploads { return .factory(length: count) { PatternSource(count) } }
-        return .bytes(ByteChunk([UInt8](repeating: 7, count: count)))
+    /// Hands `use` request bodies that are longer than what sockets hold, for exchanges that end while they are on their way:
+    /// a stream and a file.
+    func withUnfinishedBodies(_ use: (RequestBody) async throws -> Void) async throws {
+        let count = TransportRun.socketBuffers * 2
+        try await use(.factory(length: count) { PatternSource(count) })
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("holdfast-\(UUID().uuidString)")
+        try Data().write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let handle = try FileHandle(forWritingTo: file)
+        // A file with holes: long, and of no weight.
+        try handle.truncate(atOffset: UInt64(count))
+        try handle.close()
+        try await use(.file(file))
     }
 }

@@ -16,9 +16,7 @@ extension TransportCapabilities {
             capabilities.reportsInterim = false
         #else
             // libcurl undoes one coding more and refuses what it does not know; tasks have no metrics; Foundation refuses
-            // content in a GET, and keeps the body of a redirect to itself that leads nowhere. It traps when a transfer ends
-            // while it reads the next part of a file to upload (`_BodyFileSource`, curl_easy_pause).
-            capabilities.endsStreamedUploads = false
+            // content in a GET, and keeps the body of a redirect to itself that leads nowhere.
             capabilities.undoesContentCodings = ["gzip", "deflate", "br", "zstd"]
             capabilities.refusesUnknownContentCodings = true
             capabilities.reportsConnectionReuse = false

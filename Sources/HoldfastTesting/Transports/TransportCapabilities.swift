@@ -27,9 +27,6 @@ public struct TransportCapabilities: Sendable {
     public var readAhead = ReadAhead.backPressure(bytes: 1 << 20)
     /// How it sends request bodies that are streams; at most 1 MiB ahead by default.
     public var requestStreaming = RequestStreaming.backPressure(bytes: 1 << 20)
-    /// Whether an exchange can end while a request body from a file or a stream is on its way. If not, because the platform may
-    /// crash then, the checks of that send bytes from memory.
-    public var endsStreamedUploads = true
     /// Whether it gives interim (1xx) responses to `CallContext.report(interim:)`. If not, it drops them.
     public var reportsInterim = true
     /// Whether it hands up repeated response field lines one by one. If not, they are joined with ", ".

@@ -22,14 +22,9 @@
             }
             var options = CallOptions()
             options.operationName = operationID
-            let (response, received) = try await pipeline.send(
-                request,
-                body: content,
-                baseURL: baseURL,
-                options: options
-            )
+            let (head, received) = try await pipeline.send(request, body: content, baseURL: baseURL, options: options)
             let length = received.length.map { HTTPBody.Length.known(Int64($0)) } ?? .unknown
-            return (response, HTTPBody(received.slices, length: length, iterationBehavior: .single))
+            return (head, HTTPBody(received.slices, length: length, iterationBehavior: .single))
         }
     }
 #endif

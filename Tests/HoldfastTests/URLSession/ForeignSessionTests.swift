@@ -78,4 +78,30 @@ struct ForeignSessionTests {
         #expect(error?.code == .connectionLost)
         #expect(server.requests.first?.values(of: "X-Session") == ["s"])
     }
+
+    @Test("Whose cookies were sent is hidden where the session's stand above the request's own, so nothing is stored")
+    func replacedCookies() async throws {
+        let server = try LoopbackServer.start { LoopbackReply(body: $0.values(of: "Cookie").joined()) }
+        let cookie = HTTPCookie(properties: [.name: "sid", .value: "1", .domain: "127.0.0.1", .path: "/"])
+        session.configuration.httpCookieStorage?.setCookie(try #require(cookie))
+        let transport = URLSessionTransport(session: session)
+        var request = URLRequest(url: server.url())
+        let plain = try await transport.send(request, body: .none, context: CallContext())
+        #expect(presented(plain)?["Cookie"] == "sid=1")
+        #expect(try await plain.text() == "sid=1")
+        request.setValue("own=2", forHTTPHeaderField: "Cookie")
+        let own = try await transport.send(request, body: .none, context: CallContext())
+        #expect(presented(own) == nil)
+        #if !canImport(Darwin)
+            request.setValue(nil, forHTTPHeaderField: "Cookie")
+            request.httpShouldHandleCookies = false
+            let none = try await transport.send(request, body: .none, context: CallContext())
+            #expect(try await none.text() == "sid=1", "Foundation listens now; the rule can go")
+            #expect(presented(none) == nil)
+        #endif
+    }
+
+    private func presented(_ response: Response) -> HeaderFields? {
+        if case .fields(let fields) = response.presentation { fields } else { nil }
+    }
 }

@@ -36,12 +36,14 @@ struct Interception: Sendable {
     func send(_ request: URLRequest) async throws -> Response {
         var options = CallOptions()
         options.timeout = settings.callTimeout(within: pipeline.configuration.callTimeout)
-        let request = Interception.marked(settings.complete(request, for: pipeline), by: self)
+        let cookies = settings.cookies(for: request)
+        options.cookies = cookies
+        let request = Interception.marked(settings.complete(request), by: self)
         let atWork = Interception.pipelinesAtWork.union([pipelineIdentity])
         let response = try await Interception.$pipelinesAtWork.withValue(atWork) { [options] in
             try await pipeline.send(request, options: options)
         }
-        settings.storeCookies(of: response)
+        cookies.keep(response)
         return response
     }
 

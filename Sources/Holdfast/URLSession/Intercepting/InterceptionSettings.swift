@@ -47,19 +47,13 @@ struct InterceptionSettings: Sendable {
     }
 
     /// The request with all that the session would have added; what it says itself stands.
-    ///
-    /// - Parameter pipeline: cookies that its transport adds by itself are left to it, so that a redirect does not carry on
-    ///   with what they were before it.
-    func complete(_ request: URLRequest, for pipeline: Pipeline) -> URLRequest {
+    func complete(_ request: URLRequest) -> URLRequest {
         var request = request
         for line in fields.fields(for: request) {
             request.setValue(line.value, forHTTPHeaderField: line.name.rawName)
         }
-        if let cookie = request.value(forHTTPHeaderField: "Cookie") {
-            var bare = request
-            bare.setValue(nil, forHTTPHeaderField: "Cookie")
-            if pipeline.implicitFields(for: bare)["Cookie"] == cookie { request = bare }
-        }
+        // Those of the transport may be other sessions'.
+        request.httpShouldHandleCookies = false
         let defaultTimeout: TimeInterval = 60
         if request.timeoutInterval == defaultTimeout { request.timeoutInterval = identity.requestTimeout }
         if request.cachePolicy == .useProtocolCachePolicy { request.cachePolicy = cachePolicy }
@@ -75,16 +69,8 @@ struct InterceptionSettings: Sendable {
         return own.map { min($0, asked) } ?? asked
     }
 
-    /// Keeps the cookies that a response from the network sets; one from a store has set them before.
-    func storeCookies(of response: Response) {
-        guard identity.acceptsCookies, let cookieStorage, let url = response.url else { return }
-        switch response.source {
-        case .network, .inProcess: break
-        case .fresh, .stale, .revalidated, .collapsed, .synthesized: return
-        }
-        for value in response.fields.values(of: "Set-Cookie") {
-            let cookies = HTTPCookie.cookies(withResponseHeaderFields: ["Set-Cookie": value], for: url)
-            cookieStorage.setCookies(cookies, for: url, mainDocumentURL: nil)
-        }
+    /// The session's cookies, for a request as its caller made it.
+    func cookies(for request: URLRequest) -> SessionCookies {
+        SessionCookies(cookieStorage, acceptsCookies: identity.acceptsCookies, fields, for: request)
     }
 }

@@ -21,7 +21,7 @@ struct ExchangeState {
         case readBack(ReaderContinuation, SpillFile, offset: Int, count: Int)
         case cancel(URLSessionTask)
         /// Lets go of files, whose end is I/O.
-        case release(TemporaryFile?, SpillFile?)
+        case release(RequestUpload?, SpillFile?)
     }
 
     /// What becomes of bytes that have come.
@@ -77,10 +77,14 @@ struct ExchangeState {
         return nil
     }
 
-    /// Part of the request body has left; a length of zero or less is an unknown one.
+    /// Why the file with the request body could not be sent as it was.
+    var fileFailure: (any Error)? { upload?.file?.failure }
+
+    /// Part of the request body has left; a length of zero or less is an unknown one, that of a file is known all the same.
     mutating func noteSent(_ sent: Int64, of expected: Int64, at instant: MonotonicInstant) {
         lastActivity = instant
         if sent > 0 { hasSentContent = true }
+        let expected = expected > 0 ? expected : Int64(upload?.file?.count ?? 0)
         if expected > 0 && sent >= expected { progress = max(progress, .bodySent) }
     }
 
@@ -167,9 +171,11 @@ struct ExchangeState {
     ///   - overrides: whether an end that was reached before gives way, unless it was told to the reader.
     mutating func fail(_ error: any Error, keepsBuffer: Bool, overrides: Bool = false) -> [Action] {
         var actions: [Action] = []
+        // One whose spill file could not be read has failed, and goes on all the same.
+        if let task { actions.append(.cancel(task)) }
         switch transfer {
         case .running:
-            if let task { actions.append(.cancel(task)) }
+            break
         case .finished, .failed:
             guard overrides, !isReadToEnd else { return [] }
         }
@@ -210,9 +216,9 @@ struct ExchangeState {
 
     private mutating func release() -> [Action] {
         task = nil
-        guard let file = upload?.temporaryFile else { return [] }
+        guard let ended = upload else { return [] }
         upload = nil
-        return [.release(file, nil)]
+        return [.release(ended, nil)]
     }
 
     private mutating func drop() -> [Action] {

@@ -9,19 +9,30 @@ internal import HoldfastStorage
     internal import FoundationNetworking
 #endif
 
-/// A request body in one of the two shapes URLSession can send safely: inside the request, or from a file.
+/// A request body in one of the two shapes URLSession can send: inside the request, or from a file.
 struct RequestUpload: Sendable {
     /// The request with its content, or, when there is a file, without any.
     let request: URLRequest
-    /// The file to upload.
-    let file: URL?
+    /// The file to upload, which is not empty.
+    let file: UploadFile?
     /// Keeps a temporary file alive until the transfer has ended.
     let temporaryFile: TemporaryFile?
 
-    private init(_ request: URLRequest, file: URL? = nil, temporaryFile: TemporaryFile? = nil) {
+    private init(_ request: URLRequest, file: UploadFile? = nil, temporaryFile: TemporaryFile? = nil) {
         self.request = request
         self.file = file
         self.temporaryFile = temporaryFile
+    }
+
+    private init(_ request: URLRequest, from file: UploadFile, _ temporaryFile: TemporaryFile? = nil) {
+        guard file.count == 0 else {
+            self.init(request, file: file, temporaryFile: temporaryFile)
+            return
+        }
+        // No content is no content, wherever it comes from; what follows from that is settled for bytes.
+        var request = request
+        request.httpBody = Data()
+        self.init(request)
     }
 
     /// Whether anything follows the head.
@@ -29,9 +40,25 @@ struct RequestUpload: Sendable {
         file != nil || request.httpBodyStream != nil || !(request.httpBody ?? Data()).isEmpty
     }
 
+    #if !canImport(Darwin)
+        /// The request with its content, that of a file as a new stream of known length; for one task.
+        ///
+        /// Foundation knows no length of a stream and lets libcurl send it chunked. A Transfer-Encoding of white space keeps
+        /// libcurl from that and is not sent itself, so the length given here frames the content (RFC 9112 §6.2).
+        var streamedRequest: URLRequest {
+            guard let file else { return request }
+            var request = request
+            request.httpBodyStream = FileInputStream(file)
+            request.setValue("\(file.count)", forHTTPHeaderField: "Content-Length")
+            request.setValue(" ", forHTTPHeaderField: "Transfer-Encoding")
+            return request
+        }
+    #endif
+
     /// Brings `body` into shape; streams are read to their end, into memory up to `memoryLimit` bytes, then into a file.
     ///
-    /// - Throws: ``ServiceError`` `.badRequest` with progress `notSent` when a stream fails, `CancellationError`.
+    /// - Throws: ``ServiceError`` `.badRequest` with progress `notSent` when a stream fails or a file cannot be read,
+    ///   `CancellationError`.
     static func prepare(
         _ request: URLRequest,
         body: RequestBody,
@@ -53,8 +80,11 @@ struct RequestUpload: Sendable {
             request.httpBody = Data(bytes)
             return RequestUpload(request)
         case .file(let url):
-            // Foundation on Linux announces the length of a symbolic link for that of its file, and then the server waits.
-            return RequestUpload(request, file: url.resolvingSymlinksInPath())
+            do {
+                return RequestUpload(request, from: try await UploadFile.open(url))
+            } catch {
+                throw TransferFailure.unreadableFile(error)
+            }
         case .oneShot(let length, let source):
             return try await collect(source, length, into: request, memoryLimit)
         case .factory(let length, let make):
@@ -92,7 +122,7 @@ struct RequestUpload: Sendable {
                 if let length, count > length { break }
             }
             if let length, count != length { throw LengthMismatch(declared: length, read: count) }
-            if let file { return RequestUpload(request, file: file.url, temporaryFile: file) }
+            if let file { return RequestUpload(request, from: try await UploadFile.open(file.url), file) }
             request.httpBody = data
             return RequestUpload(request)
         } catch {

@@ -80,6 +80,27 @@ enum TransferFailure {
         )
     }
 
+    /// The end of a request whose body file cannot be read.
+    static func unreadableFile(_ cause: any Error) -> ServiceError {
+        ServiceError(unreadableBody.code, unreadableBody.message, cause: cause, progress: .notSent)
+    }
+
+    /// The end of an exchange whose body file did not stay as it was.
+    static func changedFile(_ cause: any Error, _ progress: TransportProgress) -> ServiceError {
+        ServiceError(
+            .badRequest,
+            "The file with the request body changed, or could not be read, while it was sent, so the exchange was broken off; "
+                + "leave the file alone until the call has ended.",
+            cause: cause,
+            progress: progress
+        )
+    }
+
+    /// The refusal of content that would not be sent.
+    static var noContentInHead: ServiceError {
+        ServiceError(noContent.code, noContent.message, progress: .notSent)
+    }
+
     private static func meaning(
         of urlError: URLError?,
         scheme: String?,
@@ -157,6 +178,11 @@ enum TransferFailure {
         message: "The file with the request body cannot be read; check its path and rights.",
         provesNothingSent: true
     )
+    private static let noContent = Meaning(
+        code: .unsupported,
+        message: "URLSession sends no content with this method; use another method or the AsyncHTTPClient transport.",
+        provesNothingSent: true
+    )
     private static let authentication = Meaning(
         code: .authenticationRequired,
         message: "The server asks for credentials; set the Authorization field before sending."
@@ -183,12 +209,7 @@ enum TransferFailure {
             provesNothingSent: true
         ),
         .fileDoesNotExist: unreadableBody, .noPermissionsToReadFile: unreadableBody, .fileIsDirectory: unreadableBody,
-        .dataLengthExceedsMaximum: Meaning(
-            code: .unsupported,
-            message:
-                "URLSession sends no content with this method; use another method or the AsyncHTTPClient transport.",
-            provesNothingSent: true
-        ),
+        .dataLengthExceedsMaximum: noContent,
         .badServerResponse: notHTTP, .cannotParseResponse: notHTTP, .cannotDecodeRawData: notHTTP,
         .cannotDecodeContentData: notHTTP, .zeroByteResource: notHTTP,
         .httpTooManyRedirects: Meaning(

@@ -66,14 +66,24 @@ final class URLSessionBridge: NSObject, URLSessionDataDelegate, Sendable {
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
         #if canImport(Darwin)
-            // Credentials are the pipeline's: a 401 is handed up, and only what TLS and proxies ask is left to the system.
+            // Credentials are the pipeline's: a 401 is handed up, and what TLS and proxies ask is left to the system.
             let space = challenge.protectionSpace
             let methods = [
                 NSURLAuthenticationMethodHTTPBasic, NSURLAuthenticationMethodHTTPDigest, NSURLAuthenticationMethodNTLM,
                 NSURLAuthenticationMethodNegotiate, NSURLAuthenticationMethodDefault,
             ]
             let isOrigin = !space.isProxy() && methods.contains(space.authenticationMethod)
-            completionHandler(isOrigin ? .rejectProtectionSpace : .performDefaultHandling, nil)
+            if isOrigin { return completionHandler(.rejectProtectionSpace, nil) }
+            // A task's delegate stands before its session's, which may hold certificates to more than the system does.
+            let answer = completionHandler
+            if let delegate = session.delegate, delegate !== self {
+                if delegate.urlSession?(session, didReceive: challenge, completionHandler: answer) != nil { return }
+                let other = delegate as? any URLSessionTaskDelegate
+                if let other, other.urlSession?(session, task: task, didReceive: challenge, completionHandler: answer) != nil {
+                    return
+                }
+            }
+            answer(.performDefaultHandling, nil)
         #else
             // Foundation on Linux challenges when the 401 has come whole; default handling would never end, and rejecting
             // cancels. So the exchange ends here, well, before its task ends by cancellation.

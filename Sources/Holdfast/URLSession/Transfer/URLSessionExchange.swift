@@ -172,6 +172,9 @@ final class URLSessionExchange: Sendable {
         perform(
             state.withLock { state in
                 guard let error else { return state.finish() }
+                if let cause = state.fileFailure {
+                    return state.fail(TransferFailure.changedFile(cause, state.progress), keepsBuffer: true)
+                }
                 let failure = TransferFailure.serviceError(
                     for: error,
                     url: url,

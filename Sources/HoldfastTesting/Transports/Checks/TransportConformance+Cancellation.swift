@@ -18,23 +18,24 @@ extension TransportConformance {
             run.equal(origin.requests.map(\.path), ["/next"], "the requests that arrived")
         },
         Check("cancelled while the request body is sent, the exchange ends") { run in
-            let gate = LoopbackGate()
-            let origin = try await run.origin(
-                intake: { $0.path == "/" ? .holding(at: gate) : .measure },
-                handler: { LoopbackReply(body: $0.path) }
-            )
-            let transport = try await run.transport()
-            let body = run.unfinishedBody()
-            let task = Task { try await transport.send(origin.url("/"), "POST", body: body).status.rawValue }
-            try await origin.heads(atLeast: 1)
-            task.cancel()
-            await expectCancellation(of: task, run)
-            // What lies in the sockets hides the end of the connection until it is read.
-            gate.open()
-            let end = try await origin.exchangeEnds(atLeast: 1)[0]
-            run.equal(end.endedBy, .peer, "who ended the exchange")
-            run.equal(origin.requests.count, 0, "requests that arrived whole")
-            try await expectNext(transport, origin, run)
+            try await run.withUnfinishedBodies { body in
+                let gate = LoopbackGate()
+                let origin = try await run.origin(
+                    intake: { $0.path == "/" ? .holding(at: gate) : .measure },
+                    handler: { LoopbackReply(body: $0.path) }
+                )
+                let transport = try await run.transport()
+                let task = Task { try await transport.send(origin.url("/"), "POST", body: body).status.rawValue }
+                try await origin.heads(atLeast: 1)
+                task.cancel()
+                await expectCancellation(of: task, run)
+                // What lies in the sockets hides the end of the connection until it is read.
+                gate.open()
+                let end = try await origin.exchangeEnds(atLeast: 1)[0]
+                run.equal(end.endedBy, .peer, "who ended the exchange")
+                run.equal(origin.requests.count, 0, "requests that arrived whole")
+                try await expectNext(transport, origin, run)
+            }
         },
         Check("cancelled while its request body waits for more, the exchange ends") { run in
             let origin = try await run.origin { LoopbackReply(body: $0.path) }

@@ -24,17 +24,18 @@ extension TransportConformance {
             }
         },
         Check("an exchange that breaks within the request body is an error with honest progress") { run in
-            for resetting in [true, false] {
-                let origin = try await run.origin(
-                    intake: { _ in .breaking(after: 1 << 20, resetting: resetting) },
-                    handler: { _ in LoopbackReply() }
-                )
-                let transport = try await run.transport()
-                let body = run.unfinishedBody()
-                let error = await run.failure("a request that the server did not take") {
-                    "\(try await transport.send(origin.url("/"), "POST", body: body).status)"
+            try await run.withUnfinishedBodies { body in
+                for resetting in [true, false] {
+                    let origin = try await run.origin(
+                        intake: { _ in .breaking(after: 1 << 20, resetting: resetting) },
+                        handler: { _ in LoopbackReply() }
+                    )
+                    let transport = try await run.transport()
+                    let error = await run.failure("a request that the server did not take") {
+                        "\(try await transport.send(origin.url("/"), "POST", body: body).status)"
+                    }
+                    try await expectHonesty(of: error, origin, run)
                 }
-                try await expectHonesty(of: error, origin, run)
             }
         },
         Check("an exchange that breaks before the head is an error with honest progress") { run in

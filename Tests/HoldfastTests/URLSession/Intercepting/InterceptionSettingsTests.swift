@@ -130,17 +130,17 @@ struct InterceptionSettingsTests {
         #expect(storage.cookies(for: server.url())?.map(\.value) == ["1"])
         #expect(try await client.get(server.url("/2")).text == "a=1")
         #expect(storage.cookies(for: server.url())?.map(\.value) == ["2"])
-        let settings = InterceptionSettings(client.session.configuration)
+        let kept = InterceptionSettings(client.session.configuration).cookies(for: URLRequest(url: server.url()))
         let fields: HeaderFields = ["Set-Cookie": "a=stored"]
         for source in [ResponseSource.fresh, .stale, .revalidated, .collapsed] {
-            settings.storeCookies(of: Response(status: 200, fields: fields, url: server.url(), source: source))
+            kept.keep(Response(status: 200, fields: fields, url: server.url(), source: source))
         }
         #expect(storage.cookies(for: server.url())?.map(\.value) == ["2"])
-        settings.storeCookies(of: Response(status: 200, fields: fields, url: server.url()))
+        kept.keep(Response(status: 200, fields: fields, url: server.url()))
         #expect(storage.cookies(for: server.url())?.map(\.value) == ["stored"])
     }
 
-    @Test("Cookies that a redirect sets are sent on, and kept where the transport has the session's storage")
+    @Test("Cookies that a redirect sets are sent on and kept where the transport has the session's storage as well")
     func cookiesOfRedirects() async throws {
         let server = try LoopbackServer.start { request in
             request.path == "/login"

@@ -15,7 +15,10 @@ import Testing
 struct StaleConnectionTests {
     @Test(
         "Linux: what is not idempotent reaches the server once, and the call ends at once instead of hanging",
-        arguments: [("POST", "body"), ("POST", ""), ("PATCH", "body"), ("PATCH", ""), ("PUT", "body")]
+        arguments: [
+            ("POST", "body"), ("POST", ""), ("PATCH", "body"), ("PATCH", ""), ("PUT", "body"), ("POST", "file"),
+            ("PUT", "file"),
+        ]
     )
     func sentOnce(method: String, body: String) async throws {
         let server = try LoopbackServer.start { request in
@@ -27,7 +30,13 @@ struct StaleConnectionTests {
         _ = try await client.data(for: URLRequest(url: server.url("/kept")))
         var request = URLRequest(url: server.url("/broken"))
         request.httpMethod = method
-        let content: RequestBody = body.isEmpty ? .none : .data(Data(body.utf8))
+        let file = try ScratchFile(patternedBytes(100_000))
+        let content: RequestBody =
+            switch body {
+            case "": .none
+            case "file": .file(file.url)
+            default: .data(Data(body.utf8))
+            }
         do {
             _ = try await client.send(request, body: content)
             Issue.record("the call should fail")
@@ -59,8 +68,12 @@ struct StaleConnectionTests {
         #endif
     }
 
-    @Test("Retries by the rules: a PUT is sent again at once, a POST is not", arguments: ["PUT", "POST"])
-    func retried(_ method: String) async throws {
+    @Test(
+        "Retries by the rules: a PUT is sent again at once, a POST is not",
+        arguments: ["PUT", "POST"],
+        ["bytes", "file"]
+    )
+    func retried(_ method: String, _ form: String) async throws {
         let server = try LoopbackServer.start { request in
             request.number == 1 ? LoopbackReply(before: [.reset]) : LoopbackReply(body: request.text)
         }
@@ -69,11 +82,12 @@ struct StaleConnectionTests {
         _ = try await client.data(for: URLRequest(url: server.url("/kept")))
         var request = URLRequest(url: server.url("/broken"))
         request.httpMethod = method
-        request.httpBody = Data("content".utf8)
+        let file = try ScratchFile(Array("content".utf8))
+        let body: RequestBody = form == "file" ? .file(file.url) : .data(Data("content".utf8))
         if method == "PUT" {
-            #expect(try await client.data(for: request).0 == Data("content".utf8))
+            #expect(try await client.send(request, body: body).text() == "content")
         } else {
-            await #expect(throws: ServiceError.self) { try await client.data(for: request) }
+            await #expect(throws: ServiceError.self) { try await client.send(request, body: body) }
         }
         #expect(server.requests.filter { $0.path == "/broken" }.count == (method == "PUT" ? 2 : 1))
     }
