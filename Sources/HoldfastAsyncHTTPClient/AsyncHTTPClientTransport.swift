@@ -77,8 +77,7 @@
         /// Ends a client of the transport's own, and what is under way with it; without effect on somebody's client.
         ///
         /// A transport that is dropped does so in the background, once no body of its responses is left; this waits until it is
-        /// done. Calls afterwards fail with
-        /// `.unsupported`.
+        /// done. Calls afterwards fail with `.unsupported`.
         ///
         /// - Throws: what the client throws; a second call does nothing.
         public func shutdown() async throws {
