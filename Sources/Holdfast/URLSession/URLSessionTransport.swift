@@ -123,7 +123,8 @@ public final class URLSessionTransport: Transport {
         // Cookies come and go while calls are under way, and whose response this is depends on those that were sent.
         let isCertain =
             addsCookiesItself
-            || (!sessionFields.mayReplaceCookies(of: upload.request) && presentedFields(of: upload.request) == presented)
+            || (!sessionFields.mayReplaceCookies(of: upload.request)
+                && presentedFields(of: upload.request) == presented)
         response.presentation = isCertain ? .fields(presented) : .hidden
         return response
     }

@@ -27,7 +27,8 @@ struct SessionCookies: Sendable {
         let present = request.value(forHTTPHeaderField: "Cookie").map { SessionCookies.pairs(in: $0) }
         sendsStored =
             request.httpShouldHandleCookies
-            && (present == nil || present == SessionCookies.stored(for: request, fields).map { SessionCookies.pairs(in: $0) })
+            && (present == nil
+                || present == SessionCookies.stored(for: request, fields).map { SessionCookies.pairs(in: $0) })
     }
 
     /// Keeps the cookies that a response from the network sets; one from a store has set them before.
