@@ -45,8 +45,10 @@ public final class URLSessionTransport: Transport {
         own.urlCache = nil
         own.requestCachePolicy = .reloadIgnoringLocalCacheData
         own.httpAdditionalHeaders = SessionFields.texts(configuration.httpAdditionalHeaders)
-        sessionFields = SessionFields(own)
-        #if !canImport(Darwin)
+        #if canImport(Darwin)
+            sessionFields = SessionFields(own)
+        #else
+            sessionFields = SessionFields(own, choosesCookies: true)
             // Foundation on Linux would replace the request's own Cookie field and ignore `httpShouldHandleCookies`.
             own.httpShouldSetCookies = false
         #endif
