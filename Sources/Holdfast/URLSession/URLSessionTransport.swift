@@ -56,6 +56,7 @@ public final class URLSessionTransport: Transport {
         let queue = OperationQueue()
         queue.name = "holdfast.url-session"
         queue.maxConcurrentOperationCount = 1
+        queue.qualityOfService = .userInitiated
         self.bridge = bridge
         session = URLSession(configuration: own, delegate: bridge, delegateQueue: queue)
         self.limits = limits
