@@ -9,6 +9,8 @@ package enum BlockingWork {
         let queue = OperationQueue()
         queue.name = "holdfast.files"
         queue.maxConcurrentOperationCount = 4
+        // Calls wait for it; an Apple system's own choice would be the background, which it may hold back.
+        queue.qualityOfService = .userInitiated
         return queue
     }()
 

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 package import Foundation
+internal import HoldfastSemantics
 package import HoldfastStorage
 private import Synchronization
 
@@ -38,7 +39,7 @@ package final class DownloadFile: Sendable {
     ///
     /// - Throws: ``ServiceError`` `.other`, the error of the file system being its cause.
     package func append(_ chunk: ByteChunk) async throws {
-        try await DownloadFile.blocking { [self] in
+        try await DownloadFile.blocking(at: .bytesReceived) { [self] in
             try files.write(chunk, to: file, at: count)
             written.withLock { $0 += chunk.count }
         }
@@ -50,6 +51,7 @@ package final class DownloadFile: Sendable {
     }
 
     private static func blocking<Success: Sendable>(
+        at progress: TransportProgress = .headReceived,
         _ work: @escaping @Sendable () throws -> Success
     ) async throws -> Success {
         do {
@@ -59,7 +61,7 @@ package final class DownloadFile: Sendable {
                 .other,
                 "The download cannot be written to its directory; make room there, or mend its permissions.",
                 cause: error,
-                progress: .headReceived
+                progress: progress
             )
         }
     }

@@ -169,6 +169,15 @@ public struct Pipeline: Transport {
     public var enforcesDeadline: Bool { true }
 
     private func run(_ request: URLRequest, _ context: inout CallContext) async throws -> Response {
+        guard InterceptionRegistry.shared.intercepts(for: identity) else { return try await perform(request, &context) }
+        // What is sent beneath must not come back by a session that this pipeline intercepts, and wait for itself.
+        let atWork = Interception.pipelinesAtWork.union([identity])
+        return try await Interception.$pipelinesAtWork.withValue(atWork) {
+            try await perform(Interception.marked(request, by: identity), &context)
+        }
+    }
+
+    private func perform(_ request: URLRequest, _ context: inout CallContext) async throws -> Response {
         let surroundings = configuration.surroundings
         guard context.isObserved || !surroundings.isEmpty else { return try await exchange(request, &context) }
         context.subject = CallSubject(request, operationName: context.options.operationName)

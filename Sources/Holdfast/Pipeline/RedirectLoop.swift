@@ -55,10 +55,7 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
             if !hop.redirection.keepsBody { context.body = .none }
             context.forgetHookStates(from: firstHookBeneath)
             request = hop.request
-            if let cookies = context.options.cookies {
-                cookies.keep(response)
-                cookies.renew(in: &request)
-            }
+            context.options.cookies?.renew(in: &request)
             if let subject = context.subject {
                 context.subject = CallSubject(request, operationName: subject.operationName)
             }

@@ -13,8 +13,15 @@ struct SessionFields: Sendable {
     private let additional: HeaderFields
     private let cookieStorage: HTTPCookieStorage?
 
+    /// Whether stored cookies are held to their own rules here, since Foundation on Linux holds them to none but the host's.
+    private let checksCookies: Bool
+
     /// The fields of sessions with this configuration.
-    init(_ configuration: URLSessionConfiguration) {
+    ///
+    /// - Parameter choosesCookies: whether the cookies that are sent are those that this names; false where the platform
+    ///   chooses them, and this tells what it does.
+    init(_ configuration: URLSessionConfiguration, choosesCookies: Bool = false) {
+        checksCookies = choosesCookies
         additional = HeaderFields(SessionFields.texts(configuration.httpAdditionalHeaders))
         cookieStorage = configuration.httpShouldSetCookies ? configuration.httpCookieStorage : nil
     }
@@ -46,9 +53,19 @@ struct SessionFields: Sendable {
     func cookie(for request: URLRequest) -> String? {
         guard let cookieStorage, request.httpShouldHandleCookies, let url = request.url,
             request.value(forHTTPHeaderField: "Cookie") == nil,
-            let cookies = cookieStorage.cookies(for: url), !cookies.isEmpty
+            let stored = cookieStorage.cookies(for: url)
         else { return nil }
+        let cookies = checksCookies ? stored.filter { SessionFields.mayGo($0, to: url) } : stored
+        guard !cookies.isEmpty else { return nil }
         return HTTPCookie.requestHeaderFields(with: cookies)["Cookie"]
+    }
+
+    /// RFC 6265 §5.4, step 1, beyond the host: a secure cookie goes over TLS alone, none goes outside its path or after its time.
+    private static func mayGo(_ cookie: HTTPCookie, to url: URL) -> Bool {
+        if cookie.isSecure, url.scheme?.lowercased() != "https" { return false }
+        if let end = cookie.expiresDate, end <= Date() { return false }
+        let path = url.path.isEmpty ? "/" : url.path
+        return path == cookie.path || path.hasPrefix(cookie.path.hasSuffix("/") ? cookie.path : cookie.path + "/")
     }
 
     /// Whether the session may send other cookies than ``fields(for:withStoredCookies:)`` and the request say.

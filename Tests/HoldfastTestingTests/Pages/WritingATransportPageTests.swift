@@ -24,7 +24,7 @@ final class ReplayingTransport: Transport {
             throw ServiceError(.badRequest, "The request has no URL; give it one.", progress: .notSent)
         }
         guard let answer = answers.withLock({ $0[url.absoluteString] }) else {
-            throw ServiceError(.connect, "Nothing was recorded for \(url); record it first.", progress: .notSent)
+            throw ServiceError(.connect, "Nothing was recorded for \(url.path); record it first.", progress: .notSent)
         }
         let fields = answer.head.fields
         return Response(status: answer.head.status, fields: fields, body: ResponseBody(answer.body), url: url)

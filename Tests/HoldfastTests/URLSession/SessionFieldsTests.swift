@@ -82,6 +82,30 @@ struct SessionFieldsTests {
         #expect(added == Set((implicit.map(\.name.rawName) + test.fields.keys).map { $0.lowercased() }))
     }
 
+    @Test(
+        "A stored cookie goes out by its own rules: Secure, path and time (RFC 6265 §5.4)",
+        arguments: [
+            ("http://a.example/", "all"), ("https://a.example/", "all secure"),
+            ("https://a.example/only", "all only secure"),
+            ("https://a.example/only/b", "all only secure"), ("https://a.example/onlyb", "all secure"),
+            ("http://a.example", "all"),
+        ]
+    )
+    func cookieRules(_ url: String, _ names: String) throws {
+        let configuration = URLSessionConfiguration.ephemeral
+        for (name, path, further) in [
+            ("all", "/", [:]), ("only", "/only", [:]), ("secure", "/", [.secure: "TRUE"]),
+            ("over", "/", [.expires: Date(timeIntervalSince1970: 1)]),
+        ] as [(String, String, [HTTPCookiePropertyKey: Any])] {
+            let rest: [HTTPCookiePropertyKey: Any] = [.name: name, .value: "1", .domain: "a.example", .path: path]
+            let cookie = HTTPCookie(properties: rest.merging(further) { $1 })
+            configuration.httpCookieStorage?.setCookie(try #require(cookie))
+        }
+        let request = URLRequest(url: try #require(URL(string: url)))
+        let field = URLSessionTransport(configuration: configuration).implicitFields(for: request)["Cookie"] ?? ""
+        #expect(field.split(separator: "; ").map { String($0.dropLast(2)) }.sorted().joined(separator: " ") == names)
+    }
+
     @Test("Cookies that a response sets are stored and sent again")
     func cookiesAreKept() async throws {
         let server = try LoopbackServer.start { _ in LoopbackReply(fields: [("Set-Cookie", "n=v; Path=/")]) }

@@ -54,6 +54,7 @@ extension AttemptLoop {
             }
             response.responseTime = responseTime
             if response.url == nil { response.url = prepared.url }
+            context.options.cookies?.keep(response)
             if case .unknown = response.presentation, let presented = context.exchange?.presentedFields {
                 response.presentation = .fields(presented)
             }

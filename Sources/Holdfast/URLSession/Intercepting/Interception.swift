@@ -26,9 +26,9 @@ struct Interception: Sendable {
         guard let scheme = request.url?.scheme?.lowercased(), scheme == "http" || scheme == "https" else {
             return false
         }
-        guard !Interception.pipelinesAtWork.contains(pipelineIdentity), !Interception.isMarked(request, by: self) else {
-            return false
-        }
+        guard !Interception.pipelinesAtWork.contains(pipelineIdentity),
+            !Interception.isMarked(request, by: pipelineIdentity)
+        else { return false }
         return matching?(request) ?? true
     }
 
@@ -36,35 +36,30 @@ struct Interception: Sendable {
     func send(_ request: URLRequest) async throws -> Response {
         var options = CallOptions()
         options.timeout = settings.callTimeout(within: pipeline.configuration.callTimeout)
-        let cookies = settings.cookies(for: request)
-        options.cookies = cookies
-        let request = Interception.marked(settings.complete(request), by: self)
-        let atWork = Interception.pipelinesAtWork.union([pipelineIdentity])
-        let response = try await Interception.$pipelinesAtWork.withValue(atWork) { [options] in
-            try await pipeline.send(request, options: options)
-        }
-        cookies.keep(response)
-        return response
+        options.cookies = settings.cookies(for: request)
+        return try await pipeline.send(settings.complete(request), options: options)
     }
 
     #if canImport(Darwin)
-        private var mark: String { "holdfast.intercepted.\(UInt(bitPattern: pipelineIdentity.hashValue))" }
+        private static func mark(of pipeline: ObjectIdentifier) -> String {
+            "holdfast.intercepted.\(UInt(bitPattern: pipeline))"
+        }
 
-        private static func isMarked(_ request: URLRequest, by interception: Interception) -> Bool {
-            URLProtocol.property(forKey: interception.mark, in: request) != nil
+        private static func isMarked(_ request: URLRequest, by pipeline: ObjectIdentifier) -> Bool {
+            URLProtocol.property(forKey: mark(of: pipeline), in: request) != nil
         }
 
         /// A request that is known again: Apple's loading system asks on a thread of its own, which no task-local reaches.
-        private static func marked(_ request: URLRequest, by interception: Interception) -> URLRequest {
+        static func marked(_ request: URLRequest, by pipeline: ObjectIdentifier) -> URLRequest {
             guard let marked = (request as NSURLRequest).mutableCopy() as? NSMutableURLRequest else { return request }
-            URLProtocol.setProperty(true, forKey: interception.mark, in: marked)
+            URLProtocol.setProperty(true, forKey: mark(of: pipeline), in: marked)
             return marked as URLRequest
         }
     #else
         // Foundation on Linux loses a request's properties where URLRequest and NSURLRequest meet, but asks `canInit` on the
         // thread that resumes the task, where the task-local is seen.
-        private static func isMarked(_ request: URLRequest, by interception: Interception) -> Bool { false }
-        private static func marked(_ request: URLRequest, by interception: Interception) -> URLRequest { request }
+        private static func isMarked(_ request: URLRequest, by pipeline: ObjectIdentifier) -> Bool { false }
+        static func marked(_ request: URLRequest, by pipeline: ObjectIdentifier) -> URLRequest { request }
     #endif
 }
 

@@ -20,6 +20,7 @@ final class InterceptionRegistry: Sendable {
     private struct State {
         var lastNumber = 0
         var interceptions: [ObjectIdentifier: Interception] = [:]
+        var pipelines: Set<ObjectIdentifier> = []
         var classes: [Key: InterceptingURLProtocol.Type] = [:]
     }
 
@@ -28,6 +29,8 @@ final class InterceptionRegistry: Sendable {
 
     private let limit: Int
     private let state = Mutex(State())
+    /// Whether there ever was an interception: where there was none, calls take no lock.
+    private let mayIntercept = Atomic(false)
 
     /// - Parameter limit: the most interceptions there may be at a time.
     init(limit: Int) {
@@ -44,6 +47,8 @@ final class InterceptionRegistry: Sendable {
             let made = InterceptionSlot.protocolClass(number: state.lastNumber)
             state.interceptions[ObjectIdentifier(made)] = interception
             if let key { state.classes[key] = made }
+            state.pipelines.insert(interception.pipelineIdentity)
+            mayIntercept.store(true, ordering: .releasing)
             return made
         }
     }
@@ -53,11 +58,17 @@ final class InterceptionRegistry: Sendable {
         state.withLock { $0.interceptions[ObjectIdentifier(protocolClass)] }
     }
 
+    /// Whether there are interceptions by a pipeline.
+    func intercepts(for pipeline: ObjectIdentifier) -> Bool {
+        mayIntercept.load(ordering: .acquiring) && state.withLock { $0.pipelines.contains(pipeline) }
+    }
+
     /// Withdraws all interceptions by a pipeline.
     func withdraw(pipeline: ObjectIdentifier) {
         // What is let go is let go outside the lock: a pipeline that ends runs code of others.
         let withdrawn = state.withLock { state in
             let withdrawn = state.interceptions.filter { $0.value.pipelineIdentity == pipeline }
+            state.pipelines.remove(pipeline)
             for number in withdrawn.keys { state.interceptions[number] = nil }
             state.classes = state.classes.filter { $0.key.pipeline != pipeline }
             return withdrawn

@@ -26,12 +26,14 @@ struct InterceptionSettings: Sendable {
     /// The protocol classes behind the intercepting one: they load what it cannot.
     let following: [URLProtocol.Type]
     private let fields: SessionFields
+    private let fieldsOfHops: SessionFields
     private let cookieStorage: HTTPCookieStorage?
     private let cachePolicy: URLRequest.CachePolicy
 
     init(_ configuration: URLSessionConfiguration) {
         following = (configuration.protocolClasses ?? []).compactMap { $0 as? URLProtocol.Type }
         fields = SessionFields(configuration)
+        fieldsOfHops = SessionFields(configuration, choosesCookies: true)
         cookieStorage = configuration.httpCookieStorage
         cachePolicy = configuration.requestCachePolicy
         identity = Identity(
@@ -71,6 +73,6 @@ struct InterceptionSettings: Sendable {
 
     /// The session's cookies, for a request as its caller made it.
     func cookies(for request: URLRequest) -> SessionCookies {
-        SessionCookies(cookieStorage, acceptsCookies: identity.acceptsCookies, fields, for: request)
+        SessionCookies(cookieStorage, acceptsCookies: identity.acceptsCookies, fields, fieldsOfHops, for: request)
     }
 }

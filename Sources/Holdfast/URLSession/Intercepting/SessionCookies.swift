@@ -15,19 +15,30 @@ internal import HoldfastSemantics
 struct SessionCookies: Sendable {
     private let storage: HTTPCookieStorage?
     private let acceptsCookies: Bool
-    private let fields: SessionFields
+    private let fieldsOfHops: SessionFields
     private let sendsStored: Bool
 
     /// The cookies for one request, as its caller made it.
-    init(_ storage: HTTPCookieStorage?, acceptsCookies: Bool, _ fields: SessionFields, for request: URLRequest) {
+    ///
+    /// - Parameters:
+    ///   - fields: what the platform has added to the request, or would have.
+    ///   - fieldsOfHops: what is added after a redirect.
+    init(
+        _ storage: HTTPCookieStorage?,
+        acceptsCookies: Bool,
+        _ fields: SessionFields,
+        _ fieldsOfHops: SessionFields,
+        for request: URLRequest
+    ) {
         self.storage = storage
         self.acceptsCookies = acceptsCookies
-        self.fields = fields
+        self.fieldsOfHops = fieldsOfHops
         // Foundation on Linux has put the stored ones in by now, as if they were the caller's.
         let present = request.value(forHTTPHeaderField: "Cookie").map { SessionCookies.pairs(in: $0) }
         sendsStored =
             request.httpShouldHandleCookies
-            && (present == nil || present == SessionCookies.stored(for: request, fields).map { SessionCookies.pairs(in: $0) })
+            && (present == nil
+                || present == SessionCookies.stored(for: request, fields).map { SessionCookies.pairs(in: $0) })
     }
 
     /// Keeps the cookies that a response from the network sets; one from a store has set them before.
@@ -46,7 +57,7 @@ struct SessionCookies: Sendable {
     /// Gives the next hop of a redirect the cookies for where it leads; a Cookie field of the caller's own stays what it is.
     func renew(in request: inout URLRequest) {
         guard sendsStored else { return }
-        request.setValue(SessionCookies.stored(for: request, fields), forHTTPHeaderField: "Cookie")
+        request.setValue(SessionCookies.stored(for: request, fieldsOfHops), forHTTPHeaderField: "Cookie")
     }
 
     /// What the session would send of its own accord.

@@ -79,7 +79,9 @@ final class URLSessionBridge: NSObject, URLSessionDataDelegate, Sendable {
             if let delegate = session.delegate, delegate !== self {
                 if delegate.urlSession?(session, didReceive: challenge, completionHandler: answer) != nil { return }
                 let other = delegate as? any URLSessionTaskDelegate
-                if let other, other.urlSession?(session, task: task, didReceive: challenge, completionHandler: answer) != nil {
+                if let other,
+                    other.urlSession?(session, task: task, didReceive: challenge, completionHandler: answer) != nil
+                {
                     return
                 }
             }

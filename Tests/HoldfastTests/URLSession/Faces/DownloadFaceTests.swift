@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import Foundation
+import HoldfastSemantics
 import HoldfastStorage
 import HoldfastTesting
 import Synchronization
@@ -87,6 +88,7 @@ struct DownloadFaceTests {
         }
         #expect(error?.message.contains("make room") == true)
         #expect((error?.cause as? FileSystemError)?.errno == ENOSPC)
+        #expect(error?.progress == .bytesReceived)
         #expect(error?.urlError.code == .unknown)
         #expect(try files.list("/downloads").isEmpty)
         #expect(source.isCancelled)

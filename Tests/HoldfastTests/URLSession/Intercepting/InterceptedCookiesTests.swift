@@ -71,4 +71,30 @@ struct InterceptedCookiesTests {
         #expect(try await client.send(request).text == "mine=1")
         #expect(client.session.configuration.httpCookieStorage?.cookies(for: server.url())?.map(\.value) == ["new"])
     }
+
+    @Test("Cookies of attempts that were repeated, and of a 304, are kept as well")
+    func beneath() async throws {
+        let server = try LoopbackServer.start { request in
+            switch request.number {
+            case 0: LoopbackReply(503, fields: [("Set-Cookie", "a=0")])
+            case 1: LoopbackReply(body: "done")
+            case 2: LoopbackReply(fields: [("ETag", "\"a\""), ("Cache-Control", "no-cache")], body: "text")
+            default: LoopbackReply(304, fields: [("ETag", "\"a\""), ("Set-Cookie", "b=3")])
+            }
+        }
+        let pipeline = Pipeline(
+            transport: URLSessionTransport(),
+            cache: .inMemory(),
+            retrierFactory: .backoff(.atOnce)
+        )
+        defer { pipeline.stopIntercepting() }
+        let client = InterceptedClient(pipeline)
+        let storage = try #require(client.session.configuration.httpCookieStorage)
+        #expect(try await client.get(server.url("/repeated")).text == "done")
+        for names in [["a"], ["a", "b"]] {
+            #expect(try await client.get(server.url("/kept")).text == "text")
+            #expect(storage.cookies(for: server.url("/kept"))?.map(\.name).sorted() == names)
+        }
+        #expect(server.requests.last?.values(of: "If-None-Match") == ["\"a\""])
+    }
 }
