@@ -46,8 +46,10 @@ public final class URLSessionTransport: Transport {
         own.urlCache = nil
         own.requestCachePolicy = .reloadIgnoringLocalCacheData
         own.httpAdditionalHeaders = SessionFields.texts(configuration.httpAdditionalHeaders)
-        sessionFields = SessionFields(own)
-        #if !canImport(Darwin)
+        #if canImport(Darwin)
+            sessionFields = SessionFields(own)
+        #else
+            sessionFields = SessionFields(own, choosesCookies: true)
             // Foundation on Linux would replace the request's own Cookie field and ignore `httpShouldHandleCookies`.
             own.httpShouldSetCookies = false
         #endif
@@ -55,6 +57,7 @@ public final class URLSessionTransport: Transport {
         let queue = OperationQueue()
         queue.name = "holdfast.url-session"
         queue.maxConcurrentOperationCount = 1
+        queue.qualityOfService = .userInitiated
         self.bridge = bridge
         session = URLSession(configuration: own, delegate: bridge, delegateQueue: queue)
         self.limits = limits
@@ -122,9 +125,10 @@ public final class URLSessionTransport: Transport {
         let head = try await exchange.head(of: task)
         var response = response(head, to: request, url, exchange)
         // Cookies come and go while calls are under way, and whose response this is depends on those that were sent.
-        let isAsPresented =
-            !sessionFields.mayReplaceCookies(of: upload.request) && presentedFields(of: upload.request) == presented
-        let isCertain = addsCookiesItself || isAsPresented
+        let isCertain =
+            addsCookiesItself
+            || (!sessionFields.mayReplaceCookies(of: upload.request)
+                && presentedFields(of: upload.request) == presented)
         response.presentation = isCertain ? .fields(presented) : .hidden
         return response
     }

@@ -86,11 +86,15 @@ struct InterceptionStormTests {
     )
     func cancelledAtServer() async throws {
         let server = try LoopbackServer.start { _ in .never }
-        let pipeline = Pipeline(transport: URLSessionTransport())
+        var patience = PipelineConfiguration()
+        patience.attemptTimeout = nil
+        let pipeline = Pipeline(transport: URLSessionTransport(), configuration: patience)
         defer { pipeline.stopIntercepting() }
-        let client = InterceptedClient(pipeline)
-        let url = server.url()
-        let calls = (0..<40).map { _ in Task { try await client.get(url) } }
+        let client = InterceptedClient(pipeline, configure: { $0.timeoutIntervalForRequest = 1200 })
+        var request = URLRequest(url: server.url())
+        request.timeoutInterval = 1200
+        let waiting = request
+        let calls = (0..<40).map { _ in Task { try await client.send(waiting) } }
         try await server.requests(atLeast: 1)
         for call in calls {
             call.cancel()
