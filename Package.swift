@@ -143,6 +143,8 @@ let package = Package(
             dependencies: ["Holdfast", "HoldfastSemantics", "HoldfastServices", "HoldfastStorage"]
         ),
 
+        // How many tests run at a time, for all test targets: they are one program.
+        .target(name: "HoldfastTestWidth", path: "Tests/HoldfastTestWidth"),
         .executableTarget(
             name: "WeatherService",
             dependencies: ["HoldfastTesting"],
@@ -168,7 +170,7 @@ let package = Package(
         .testTarget(name: "HoldfastStorageTests", dependencies: ["HoldfastStorage", "HoldfastTesting"]),
         .testTarget(
             name: "HoldfastTests",
-            dependencies: ["Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastTesting"]
+            dependencies: ["Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastTesting", "HoldfastTestWidth"]
         ),
         .testTarget(
             name: "HoldfastServicesTests",

@@ -10,17 +10,18 @@ extension TransportCapabilities {
         capabilities.readAhead = .spills(memory: URLSessionTransport.Limits().bodyInMemory)
         capabilities.requestStreaming = .collects
         capabilities.keepsRepeatedLines = false
+        // Foundation refuses it everywhere, on Apple systems since those of 2019.
+        capabilities.sendsContentInGET = false
         #if canImport(Darwin)
             // Apple's URLSession keeps interim responses to itself.
             capabilities.undoesContentCodings = ["gzip", "deflate", "br"]
             capabilities.reportsInterim = false
         #else
-            // libcurl undoes one coding more and refuses what it does not know; tasks have no metrics; Foundation refuses
-            // content in a GET, and keeps the body of a redirect to itself that leads nowhere.
+            // libcurl undoes one coding more and refuses what it does not know; tasks have no metrics; Foundation keeps the
+            // body of a redirect to itself that leads nowhere.
             capabilities.undoesContentCodings = ["gzip", "deflate", "br", "zstd"]
             capabilities.refusesUnknownContentCodings = true
             capabilities.reportsConnectionReuse = false
-            capabilities.sendsContentInGET = false
             capabilities.handsUpBodiesWithoutLocation = false
         #endif
         return capabilities
