@@ -112,7 +112,6 @@ struct MockingAndLoggingPageTests {
     private static var configuration: PipelineConfiguration {
         var configuration = PipelineConfiguration()
         configuration.clock = ManualClock(autoAdvances: true)
-        // A mock may wait, so the pipeline would race it against a timer, which this clock ends at once.
         configuration.attemptTimeout = nil
         return configuration
     }
