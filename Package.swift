@@ -17,7 +17,10 @@ let package = Package(
         .library(name: "HoldfastAsyncHTTPClient", targets: ["HoldfastAsyncHTTPClient"]),
         .library(name: "HoldfastHTTPTypes", targets: ["HoldfastHTTPTypes"]),
         .library(name: "HoldfastObservability", targets: ["HoldfastObservability"]),
+        .library(name: "HoldfastProxy", targets: ["HoldfastProxy"]),
+        .library(name: "HoldfastRedis", targets: ["HoldfastRedis"]),
         .library(name: "HoldfastTesting", targets: ["HoldfastTesting"]),
+        .executable(name: "holdfast", targets: ["HoldfastTool"]),
         .executable(name: "quickstart", targets: ["Quickstart"]),
         .executable(name: "weather-example", targets: ["WeatherExample"]),
     ],
@@ -37,7 +40,10 @@ let package = Package(
             description:
                 "Logs, metrics and traces by swift-log, -metrics and -distributed-tracing: HoldfastObservability."
         ),
-        .trait(name: "Redis", description: "Reserved for the Redis store; enables nothing yet."),
+        .trait(
+            name: "Redis",
+            description: "A store that many machines share, over Redis or Valkey, by hiredis: HoldfastRedis."
+        ),
         .trait(
             name: "XML",
             description: "XML endpoints, by XMLCoder: InputFormat.XML and OutputFormat.XML of HoldfastXML."
@@ -46,11 +52,16 @@ let package = Package(
             name: "Crypto",
             description: "Encryption at rest where there is no CryptoKit, by swift-crypto: AEADSeal of HoldfastCrypto."
         ),
-        .trait(name: "Proxy", description: "Reserved for the caching proxy; enables nothing yet."),
-        .trait(name: "Tool", description: "Reserved for the holdfast command-line tool; enables nothing yet."),
+        .trait(name: "Proxy", description: "A caching, retrying HTTP/1.1 proxy, by swift-nio: HoldfastProxy."),
+        .trait(
+            name: "Tool",
+            description: "The command-line tool `holdfast`: proxy, get, cache, replay.",
+            enabledTraits: ["Proxy", "AsyncHTTPClient"]
+        ),
     ],
     dependencies: [
         // Each stands behind a trait and is fetched where that is enabled, and nowhere else.
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
         .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.4.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.5.0"),
@@ -136,6 +147,44 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
                 .product(name: "HTTPTypes", package: "swift-http-types", condition: .when(traits: ["HTTPTypes"])),
+            ]
+        ),
+        .systemLibrary(
+            name: "CHiredis",
+            path: "Sources/CHiredis",
+            pkgConfig: "hiredis",
+            providers: [.apt(["libhiredis-dev"]), .brew(["hiredis"])]
+        ),
+        .target(
+            name: "HoldfastRedis",
+            dependencies: [
+                "Holdfast", "HoldfastSemantics", "HoldfastStorage",
+                .target(name: "CHiredis", condition: .when(traits: ["Redis"])),
+            ]
+        ),
+        .target(
+            name: "HoldfastProxy",
+            dependencies: [
+                "Holdfast", "HoldfastSemantics", "HoldfastStorage",
+                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Proxy"])),
+                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["Proxy"])),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["Proxy"])),
+            ]
+        ),
+        .executableTarget(
+            name: "HoldfastTool",
+            dependencies: [
+                "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastAsyncHTTPClient", "HoldfastProxy",
+                "HoldfastRedis",
+                .product(
+                    name: "ArgumentParser",
+                    package: "swift-argument-parser",
+                    condition: .when(traits: ["Tool"])
+                ),
+                .product(name: "AsyncHTTPClient", package: "async-http-client", condition: .when(traits: ["Tool"])),
+                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Tool"])),
+                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["Tool"])),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["Tool"])),
             ]
         ),
         .executableTarget(
@@ -247,6 +296,32 @@ let package = Package(
             ]
         ),
         .testTarget(
+            name: "HoldfastProxyTests",
+            dependencies: [
+                "HoldfastProxy", "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastTesting",
+                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Proxy"])),
+                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["Proxy"])),
+                .product(name: "NIOEmbedded", package: "swift-nio", condition: .when(traits: ["Proxy"])),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["Proxy"])),
+            ]
+        ),
+        .testTarget(
+            name: "HoldfastRedisTests",
+            dependencies: ["HoldfastRedis", "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastTesting"]
+        ),
+        .testTarget(
+            name: "HoldfastToolTests",
+            dependencies: [
+                "HoldfastTool", "HoldfastProxy", "HoldfastRedis", "Holdfast", "HoldfastSemantics", "HoldfastStorage",
+                "HoldfastTesting",
+                .product(
+                    name: "ArgumentParser",
+                    package: "swift-argument-parser",
+                    condition: .when(traits: ["Tool"])
+                ),
+            ]
+        ),
+        .testTarget(
             name: "WeatherExampleTests",
             dependencies: ["WeatherExample", "WeatherService", "HoldfastTesting"]
         ),
@@ -272,7 +347,7 @@ let package = Package(
 )
 
 // One settings loop for all targets; see docs/architecture.md.
-for target in package.targets {
+for target in package.targets where target.type != .system {
     target.swiftSettings = [
         .enableUpcomingFeature("ExistentialAny"),
         .enableUpcomingFeature("InternalImportsByDefault"),

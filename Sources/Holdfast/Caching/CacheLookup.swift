@@ -39,7 +39,7 @@ struct CacheLookup: Sendable {
     let tally: CallTally
 
     init?(_ request: URLRequest, _ context: CallContext, _ cache: HTTPCache, _ trail: LookTrail) {
-        guard let head = RequestHead(request, fields: context.presentedFields(of: request)) else { return nil }
+        guard let head = context.head(of: request, fields: context.presentedFields(of: request)) else { return nil }
         self.head = head
         self.trail = trail
         tally = CallTally(cache.meter, head.target, trail, context.clock)

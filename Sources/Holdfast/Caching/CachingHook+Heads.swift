@@ -11,7 +11,7 @@ extension CachingHook {
         // What another principal was told of the URI is no news about this one's.
         guard case .network = response.source, let exchange = context.exchange,
             case .fields(let presented) = response.presentation,
-            let sent = RequestHead(exchange.request, fields: presented), sent.target == lookup.head.target,
+            let sent = context.head(of: exchange.request, fields: presented), sent.target == lookup.head.target,
             StoragePlan.principal(of: response, lookup, context, cache) == lookup.principal
         else { return }
         let now = context.clock.timestamp

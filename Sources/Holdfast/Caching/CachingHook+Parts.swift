@@ -20,7 +20,7 @@ extension CachingHook {
     ) async throws -> HopOutcome {
         let now = context.clock.timestamp
         guard let exchange = context.exchange,
-            let sent = RequestHead(exchange.request, fields: exchange.presentedFields),
+            let sent = context.head(of: exchange.request, fields: exchange.presentedFields),
             StoragePlan.principal(of: response, lookup, context, cache) == lookup.principal,
             let join = join(response, to: sent, with: completion.held, asked: completion.missing, now: now),
             let answer = join.answer(to: lookup.head)
@@ -65,7 +65,7 @@ extension CachingHook {
     ) async -> HopOutcome {
         let now = response.responseTime ?? context.clock.timestamp
         guard case .fields(let presented) = response.presentation,
-            let sent = RequestHead(exchange.request, fields: presented),
+            let sent = context.head(of: exchange.request, fields: presented),
             let part = ReceivedPart(response.head, to: sent, receivedAt: now, contentDecoded: response.contentDecoded)
         else { return leave(&response, .partialContent, lookup, context, delivered: delivered) }
         let entry: StoragePlan.Entry

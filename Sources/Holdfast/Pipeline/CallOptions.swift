@@ -41,6 +41,8 @@ public struct CallOptions: Sendable {
     public var credentialFields: [FieldName] = []
     /// Steps that edit this call's request before each attempt, after those of the pipeline's configuration; none by default.
     public var prepare: [PrepareStep] = []
+    /// The method and the target as they are to be sent, where they are not the URLRequest's; for proxies. Nil by default.
+    public var exactHead: ExactRequestHead?
     /// Is told of interim (1xx) responses, from whatever thread the transport has them on.
     public var onInterimResponse: (@Sendable (ResponseHead) -> Void)?
 

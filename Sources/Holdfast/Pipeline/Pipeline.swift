@@ -180,7 +180,7 @@ public struct Pipeline: Transport {
     private func perform(_ request: URLRequest, _ context: inout CallContext) async throws -> Response {
         let surroundings = configuration.surroundings
         guard context.isObserved || !surroundings.isEmpty else { return try await exchange(request, &context) }
-        context.subject = CallSubject(request, operationName: context.options.operationName)
+        context.subject = CallSubject(request, context, operationName: context.options.operationName)
         return try await surrounded(request, &context, by: surroundings[...])
     }
 
@@ -221,6 +221,10 @@ public struct Pipeline: Transport {
         let inForce = options.rulesInForce ?? (options.retrierFactory ?? retrierFactory).governor?.inForce
         guard let inForce, inForce.rules.mintsIdempotencyKey else { return }
         let rules = inForce.rules
+        // A method in other letters is another method, which the URLRequest cannot show.
+        if let exact = options.exactHead, exact.stands(for: request), ![.post, .patch].contains(exact.method) {
+            return
+        }
         var generator = SystemRandomNumberGenerator()
         rules.addIdempotencyKey(to: &request, using: &generator)
     }

@@ -57,7 +57,7 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
             request = hop.request
             context.options.cookies?.renew(in: &request)
             if let subject = context.subject {
-                context.subject = CallSubject(request, operationName: subject.operationName)
+                context.subject = CallSubject(request, context, operationName: subject.operationName)
             }
         }
     }
@@ -81,7 +81,7 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
         to request: URLRequest,
         _ context: CallContext
     ) -> (redirection: Redirection, request: URLRequest)? {
-        guard response.status.isRedirection, let head = RequestHead(request) else { return nil }
+        guard response.status.isRedirection, let head = context.head(of: request) else { return nil }
         guard let redirection = Redirection.next(after: response.head, to: head),
             !redirection.keepsBody || context.body.isReplayable,
             let url = URL(string: redirection.location)

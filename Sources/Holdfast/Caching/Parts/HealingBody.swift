@@ -103,7 +103,7 @@ extension CachingHook {
         guard let response = try? await chain.forward(request, beneath: context.currentHook, &context) else {
             return nil
         }
-        guard let sent = context.exchange.flatMap({ RequestHead($0.request, fields: $0.presentedFields) }),
+        guard let sent = context.exchange.flatMap({ context.head(of: $0.request, fields: $0.presentedFields) }),
             let part = ReceivedPart(
                 response.head,
                 to: sent,

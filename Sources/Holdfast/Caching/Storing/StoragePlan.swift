@@ -35,7 +35,7 @@ enum StoragePlan {
         guard case .fields(let presented) = response.presentation else {
             throw Unstored(reason: .hiddenRequest)
         }
-        guard let sent = RequestHead(exchange.request, fields: presented), sent.target == lookup.head.target
+        guard let sent = context.head(of: exchange.request, fields: presented), sent.target == lookup.head.target
         else { throw Unstored(reason: .otherTarget) }
         guard principal(of: response, lookup, context, cache) == lookup.principal else {
             throw Unstored(reason: .otherPrincipal)

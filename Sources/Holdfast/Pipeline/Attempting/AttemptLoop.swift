@@ -278,7 +278,7 @@ extension FailedAttempt {
     ) {
         var exchange = FailedExchange(
             outcome,
-            method: RequestMethod(request),
+            method: context.method(of: request),
             fields: context.exchange?.presentedFields ?? HeaderFields(request.allHTTPHeaderFields ?? [:]),
             attempt: course.countedAttempts,
             bodyIsReplayable: context.body.isWhole,

@@ -33,9 +33,9 @@ public struct CallSubject: Sendable {
     }
 
     /// The subject of a request.
-    init(_ request: URLRequest, operationName: String?) {
+    init(_ request: URLRequest, _ context: CallContext, operationName: String?) {
         let url = request.url.map { RedactedURL($0) }
-        self.init(method: RequestMethod(request), url: url, operationName: operationName)
+        self.init(method: context.method(of: request), url: url, operationName: operationName)
     }
 
     /// The method of the request, or of the hop of it that is being made.

@@ -67,7 +67,7 @@ struct HedgeJudge: Sendable {
     ) -> FailedExchange {
         FailedExchange(
             outcome,
-            method: RequestMethod(request),
+            method: context.method(of: request),
             fields: context.exchange?.presentedFields ?? HeaderFields(request.allHTTPHeaderFields ?? [:]),
             attempt: context.attempt,
             bodyIsReplayable: bodyIsReplayable,

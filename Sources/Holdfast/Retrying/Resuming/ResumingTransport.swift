@@ -56,7 +56,7 @@ public struct ResumingTransport: Transport {
         guard
             let plan = ResumePlan(
                 response.head,
-                method: RequestMethod(request),
+                method: context.method(of: request),
                 fields: fields,
                 contentDecoded: response.contentDecoded,
                 maxResumes: maxResumes

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import HoldfastSemantics
+
+#if canImport(FoundationNetworking)
+    public import Foundation
+    public import FoundationNetworking
+#else
+    public import Foundation
+#endif
+
+/// The method and the target of a request as they arrived, where URLRequest and URL would rewrite them.
+///
+/// Foundation writes `get` as `GET` and escapes what no URL may hold; a proxy has to pass on what it was given (RFC 9110 §9.1,
+/// §7.6). Give it to a call as ``CallOptions/exactHead`` beside the request that ``makeRequest()`` makes: caches key and judge by
+/// it, and transports that can send it do.
+/// It holds for that request alone: a hook that changes URL or method, or a redirect, ends it for the hop.
+public struct ExactRequestHead: Sendable, Hashable {
+    /// The method as it arrived.
+    public let method: RequestMethod
+    /// The target as it is sent behind the method: origin-form, or `*` (RFC 9112 §3.2).
+    public let requestTarget: String
+    /// The URI that is asked for, by which caches key; for `*` that of the origin itself (RFC 9110 §7.1).
+    public let target: TargetURI
+    /// What the URLRequest holds in place of the target.
+    public let url: URL
+
+    private let shownMethod: String
+
+    /// A head of these parts.
+    ///
+    /// - Parameters:
+    ///   - method: any token.
+    ///   - origin: scheme and authority without a slash behind them, such as `http://example.com:8080`.
+    ///   - requestTarget: origin-form, or `*`. Characters that no URI may hold are passed on as they are, and keyed as if they had
+    ///     been percent-encoded.
+    /// - Throws: ``ServiceError`` `.badRequest` where origin and target make no http or https URI, or the target holds white
+    ///   space or control characters, which would end the request line.
+    public init(method: RequestMethod, origin: String, requestTarget: String) throws(ServiceError) {
+        let isAsterisk = requestTarget == "*"
+        guard isAsterisk || requestTarget.utf8.first == UInt8(ascii: "/"),
+            requestTarget.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }),
+            RequestMethod(validating: method.rawValue) != nil,
+            let target = try? TargetURI(mapping: origin + (isAsterisk ? "/" : requestTarget)),
+            let url = URL(string: target.canonical)
+        else {
+            throw ServiceError(
+                .badRequest,
+                "The request line names no method and target of an http or https URI; send a token and a path."
+            )
+        }
+        self.method = method
+        self.requestTarget = requestTarget
+        self.target = target
+        self.url = url
+        var shown = URLRequest(url: url)
+        shown.httpMethod = method.rawValue
+        shownMethod = shown.httpMethod ?? method.rawValue
+    }
+
+    /// A request for this head, without fields and content.
+    public func makeRequest() -> URLRequest {
+        var request = URLRequest(url: url)
+        request.httpMethod = shownMethod
+        return request
+    }
+
+    /// Whether a request is still the one this head stands for.
+    func stands(for request: URLRequest) -> Bool {
+        request.httpMethod == shownMethod && request.url == url
+    }
+}
+
+extension CallContext {
+    /// The exact method and target to send for a request; nil where the request says them itself.
+    ///
+    /// - Parameter request: the request as it reached the transport.
+    public func exactHead(for request: URLRequest) -> ExactRequestHead? {
+        guard let exact = options.exactHead, exact.stands(for: request) else { return nil }
+        return exact
+    }
+
+    /// The method that a request is sent with.
+    func method(of request: URLRequest) -> RequestMethod {
+        exactHead(for: request)?.method ?? RequestMethod(request)
+    }
+
+    /// The head that a request is sent with; nil where its URL is no canonical http or https URI.
+    ///
+    /// - Parameter fields: those that are sent; by default the request's own.
+    func head(of request: URLRequest, fields: HeaderFields? = nil) -> RequestHead? {
+        guard let exact = exactHead(for: request) else { return RequestHead(request, fields: fields) }
+        return RequestHead(
+            method: exact.method,
+            target: exact.target,
+            fields: fields ?? HeaderFields(request.allHTTPHeaderFields ?? [:])
+        )
+    }
+}

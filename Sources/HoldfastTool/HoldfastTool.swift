@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Tool
+    internal import ArgumentParser
+
+    /// The command `holdfast`.
+    @main
+    struct HoldfastTool: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "holdfast",
+            abstract:
+                "An HTTP cache with retries: in front of any server, on the command line, and as a thing to look into.",
+            discussion: """
+                Exit status: 0 done; 1 something refused or failed on this machine; 64 a wrong command line; 130 interrupted. \
+                A command that adds to these says so in its own help.
+                """,
+            version: "0.1.0",
+            subcommands: [ProxyCommand.self, GetCommand.self, CacheCommand.self, ReplayCommand.self]
+        )
+
+        static func main() async {
+            do {
+                var command = try parseAsRoot()
+                if var asynchronous = command as? any AsyncParsableCommand {
+                    try await asynchronous.run()
+                } else {
+                    try command.run()
+                }
+            } catch let failure as CommandFailure {
+                Console.standard.error("holdfast: \(failure)\n")
+                exit(withError: ExitCode(failure.exitStatus))
+            } catch {
+                exit(withError: error)
+            }
+        }
+    }
+#else
+    #if canImport(Darwin)
+        internal import Darwin
+    #elseif canImport(Musl)
+        internal import Musl
+    #else
+        internal import Glibc
+    #endif
+
+    /// Says what is missing; the tool itself stands behind its trait, so that a plain build fetches no package.
+    @main
+    enum HoldfastTool {
+        static func main() {
+            fputs("holdfast: built without its trait; run it with `swift run --traits Tool holdfast`\n", stderr)
+            exit(64)
+        }
+    }
+#endif
