@@ -64,7 +64,9 @@ struct ConditionalsTests {
         ["canImport(Darwin)", "canImport(Glibc)", "canImport(Musl)"], ["canImport(CryptoKit)", ""],
     ]
 
-    private static let traits: Set<String> = ["AsyncHTTPClient", "HTTPTypes", "Observability", "XML", "Crypto"]
+    private static let traits: Set<String> = [
+        "AsyncHTTPClient", "HTTPTypes", "Observability", "XML", "Crypto", "Proxy", "Redis", "Tool",
+    ]
 
     private static func sources() throws -> [(path: String, conditionals: [Conditional])] {
         let folder = ImportTableTests.root.appending(path: "Sources")
