@@ -36,19 +36,14 @@
         }
     }
 #else
-    #if canImport(Darwin)
-        internal import Darwin
-    #elseif canImport(Musl)
-        internal import Musl
-    #else
-        internal import Glibc
-    #endif
+    internal import Foundation
 
     /// Says what is missing; the tool itself stands behind its trait, so that a plain build fetches no package.
     @main
     enum HoldfastTool {
         static func main() {
-            fputs("holdfast: built without its trait; run it with `swift run --traits Tool holdfast`\n", stderr)
+            let text = "holdfast: built without its trait; run it with `swift run --traits Tool holdfast`\n"
+            try? FileHandle.standardError.write(contentsOf: Data(text.utf8))
             exit(64)
         }
     }
