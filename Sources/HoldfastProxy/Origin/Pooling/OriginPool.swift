@@ -4,7 +4,7 @@
 #if Proxy
 internal import Holdfast
 internal import NIOCore
-private import Synchronization
+internal import Synchronization
 
 /// The connections of a transport: keeps the book, and does what it says.
 final class OriginPool: Sendable {
@@ -16,9 +16,10 @@ final class OriginPool: Sendable {
     /// Opens a connection for whoever was given leave to.
     typealias Open = @Sendable (_ key: OriginKey, _ loop: any EventLoop, _ end: AttemptEnd) async throws -> ByteChannel
 
-    private typealias Waiter = CheckedContinuation<PoolState.Grant, any Error>
+    typealias Waiter = CheckedContinuation<PoolState.Grant, any Error>
 
-    private struct State {
+    /// What the lock guards.
+    struct State {
         var book: PoolState
         var connections: [PoolState.ID: OriginConnection] = [:]
         var waiters: [PoolState.Ticket: Waiter] = [:]
@@ -37,9 +38,9 @@ final class OriginPool: Sendable {
         var reused = 0
     }
 
-    private let state: Mutex<State>
+    let state: Mutex<State>
+    let open: Open
     private let loops: any EventLoopGroup
-    private let open: Open
 
     init(limits: PoolState.Limits, loops: any EventLoopGroup, open: @escaping Open) {
         state = Mutex(State(book: PoolState(limits: limits)))
@@ -77,20 +78,13 @@ final class OriginPool: Sendable {
             case .open:
                 return try await opened(key, on: loop ?? loops.next(), end: end)
             case .reuse(let id):
-                let connection = state.withLock { state in
-                    state.reused += 1
-                    return state.connections[id]
-                }
-                guard let connection else {
-                    perform { $0.leave(key) }
-                    continue
-                }
+                guard let connection = state.withLock({ $0.connections[id] }) else { continue }
                 connection.channel.whenInputEnds(nil)
                 guard connection.isUsable else {
-                    state.withLock { $0.reused -= 1 }
                     discard(connection)
                     continue
                 }
+                state.withLock { $0.reused += 1 }
                 connection.beginExchange()
                 return connection
             }
@@ -100,34 +94,64 @@ final class OriginPool: Sendable {
     /// Takes a connection back that can carry another exchange.
     func giveBack(_ connection: OriginConnection) {
         guard connection.isUsable else { return discard(connection) }
-        let (id, key) = (connection.id, connection.key)
-        perform { $0.release(id, of: key, on: connection.loop, at: .now()) }
-        // Only after it is in the book, or an end that came before would find nothing to drop.
+        // Before it is in the book, or it would be taken off the next exchange; what ends meanwhile is seen by the next who takes it.
         connection.channel.whenInputEnds { [weak self] in self?.dropIdle(connection) }
-        scheduleSweep()
+        change { $0.book.release(connection.id, of: connection.key, on: connection.loop, at: .now()) }
+        sweepLater()
     }
 
     /// Closes a connection that was handed out.
     func discard(_ connection: OriginConnection) {
         connection.channel.close()
-        let key = connection.key
-        state.withLock { state in
+        change { state in
             guard state.connections.removeValue(forKey: connection.id) != nil else { return PoolState.Work() }
-            return state.book.leave(key)
-        }.perform(in: self)
+            return state.book.leave(connection.key)
+        }
     }
 
     /// Closes all, now: what is idle, and what is under way.
+    ///
+    /// - Returns: when each of them is closed.
     func shutDown() -> [EventLoopFuture<Void>] {
         let (connections, waiters, sweep) = state.withLock { state in
             _ = state.book.shutDown()
-            defer { (state.waiters, state.sweep) = ([:], nil) }
+            defer { (state.connections, state.waiters, state.sweep) = ([:], [:], nil) }
             return (Array(state.connections.values), Array(state.waiters.values), state.sweep)
         }
         sweep?.cancel()
         for waiter in waiters { waiter.resume(throwing: Refusal.shutDown) }
         for connection in connections { connection.channel.close() }
         return connections.map(\.channel.closeFuture)
+    }
+
+    // MARK: Idle connections
+
+    private func dropIdle(_ connection: OriginConnection) {
+        let wasIdle = change { state in
+            let (wasIdle, work) = state.book.drop(connection.id, of: connection.key)
+            if wasIdle { state.connections[connection.id] = nil }
+            return (wasIdle, work)
+        }
+        if wasIdle { connection.channel.close() }
+    }
+
+    /// Comes back when the connection that is idle for longest has been so for too long.
+    private func sweepLater() {
+        let now = NIODeadline.now()
+        state.withLock { state in
+            guard state.sweep == nil, state.book.idleCount > 0 else { return }
+            state.sweep = loops.next().scheduleTask(deadline: now + state.book.limits.idleTime) { [weak self] in
+                self?.sweep()
+            }
+        }
+    }
+
+    private func sweep() {
+        change { state in
+            state.sweep = nil
+            return state.book.expire(at: .now())
+        }
+        sweepLater()
     }
 }
 #endif

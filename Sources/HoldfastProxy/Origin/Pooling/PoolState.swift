@@ -92,10 +92,12 @@ struct PoolState: Sendable {
     /// - Parameters:
     ///   - loop: where it would best be; nil: anywhere.
     ///   - wantsNew: whether one that was used will not do.
+    ///   - queues: whether to stand in line where there is none; if not, the answer is then `.full`.
     mutating func take(
         _ key: OriginKey,
         on loop: Loop?,
         wantsNew: Bool,
+        queues: Bool = true,
         at now: NIODeadline
     ) -> (answer: Answer, work: Work) {
         guard !isShutDown else { return (.closed, Work()) }
@@ -105,7 +107,7 @@ struct PoolState: Sendable {
         if origins[key]?.waiting.isEmpty ?? true, let grant = grant(key, on: loop, wantsNew: wantsNew, &work) {
             return (.granted(grant), work)
         }
-        guard waitingCount < limits.waiting else {
+        guard queues, waitingCount < limits.waiting else {
             serve(&work)
             return (.full, work)
         }
