@@ -152,7 +152,7 @@ struct SnapshotTaking: Sendable {
         for path in [layout.root, layout.segments, layout.blobs] {
             guard let attributes = try disk({ () throws(FileSystemError) in try files.attributesIfThere(path) }) else {
                 // A store that is being made has its format before its directories.
-                throw StoreError(.badConfiguration, "There is no cache in \(layout.root): \(path) is missing.")
+                throw StoreError(.badConfiguration, "There is no cache: \(path) is missing.")
             }
             guard attributes.kind == .directory else {
                 throw StoreError(.unsafeDirectory, "\(path) is a link or a file; name a real directory.")

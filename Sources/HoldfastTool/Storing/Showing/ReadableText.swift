@@ -29,7 +29,8 @@
         /// What a response is worth now, in few words.
         static func freshness(_ info: CacheEntryInfo) -> String {
             if info.needsConfirmation { return "to confirm" }
-            return info.freshnessLeft > 0 ? "fresh " + span(info.freshnessLeft) : "stale " + span(-info.freshnessLeft)
+            if info.freshnessLeft > 0 { return "fresh " + span(info.freshnessLeft) }
+            return info.freshnessLeft < 0 ? "stale " + span(-info.freshnessLeft) : "stale"
         }
 
         /// The same text without what would move a terminal's cursor.
