@@ -24,6 +24,8 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
         public static let corrupt = Code("corrupt")
         /// The entry is encrypted with a key that is not at hand; the entry is whole, and stays.
         public static let sealed = Code("sealed")
+        /// The store was opened for reading only.
+        public static let readOnly = Code("read-only")
         /// The entry is larger than the store may hold.
         public static let tooLarge = Code("too-large")
         /// No space is left, neither within the bound nor on the device.

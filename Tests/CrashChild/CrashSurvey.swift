@@ -6,7 +6,7 @@ internal import HoldfastStorage
 /// Looks at everything that lies in a store, bodies included.
 enum CrashSurvey {
     /// What lies under each name, and what is wrong with it.
-    static func lines(of store: DiskStore, now: StoreInstant) async -> [CrashLine] {
+    static func lines(of store: any CacheStore, now: StoreInstant) async -> [CrashLine] {
         var lines: [CrashLine] = []
         for key in Set(CrashIdentity.all.map(\.key)).sorted() {
             lines += await self.lines(of: store, key: key, now: now)
@@ -14,7 +14,7 @@ enum CrashSurvey {
         return lines + [.surveyed]
     }
 
-    private static func lines(of store: DiskStore, key: String, now: StoreInstant) async -> [CrashLine] {
+    private static func lines(of store: any CacheStore, key: String, now: StoreInstant) async -> [CrashLine] {
         var lines: [CrashLine] = []
         let entries: [StoredEntry]
         do {
@@ -50,7 +50,7 @@ enum CrashSurvey {
         in entry: StoredEntry,
         _ stamp: CrashStamp,
         _ identity: CrashIdentity,
-        _ store: DiskStore,
+        _ store: any CacheStore,
         mayBeGone: Bool = false
     ) async -> String? {
         if entry.description.tags != stamp.tags { return "tags \(entry.description.tags.sorted())" }

@@ -40,6 +40,27 @@ extension HTTPCache {
         return HTTPCache(store: store, options: options)
     }
 
+    /// A cache on disk that is looked into and never changed, beside the process that has it open or without one.
+    ///
+    /// For tools: ``entries(_:pageSize:now:)``, ``export(_:now:)``, ``verify(progress:)`` and the store's statistics work over it. It shows
+    /// the directory as it was at one instant (see ``DiskStoreReader``). A pipeline over it answers from what is stored and
+    /// stores nothing: each attempt is an event of a failed store, and what a request makes invalid stays.
+    ///
+    /// - Parameters:
+    ///   - directory: a file URL of a directory that holds a cache; nothing is made.
+    ///   - seal: opens what was encrypted; nil, the default, where nothing was or the key is not at hand.
+    ///   - options: how the rules are applied; private mode by default.
+    /// - Throws: ``StoreError``: `.badConfiguration` where the directory holds no cache, `.unsafeDirectory`, `.io`, `.resting` where
+    ///   it changes faster than it can be read.
+    public static func onDiskReadOnly(
+        at directory: URL,
+        seal: (any StoreSeal)? = nil,
+        options: CacheOptions = CacheOptions()
+    ) async throws(StoreError) -> HTTPCache {
+        let path = directory.standardizedFileURL.path
+        return HTTPCache(store: try await DiskStoreReader.open(directory: path, seal: seal), options: options)
+    }
+
     /// A cache on disk whose responses are answered from memory once they are asked for often.
     ///
     /// Everything is kept on the disk; what memory holds is a copy of some of it, and there anew only after some hits.

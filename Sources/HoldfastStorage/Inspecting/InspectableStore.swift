@@ -6,7 +6,7 @@
 /// **Choose.** Any store of this module.
 /// **Use.** `HTTPCache.verify(progress:)` and `HTTPCache.compact()`, or call it as below.
 /// **Implement.** Both leave the store open and in service: look-ups and writes go on beside them, at most slowed down. A store
-/// that opened its contents for reading only verifies and refuses to compact, with `.badConfiguration`.
+/// that opened its contents for reading only verifies and refuses to compact, with `.readOnly`.
 public protocol InspectableStore: CacheStore {
     /// Reads every committed entry, its whole body included, and checks what the store keeps for that purpose.
     ///

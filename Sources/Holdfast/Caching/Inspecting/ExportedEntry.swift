@@ -16,12 +16,22 @@ public struct ExportedEntry: Sendable {
     /// Where only parts of the content are stored it is that of a 206.
     public let head: ResponseHead
 
+    /// How long it is fresh from its making, and by which rule (RFC 9111 §4.2.1).
+    public let lifetime: FreshnessLifetime
+
     private let pieces: [StoredBodySource.Piece]
     private let stored: any StoredBody
 
-    init(info: CacheEntryInfo, head: ResponseHead, pieces: [StoredBodySource.Piece], stored: any StoredBody) {
+    init(
+        info: CacheEntryInfo,
+        head: ResponseHead,
+        lifetime: FreshnessLifetime,
+        pieces: [StoredBodySource.Piece],
+        stored: any StoredBody
+    ) {
         self.info = info
         self.head = head
+        self.lifetime = lifetime
         self.pieces = pieces
         self.stored = stored
     }

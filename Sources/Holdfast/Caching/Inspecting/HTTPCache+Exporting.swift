@@ -42,7 +42,8 @@ extension HTTPCache {
             storedBytes: info.storedBytes,
             now: now
         )
-        return ExportedEntry(info: current, head: head, pieces: pieces, stored: body)
+        let lifetime = stored.freshnessLifetime(options)
+        return ExportedEntry(info: current, head: head, lifetime: lifetime, pieces: pieces, stored: body)
     }
 }
 

@@ -127,22 +127,7 @@ extension DiskEngine {
         guard source.epoch >= epoch.load(ordering: .acquiring) else { return nil }
         guard let detail = try detail(of: source, key: key) else { return nil }
         if orders.takes(order: header.order, key: detail.key, tags: detail.tags) { return nil }
-        return StoredEntry(
-            key: detail.key,
-            variant: detail.variant,
-            version: StoredEntry.Version(number: header.version),
-            description: EntryDescription(
-                metadata: detail.metadata,
-                uselessAfter: header.uselessAfter,
-                tags: detail.tags
-            ),
-            bodyLength: header.bodyLength,
-            storedAt: header.storedAt,
-            isPinned: source.row.isPinned,
-            // A change of a pin makes a new record of an old version.
-            needsValidation: header.version < suspectBefore,
-            source: source
-        )
+        return source.entry(detail, suspectBefore: suspectBefore)
     }
 
     /// Whether a purge has taken the entry of a record.
@@ -154,24 +139,12 @@ extension DiskEngine {
 
     /// The detail of a record in plain form; nil when it is of another key.
     private func detail(of source: RecordSource, key: StoreKey?) throws(StoreError) -> RecordDetail? {
-        var bytes = source.detailBytes
-        if source.header.keyID != 0 {
-            guard let seal else { return nil }
-            do throws(StoreError) {
-                let context = SealedPart.detail(order: source.header.order).context
-                bytes = ByteChunk(try seal.open(bytes, keyID: source.header.keyID, context: context))
-            } catch {
-                // A key that is no longer known makes the entry unreadable, not wrong.
-                if error.code == .sealed { return nil }
-                if error.code == .corrupt { dropDamaged(source) }
-                throw error
-            }
-        } else if seal != nil {
-            // What lies in clear where all should be sealed may be anybody's.
-            return nil
+        do throws(StoreError) {
+            return try source.detail(key: key, seal: seal)
+        } catch {
+            if error.code == .corrupt { dropDamaged(source) }
+            throw error
         }
-        guard let key else { return RecordDetail.decode(bytes) }
-        return RecordDetail.decode(bytes, knownKey: key)
     }
 
     static let damaged = StoreError(.corrupt, "The entry on the disk is damaged and was removed; fetch it again.")

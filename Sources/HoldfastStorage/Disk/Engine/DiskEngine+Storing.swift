@@ -170,12 +170,7 @@ extension DiskEngine {
             // A record that was overtaken while it was read is no damage.
             throw dropDamaged(source) ? Self.damaged : Self.gone
         }
-        guard source.header.keyID != 0, !stored.isEmpty else { return stored }
-        guard let seal else {
-            throw StoreError(.sealed, "The body is sealed; open the store with the key it was sealed with.")
-        }
-        let context = SealedPart.body(order: source.header.order).context
-        return ByteChunk(try seal.open(stored, keyID: source.header.keyID, context: context))
+        return try source.openedBody(seal: seal)
     }
 
     /// Takes out an entry whose body is damaged, unless it has moved or gone meanwhile.

@@ -7,6 +7,8 @@ struct SegmentReader: Sendable {
     let format: StoreFormat
     /// What opens the prefixes of marks that were sealed.
     var seal: (any StoreSeal)?
+    /// Whether marks that are sealed are passed over where there is no seal, rather than taken for damage.
+    var passesSealed = false
 
     /// How much of a file is in memory at a time while it is scanned.
     static let window = RecordScan.minimumWindow
@@ -115,12 +117,13 @@ struct SegmentReader: Sendable {
     ) throws(FileSystemError) {
         let unit = Geometry.unit
         let record = try bytes(file, Int(row.place) * unit, Int(row.units) * unit) ?? []
-        let mark = record.withUnsafeBytes { bytes in
-            RecordHeader.decode(bytes, seed: format.hashSeed).flatMap { header in
-                header.segment == number && header.kind == row.kind && header.order == row.order
-                    ? self.mark(header, bytes) : nil
-            }
+        let (mark, isPassed) = record.withUnsafeBytes { bytes -> (Mark?, Bool) in
+            guard let header = RecordHeader.decode(bytes, seed: format.hashSeed), header.segment == number,
+                header.kind == row.kind, header.order == row.order
+            else { return (nil, false) }
+            return (self.mark(header, bytes), passes(header))
         }
+        if isPassed { return }
         if let mark {
             content.marks.append(mark)
         } else if row.kind == .tagMark {
@@ -131,6 +134,10 @@ struct SegmentReader: Sendable {
         } else {
             content.isDamaged = true
         }
+    }
+
+    private func passes(_ header: RecordHeader) -> Bool {
+        passesSealed && seal == nil && header.kind == .prefixMark && header.keyID != 0
     }
 
     /// The mark in a record; nil for a prefix that was sealed with a key that is not known any more.
@@ -190,7 +197,7 @@ struct SegmentReader: Sendable {
         guard found.bodyHolds else { return content.torn.append(row) }
         content.rows.append(row)
         if header.hasBlob { content.blobs.append(BlobRow(header, place: place)) }
-        guard header.kind == .tagMark || header.kind == .prefixMark else { return }
+        guard header.kind == .tagMark || header.kind == .prefixMark, !passes(header) else { return }
         if let mark = mark(header, bytes) { content.marks.append(mark) } else { content.isDamaged = true }
     }
 }

@@ -32,8 +32,26 @@ struct StoreRecovery: Sendable {
         let blobs = try disk { () throws(FileSystemError) in
             try sizes(in: layout.blobs, suffix: StoreLayout.blobSuffix)
         }
-        var contents = try disk { () throws(FileSystemError) in try readSegments(&store) }
-        judgeDamage(&contents, &store)
+        let contents = try disk { () throws(FileSystemError) in try readSegments(&store) }
+        try settle(contents, blobs: blobs, &store, install)
+        return store
+    }
+
+    /// Decides what of these segments and blobs counts, and hands the rows of each shard to `install`.
+    ///
+    /// - Parameters:
+    ///   - contents: by ascending number.
+    ///   - blobs: the sizes of the blob files by number.
+    ///   - isHeld: whether a store may be at work on them, whose unfinished steps are no damage.
+    func settle(
+        _ contents: [Numbered],
+        blobs: [UInt64: Int],
+        isHeld: Bool = false,
+        _ store: inout RecoveredStore,
+        _ install: (_ shard: Int, _ rows: [IndexRow]) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        var contents = contents
+        judgeDamage(&contents, isHeld: isHeld, &store)
         settleOrders(contents, &store)
         let runs = contents.enumerated().map { slot, content in
             RecoveryFold.Run(slot: UInt16(truncatingIfNeeded: slot), rows: content.content.rows)
@@ -56,12 +74,12 @@ struct StoreRecovery: Sendable {
                 store.void.append(RecoveredStore.VoidFile(path: layout.blob(number), size: size))
             }
         }
-        return store
     }
 
     // MARK: Segments
 
-    private struct Numbered {
+    /// What one segment file holds.
+    struct Numbered: Sendable {
         let number: UInt64
         var content: SegmentReader.Content
     }
@@ -93,8 +111,8 @@ struct StoreRecovery: Sendable {
     }
 
     /// Tells damage from what a crash leaves, and counts it.
-    private func judgeDamage(_ all: inout [Numbered], _ store: inout RecoveredStore) {
-        for kind in LogKind.allCases {
+    private func judgeDamage(_ all: inout [Numbered], isHeld: Bool, _ store: inout RecoveredStore) {
+        for kind in LogKind.allCases where !isHeld {
             // One made in advance has no records yet and is none of those that wait for a table; a clean close leaves none.
             let ofKind = all.indices.filter { index in
                 let content = all[index].content
@@ -154,7 +172,7 @@ struct StoreRecovery: Sendable {
     // MARK: Files
 
     /// The files of a directory that bear a number; whatever else lies there stays.
-    private func sizes(in directory: String, suffix: String) throws(FileSystemError) -> [UInt64: Int] {
+    func sizes(in directory: String, suffix: String) throws(FileSystemError) -> [UInt64: Int] {
         var sizes: [UInt64: Int] = [:]
         for name in try files.list(directory) {
             guard let number = FileNumber.number(in: name, suffix: suffix) else { continue }

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Synchronization
+
+/// What a ``DiskStore`` keeps in a directory, read beside the process that has it open, or after it.
+///
+/// It writes nothing, takes no lock and holds no file open but those of bodies that are being read, so the store at work is
+/// disturbed in nothing. Every operation that would change something throws `.readOnly`.
+///
+/// - **What it shows** is the store as it was at one instant: when it was opened, when ``refresh()`` was called last, or when it last
+///   came across something that had moved on. Newer entries show after that, and what was removed since may be shown until then,
+///   but never after its bytes were given up: a record is checked at each reading against the key, order and segment it was
+///   listed by, and what fails because the store has replaced it is `.superseded` or nowhere, not damage.
+/// - **Crashes.** Of what a process left that was killed, it shows what ``DiskStore`` would find; after a power loss
+///   entries say ``StoredEntry/needsValidation``.
+/// - **Damage** is counted and left as it is.
+/// - **Encryption.** Entries sealed with a key that is not at hand are in ``StoreStatistics/entryCount`` and
+///   ``VerificationReport/entriesSealed``; lists pass over them (``sealedEntriesPassedOver``).
+/// - **Cost.** As much memory as the store's index. Opening and refreshing read the tables of all segments and scan, twice, those
+///   that are being written. Four threads, of which reads use one.
+public final class DiskStoreReader: CacheStore {
+    /// Kept in the directory beside the entries.
+    public let secret: [UInt8]
+    let engine: ReaderEngine
+
+    private init(_ engine: ReaderEngine) {
+        self.engine = engine
+        secret = engine.secret
+    }
+
+    /// Opens a directory that holds a store.
+    ///
+    /// - Parameters:
+    ///   - directory: an absolute path.
+    ///   - fileSystem: the files to read.
+    ///   - seal: opens what was sealed; nil where nothing was, or the key is not at hand.
+    /// - Throws: `.badConfiguration` where the directory holds no store of this version, `.unsafeDirectory` where it is a link,
+    ///   belongs to another user or can be written by others; `.io`; `.resting` where it changes faster than it can be read.
+    public static func open(
+        directory: String,
+        fileSystem: any FileSystem = POSIXFileSystem(),
+        seal: (any StoreSeal)? = nil
+    ) async throws(StoreError) -> DiskStoreReader {
+        let threads = try IOThreads()
+        let taking = SnapshotTaking(layout: StoreLayout(root: directory), files: fileSystem, seal: seal)
+        let snapshot = try await threads.run(.reads) { () throws(StoreError) in try taking.take() }
+        return DiskStoreReader(ReaderEngine(taking, snapshot, threads: threads))
+    }
+
+    /// Reads anew what the directory holds; look-ups and lists under way go on with it.
+    ///
+    /// - Throws: as ``open(directory:fileSystem:seal:)``; what was read before is then still shown. `.closed` where another store
+    ///   was made in the directory.
+    public func refresh() async throws(StoreError) {
+        try engine.checkOpen()
+        try await engine.threads.run(.reads) { [engine] () throws(StoreError) in try engine.refresh(engine.snapshot) }
+    }
+
+    /// The process that has the directory open for writing; nil: none.
+    ///
+    /// By what the directory said when it was read last and by whether that process lives: of a crashed holder whose number another
+    /// process has now, it is wrong.
+    public var holder: Int32? { engine.snapshot.holder }
+
+    /// How many entries the lists so far passed over because the key that they are sealed with is not at hand.
+    public var sealedEntriesPassedOver: Int { engine.sealedListed.load(ordering: .relaxed) }
+
+    /// With this capacity ``DiskStore/open(directory:capacity:maximumEntrySize:fileSystem:seal:now:)`` takes the directory over
+    /// without evicting anything or changing the size of its files; the one it was made with is not noted in it.
+    public var fittingCapacity: Int {
+        let snapshot = engine.snapshot
+        let size = snapshot.format.segmentSize
+        let (usual, isHuge) = size.multipliedReportingOverflow(by: size < 1 << 20 ? 16 : size > 64 << 20 ? 256 : 64)
+        let (needed, isFull) = snapshot.bytesUsed.addingReportingOverflow(8 * min(size, 1 << 30))
+        return isHuge || isFull ? .max : max(usual, needed, DiskStore.minimumCapacity)
+    }
+
+    public func peek(_ key: StoreKey, now: StoreInstant) -> [StoredEntry]? {
+        guard (try? engine.checkOpen()) != nil else { return nil }
+        let snapshot = engine.snapshot
+        guard snapshot.index.rows(of: snapshot.hashing.primary(key)).all.isEmpty else { return nil }
+        engine.counters.lookups.add(1, ordering: .relaxed)
+        return []
+    }
+
+    public func entries(for key: StoreKey, now: StoreInstant) async throws(StoreError) -> [StoredEntry] {
+        try engine.checkOpen()
+        let entries = try await engine.threads.run(.reads) { [engine] () throws(StoreError) in try engine.look(key) }
+        engine.counters.lookups.add(1, ordering: .relaxed)
+        if !entries.isEmpty { engine.counters.lookupsFound.add(1, ordering: .relaxed) }
+        return entries
+    }
+
+    public func body(of entry: StoredEntry) async throws(StoreError) -> any StoredBody {
+        try engine.checkOpen()
+        return try await engine.threads.run(.reads) { [engine] () throws(StoreError) -> any StoredBody in
+            var source = entry.source
+            if source == nil { source = try engine.source(of: entry) }
+            guard let source else { throw DiskEngine.gone }
+            if source.header.hasBlob {
+                return BlobBody(engine: engine, source: source, file: try engine.blob(of: source))
+            }
+            try engine.checkInline(source)
+            let bytes = try source.openedBody(seal: engine.seal)
+            engine.counters.bytesRead.add(bytes.count, ordering: .relaxed)
+            return InlineBody(bytes)
+        }
+    }
+
+    /// Counts since it was opened; ``StoreStatistics/entryCount`` and ``StoreStatistics/bytesUsed`` are those of what it shows, and
+    /// ``StoreStatistics/capacity``, which the directory does not tell, is 0.
+    public var statistics: StoreStatistics {
+        var all = StoreStatistics()
+        let (snapshot, counters) = (engine.snapshot, engine.counters)
+        all.lookups = counters.lookups.load(ordering: .relaxed)
+        all.lookupsFound = counters.lookupsFound.load(ordering: .relaxed)
+        all.entriesCorrupt = counters.entriesCorrupt.load(ordering: .relaxed)
+        all.failures = counters.failures.load(ordering: .relaxed)
+        all.bytesRead = counters.bytesRead.load(ordering: .relaxed)
+        all.entryCount = snapshot.index.count
+        all.bytesUsed = snapshot.bytesUsed
+        return all
+    }
+
+    /// Ends its threads; bodies that are open can be read on. Idempotent.
+    public func close() async {
+        engine.close()
+    }
+}
+
+extension ReaderEngine {
+    /// The record of an entry that another store showed, or a copy of one.
+    fileprivate func source(of entry: StoredEntry) throws(StoreError) -> RecordSource? {
+        try look(entry.key).first { $0.version == entry.version && $0.variant == entry.variant }?.source
+    }
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Tool
+    internal import ArgumentParser
+    internal import Foundation
+    internal import Holdfast
+    internal import HoldfastSemantics
+    internal import HoldfastStorage
+
+    /// `holdfast cache export`.
+    struct ExportCommand: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "export",
+            abstract: "Write stored responses as an HTTP Archive (HAR 1.2), to look at in a browser's developer tools.",
+            discussion: """
+                Bodies stand in it as text, or by Base64 where they are no text. The archive holds what the cache holds, responses to \
+                requests with credentials included: a file is made for its owner alone.
+
+                Examples:
+                  holdfast cache export -d cache -o cache.har
+                  holdfast cache export -d cache --host api.example --no-bodies | jq '.log.entries | length'
+                """
+        )
+
+        @OptionGroup var location: CacheLocation
+        @OptionGroup(title: "Which responses (all that is asked for must fit)") var filter: EntryFilter
+
+        @Option(
+            name: [.customShort("o"), .long],
+            help: ArgumentHelp("Write to this file; to standard output by default.", valueName: "file")
+        )
+        var output: String?
+
+        @Flag(help: "Leave all bodies out.")
+        var noBodies = false
+
+        @Option(help: ArgumentHelp("Leave bodies out that are longer than this.", valueName: "size"))
+        var bodyLimit = ByteCount(16_000_000)
+
+        func validate() throws {
+            if bodyLimit.bytes > 1 << 30 { throw ValidationError("--body-limit can be 1GiB at most.") }
+        }
+
+        func run() async throws {
+            try await run(on: .standard)
+        }
+
+        func run(on console: Console, now: Timestamp = SystemClock().timestamp) async throws {
+            let opened = try await location.read()
+            let entries = opened.cache.entries(.matching(try filter.predicate()), pageSize: 32, now: now)
+            let file = try output.map { try ExportFile($0) }
+            let count: Int
+            do {
+                var archive = try HTTPArchive { data in
+                    if let file { try file.write(data) } else { console.write(data) }
+                }
+                count = try await export(entries, of: opened.cache, to: &archive, console, now: now)
+                try archive.end()
+                try file?.finish()
+            } catch {
+                file?.abandon()
+                throw (error as? StoreError).map { CommandFailure($0) } ?? error
+            }
+            opened.tellSealed(on: console)
+            if let output { console.error("\(count) responses written to \(output)\n") }
+            await opened.cache.close()
+        }
+
+        private func export(
+            _ entries: CacheEntries,
+            of cache: HTTPCache,
+            to archive: inout HTTPArchive,
+            _ console: Console,
+            now: Timestamp
+        ) async throws -> Int {
+            let progress = ProgressLine(on: console)
+            let total = max(1, cache.store.statistics.entryCount)
+            var count = 0
+            for try await info in entries {
+                do {
+                    guard let entry = try await cache.export(info, now: now) else { continue }
+                    let content = try await EntryContent(entry, withBody: !noBodies, upTo: bodyLimit.bytes)
+                    try archive.add(content)
+                } catch let error as StoreError where error.code == .corrupt || error.code == .sealed {
+                    console.error("holdfast: \(info.target) was left out: \(error.message)\n")
+                    continue
+                }
+                count += 1
+                if output != nil { progress.draw(Double(count) / Double(total), "\(count) responses") }
+            }
+            progress.clear()
+            return count
+        }
+    }
+
+    /// A file that has its name once it is whole.
+    private struct ExportFile {
+        private let path: String
+        private let temporary: String
+        private let handle: FileHandle
+
+        init(_ path: String) throws {
+            self.path = path
+            temporary = path + ".part"
+            let made = FileManager.default.createFile(
+                atPath: temporary,
+                contents: nil,
+                attributes: [.posixPermissions: 0o600]
+            )
+            guard made, let handle = FileHandle(forWritingAtPath: temporary) else {
+                throw CommandFailure("\(temporary) cannot be made; choose another file with --output")
+            }
+            self.handle = handle
+        }
+
+        func write(_ data: Data) throws {
+            do { try handle.write(contentsOf: data) } catch { throw CommandFailure("\(temporary): \(error)") }
+        }
+
+        func finish() throws {
+            try? handle.close()
+            // Gives it the name at once, in place of a file that bears it.
+            guard rename(temporary, path) == 0 else {
+                throw CommandFailure("\(path) cannot be written: errno \(errno)")
+            }
+        }
+
+        func abandon() {
+            try? handle.close()
+            try? FileManager.default.removeItem(atPath: temporary)
+        }
+    }
+#endif
