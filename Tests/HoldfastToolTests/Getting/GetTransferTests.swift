@@ -112,7 +112,7 @@
             "The name under which a URL is saved never leads out of the folder",
             arguments: [
                 ("http://h/a/b.txt", "b.txt"), ("http://h/", "index.html"), ("http://h", "index.html"),
-                ("http://h/a/", "index.html"), ("http://h/b?x=/etc/passwd", "b"),
+                ("http://h/a/", "index.html"), ("http://h/a/..", "index.html"), ("http://h/b?x=/etc/passwd", "b"),
                 ("http://h/..%2F..%2Fetc", "..%2F..%2Fetc"),
             ]
         )
