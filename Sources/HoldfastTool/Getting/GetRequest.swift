@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Tool
+    internal import Foundation
+    internal import Holdfast
+    internal import HoldfastSemantics
+
+    #if canImport(FoundationNetworking)
+        internal import FoundationNetworking
+    #endif
+
+    /// What is sent for one URL of the command line.
+    struct GetRequest: Sendable {
+        let request: URLRequest
+        let body: RequestBody
+        /// The URL as messages show it.
+        let name: String
+
+        /// The most that `--data @-` reads from standard input.
+        static let largestInput = 256 << 20
+
+        /// - Parameters:
+        ///   - text: the URL as it was typed.
+        ///   - method: nil: GET, or POST where there is content.
+        ///   - headers: lines `Name: value`; `Name:` takes a field of the command's own away.
+        /// - Throws: ``CommandFailure`` for what is no URL, method or field.
+        init(_ text: String, method: String?, headers: [String], body: RequestBody) throws(CommandFailure) {
+            let target: TargetURI
+            do {
+                target = try TargetURI(mapping: text)
+            } catch {
+                let hint = error.reason == .notAbsolute ? "; write https://\(HeadText.printable(text))" : ""
+                throw .usage("'\(HeadText.printable(text))' is no URL to get: \(error.message)\(hint)")
+            }
+            guard let url = URL(string: target.canonical) else {
+                throw .usage("'\(HeadText.printable(text))' is no URL to get")
+            }
+            let hasContent = !body.isNone
+            let method = method ?? (hasContent ? RequestMethod.post.rawValue : RequestMethod.get.rawValue)
+            guard RequestMethod(validating: method) != nil else { throw .usage("'\(method)' is no method") }
+            var fields: HeaderFields = ["Accept": "*/*", "User-Agent": "holdfast/0.1.0"]
+            if hasContent { fields[.contentType] = "application/x-www-form-urlencoded" }
+            if let userinfo = target.userinfo {
+                let credentials = userinfo.removingPercentEncoding ?? userinfo
+                fields[.authorization] = "Basic " + Data(credentials.utf8).base64EncodedString()
+            }
+            fields = fields.merging(try Self.fields(headers))
+            var request = URLRequest(url: url)
+            request.httpMethod = method
+            // A value that is left empty took the field away.
+            for line in fields where !line.value.isEmpty {
+                request.addValue(line.value, forHTTPHeaderField: line.name.rawName)
+            }
+            self.request = request
+            self.body = body
+            name = target.canonical
+        }
+
+        private static func fields(_ lines: [String]) throws(CommandFailure) -> HeaderFields {
+            var fields = HeaderFields()
+            for line in lines {
+                guard let colon = line.firstIndex(of: ":"), let name = FieldName(String(line[..<colon])) else {
+                    throw .usage("'\(HeadText.printable(line))' is no header field; write 'Name: value'")
+                }
+                let value = String(line[colon...].dropFirst())
+                if value.unicodeScalars.contains(where: { $0 == "\r" || $0 == "\n" || $0 == "\0" }) {
+                    throw .usage("the field \(name) has a line break in it")
+                }
+                fields.append(name, value)
+            }
+            return fields
+        }
+
+        /// The content that `--data` names: text as it is, `@file`, or `@-` for standard input.
+        static func body(_ data: String?) async throws -> RequestBody {
+            guard let data else { return .none }
+            guard data.hasPrefix("@") else { return .data(Data(data.utf8)) }
+            let path = String(data.dropFirst())
+            if path == "-" {
+                let bytes = try await BlockingWork.run {
+                    var source = try LogSource("-")
+                    return try source.rest(
+                        limit: largestInput,
+                        CommandFailure("standard input is longer than 256 MiB; save it and write --data @file")
+                    )
+                }
+                return .data(bytes)
+            }
+            let isThere = try await BlockingWork.run { FileManager.default.isReadableFile(atPath: path) }
+            guard isThere else { throw CommandFailure("\(path) cannot be read; check the path and its permissions") }
+            return .file(URL(fileURLWithPath: path))
+        }
+    }
+#endif

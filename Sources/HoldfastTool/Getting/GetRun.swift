@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Tool
+    internal import Foundation
+    internal import Holdfast
+    internal import HoldfastSemantics
+    internal import HoldfastStorage
+
+    #if canImport(FoundationNetworking)
+        internal import FoundationNetworking
+    #endif
+
+    /// Fetches what a command line asks for.
+    struct GetRun: Sendable {
+        let command: GetCommand
+        let environment: GetEnvironment
+
+        private var console: Console { environment.console }
+
+        /// Fetches all URLs, one after the other, and closes the cache.
+        ///
+        /// - Returns: the exit status.
+        /// - Throws: ``CommandFailure`` for a wrong command line, before anything is sent; `CancellationError`.
+        func run() async throws -> Int32 {
+            let body = try await GetRequest.body(command.data)
+            var requests: [GetRequest] = []
+            for url in command.urls {
+                let method = command.head ? RequestMethod.head.rawValue : command.method
+                requests.append(try GetRequest(url, method: method, headers: command.header, body: body))
+            }
+            let places = try command.places(of: requests, in: environment.workingDirectory)
+            let cache = await openCache()
+            let pipeline = pipeline(cache)
+            var status: Int32 = 0
+            do {
+                for (request, place) in zip(requests, places) {
+                    let outcome = try await fetch(request, to: place, pipeline)
+                    if status == 0 { status = outcome }
+                }
+            } catch {
+                await cache?.close()
+                throw error
+            }
+            // What the cache is still being given, and what it revalidates behind a stale answer.
+            await pipeline.drain()
+            await cache?.close()
+            return status
+        }
+
+        private func fetch(_ request: GetRequest, to place: URL?, _ pipeline: Pipeline) async throws -> Int32 {
+            do {
+                guard let limit = command.deadline?.duration else {
+                    return try await exchange(request, to: place, pipeline)
+                }
+                return try await withThrowingTaskGroup(of: Int32.self) { group in
+                    let clock = environment.clock
+                    let end = clock.now.advanced(by: limit)
+                    group.addTask { try await exchange(request, to: place, pipeline) }
+                    group.addTask {
+                        try await clock.sleep(until: end)
+                        throw ServiceError(.deadlineExceeded, "The deadline of \(TimeSpan(limit)) passed.")
+                    }
+                    defer { group.cancelAll() }
+                    return try await group.next() ?? GetStatus.network
+                }
+            } catch {
+                if error is CancellationError || Task.isCancelled { throw CancellationError() }
+                let failure = error as? ServiceError
+                let text = failure?.message ?? "\(error)"
+                let attempts = failure?.attempts.count ?? 0
+                let count = attempts > 1 ? " (after \(attempts) attempts)" : ""
+                console.error("holdfast: \(request.name): \(CommandFailure(text))\(count)\n")
+                return GetStatus.of(error)
+            }
+        }
+
+        private func exchange(_ request: GetRequest, to place: URL?, _ pipeline: Pipeline) async throws -> Int32 {
+            let start = environment.clock.now
+            let response = try await pipeline.send(request.request, body: request.body, options: callOptions)
+            let status = GetStatus.of(response.status)
+            if command.verbose { tell(response, start) }
+            if command.fail, status != 0 {
+                response.body.discard()
+                console.error("holdfast: \(request.name): status \(response.status)\n")
+                return status
+            }
+            let head = HeadText.head(response.status, response.fields, prefix: "") + "\n"
+            if command.include || command.head { try await write(Data(head.utf8)) }
+            if command.head {
+                response.body.discard()
+            } else {
+                try await save(response.body, to: place)
+            }
+            return status
+        }
+
+        private func save(_ body: ResponseBody, to place: URL?) async throws {
+            // A progress line amid a text on the same terminal would tear it.
+            let shows = console.errorIsTerminal && (place != nil || !console.outputIsTerminal)
+            let progress = shows ? TransferProgress(console, length: body.length, clock: environment.clock) : nil
+            defer { progress?.end() }
+            let file: OutputFile? = if let place { try await OutputFile.open(place) } else { nil }
+            defer { file?.discard() }
+            for try await chunk in body {
+                if let file {
+                    try await file.append(chunk)
+                } else {
+                    try await write(chunk.withUnsafeBytes { Data($0) })
+                }
+                progress?.add(chunk.count)
+            }
+            try Task.checkCancellation()
+            try await file?.finish()
+        }
+
+        private func write(_ data: Data) async throws {
+            let console = console
+            try await BlockingWork.run { console.write(data) }
+        }
+
+        private func tell(_ response: Response, _ start: MonotonicInstant) {
+            if let decision = response.cacheDecision {
+                let age = decision.age.map { ", age \($0) s" } ?? ""
+                let left = decision.freshnessLeft.map { $0 >= 0 ? ", fresh for \($0) s" : ", stale for \(-$0) s" } ?? ""
+                console.error("* cache: \(decision)\(age)\(left)\n")
+            }
+            if case .network = response.source {
+            } else {
+                console.error(HeadText.head(response.status, response.fields, prefix: "< "))
+            }
+            if let line = response.fields[.cacheStatus] {
+                console.error("* Cache-Status: \(HeadText.printable(line))\n")
+            }
+            let took = HeadText.seconds(start.duration(to: environment.clock.now))
+            let count = response.attempts.count
+            let sent = count == 0 ? "nothing sent" : FigureText.count(count, "attempt")
+            console.error("* answered in \(took), \(sent)\n")
+        }
+
+        private var callOptions: CallOptions {
+            var options = CallOptions()
+            options.cache.reload = command.reload
+            options.cache.onlyIfCached = command.onlyIfCached
+            options.cache.noStore = command.noStore
+            options.cache.maxStale = command.maxStale?.duration
+            options.timeout = command.deadline?.duration
+            return options
+        }
+
+        private func pipeline(_ cache: HTTPCache?) -> Pipeline {
+            var configuration = PipelineConfiguration()
+            configuration.clock = environment.clock
+            configuration.attemptTimeout = command.timeout.duration > .zero ? command.timeout.duration : nil
+            configuration.redirects = command.location ? .follow(limit: command.maxRedirects) : .handUp
+            if command.verbose {
+                let transport = environment.transport
+                let log = VerboseLog(console: console) { transport.implicitFields(for: $0) }
+                configuration.observers = [log]
+                configuration.surroundings = [log]
+            }
+            let factory: any RetrierFactory =
+                switch command.retry {
+                case .default: .default
+                case .patient: .patient
+                case .none: .never
+                }
+            return Pipeline(
+                transport: environment.transport,
+                cache: cache,
+                retrierFactory: factory,
+                configuration: configuration
+            )
+        }
+
+        /// The cache on the disk; one in memory where another process has that, or where the disk says no.
+        private func openCache() async -> HTTPCache? {
+            if command.noCache { return nil }
+            var options = CacheOptions.private
+            options.cacheName = "holdfast"
+            let directory = command.cacheDir.map { URL(fileURLWithPath: $0) } ?? environment.cacheDirectory
+            do {
+                return try await HTTPCache.onDisk(at: directory, capacity: command.cacheSize.bytes, options: options)
+            } catch {
+                let failure = error as? StoreError
+                let text = failure?.message ?? "\(error)"
+                console.error("holdfast: going on without the cache on the disk: \(CommandFailure(text))\n")
+                return HTTPCache.inMemory(options: options)
+            }
+        }
+    }
+#endif

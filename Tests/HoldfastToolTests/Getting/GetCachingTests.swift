@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Tool
+    import Foundation
+    import Holdfast
+    import HoldfastTesting
+    import Testing
+
+    @testable import HoldfastTool
+
+    @Suite("holdfast get: the cache", .timeLimit(.minutes(20)))
+    struct GetCachingTests {
+        private static let fresh = [("Cache-Control", "max-age=600"), ("ETag", "\"v1\"")]
+
+        @Test("The second run is answered from the disk, and -v tells by which clause")
+        func hit() async throws {
+            let bed = try GetBed { _ in LoopbackReply(fields: Self.fresh, body: "hello") }
+            let first = try await bed.run(["/a", "-v"])
+            #expect(first.status == 0 && first.output == "hello")
+            #expect(first.error.contains("> GET \(bed.server.url("/a"))"))
+            #expect(first.error.contains("< HTTP 200") && first.error.contains("attempt 1: status 200"))
+            #expect(first.error.contains("* cache: miss: not-stored (RFC 9111 §4); stored"))
+            let second = try await bed.run(["/a", "-v"])
+            #expect(second.status == 0 && second.output == "hello")
+            #expect(second.error.contains("* cache: hit: fresh (RFC 9111 §4.2), age"))
+            #expect(second.error.contains("* Cache-Status: holdfast;hit"))
+            #expect(second.error.contains("nothing sent") && !second.error.contains("> GET"))
+            #expect(bed.server.requests.count == 1)
+        }
+
+        @Test("--reload and --no-cache ask again, --no-store keeps nothing, --max-stale takes what is past its life")
+        func asked() async throws {
+            let bed = try GetBed { request in
+                LoopbackReply(
+                    fields: request.path == "/old" ? [("Cache-Control", "max-age=1"), ("Age", "100")] : Self.fresh,
+                    body: "x"
+                )
+            }
+            for words in [["/a"], ["/a", "--reload"], ["/a", "--no-cache"], ["/a"]] { _ = try await bed.run(words) }
+            #expect(bed.server.requests.count == 3)
+            for words in [["/b", "--no-store"], ["/b"]] { _ = try await bed.run(words) }
+            #expect(bed.server.requests.count == 5)
+            for words in [["/old"], ["/old"], ["/old", "--max-stale", "1h"]] { _ = try await bed.run(words) }
+            #expect(bed.server.requests.count == 7)
+        }
+
+        @Test("--only-if-cached answers 504 without a word to the server (RFC 9111 §5.2.1.7)")
+        func onlyIfCached() async throws {
+            let bed = try GetBed { _ in LoopbackReply(fields: Self.fresh, body: "hello") }
+            let none = try await bed.run(["/a", "--only-if-cached", "-v"])
+            #expect(none.status == GetStatus.http)
+            #expect(none.error.contains("HTTP 504") && none.error.contains("unsatisfiable"))
+            #expect(bed.server.requests.isEmpty)
+            _ = try await bed.run(["/a"])
+            let some = try await bed.run(["/a", "--only-if-cached"])
+            #expect(some.status == 0 && some.output == "hello" && bed.server.requests.count == 1)
+        }
+
+        @Test("A cache that another one holds is said in one line and done without")
+        func locked() async throws {
+            let bed = try GetBed { _ in LoopbackReply(fields: Self.fresh, body: "hello") }
+            let holder = try await HTTPCache.onDisk(at: bed.folder.url.appendingPathComponent("cache"))
+            let outcome = try await bed.run(["/a"])
+            #expect(outcome.status == 0 && outcome.output == "hello")
+            #expect(outcome.error.contains("going on without the cache on the disk: Process "))
+            #expect(outcome.error.split(separator: "\n").count == 1)
+            await holder.close()
+            let later = try await bed.run(["/a"])
+            #expect(later.error.isEmpty && bed.server.requests.count == 2)
+        }
+
+        @Test("--cache-dir chooses the folder")
+        func directory() async throws {
+            let bed = try GetBed { _ in LoopbackReply(fields: Self.fresh, body: "hello") }
+            let place = bed.folder.path("elsewhere")
+            // A path of this machine and no target on the server.
+            _ = try await bed.run(["/a", "--cache-dir=\(place)"])
+            #expect(FileManager.default.fileExists(atPath: place))
+            #expect(!FileManager.default.fileExists(atPath: bed.folder.path("cache")))
+        }
+
+        @Test(
+            "The usual folder is the platform's own",
+            arguments: [
+                (["XDG_CACHE_HOME": "/c", "HOME": "/h"], "/c/holdfast"),
+                (["XDG_CACHE_HOME": "relative", "HOME": "/h"], nil),
+                (["HOME": "/h"], nil),
+            ] as [([String: String], String?)]
+        )
+        func usual(_ environment: [String: String], _ path: String?) {
+            #if canImport(Darwin)
+                let own = "/h/Library/Caches/holdfast"
+            #else
+                let own = "/h/.cache/holdfast"
+            #endif
+            #expect(GetEnvironment.userCacheDirectory(environment).path == path ?? own)
+        }
+    }
+#endif

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Tool
+    import Foundation
+    import HoldfastStorage
+    import HoldfastTesting
+    import Testing
+
+    @testable import HoldfastTool
+
+    @Suite("Replays", .timeLimit(.minutes(20)))
+    struct ReplayRunTests {
+        private static func input(_ trace: RequestTrace) -> InputReader.Input {
+            var account = InputAccount()
+            account.requests = trace.requests.count
+            return InputReader.Input(
+                format: .trace,
+                account: account,
+                trace: trace,
+                rate: 1,
+                offered: trace.requests.count,
+                cut: 0
+            )
+        }
+
+        @Test("LRU by one pass is LRU by simulation at every size", arguments: [1, 2, 3, 4] as [UInt64])
+        func onePass(_ seed: UInt64) async throws {
+            var generator = SeededGenerator(seed: seed)
+            var trace = RequestTrace()
+            for _ in 0..<5_000 {
+                let key = Int.random(in: 0..<300, using: &generator) * Int.random(in: 0..<300, using: &generator) / 300
+                trace.append(key: UInt64(key), size: UInt32(1 + key * 7_919 % 500))
+            }
+            let sizes = try #require(CacheSize.list("1%,2%,5%,10%,20%,50%,90%,100%,600,5kB"))
+            let run = ReplayRun(
+                trace: trace,
+                scale: ReplayScale(Self.input(trace)),
+                policies: [ReplayRun.lru],
+                sizes: sizes,
+                seed: 1,
+                console: CollectedOutput().console
+            )
+            let outcome = try await run.run(width: 2)
+            #expect(outcome.stack != nil)
+            var simulator = HitRateSimulator()
+            for cell in outcome.cells { simulator.add(.lru, capacity: cell.capacity) }
+            simulator.replay(trace)
+            for (cell, result) in zip(outcome.cells, simulator.results) {
+                #expect(abs(cell.objectHitRatio - result.objectHitRatio) < 1e-9, "seed \(seed), \(cell.size)")
+                #expect(abs(cell.byteHitRatio - result.byteHitRatio) < 1e-9, "seed \(seed), \(cell.size)")
+            }
+        }
+
+        @Test("A sample tells nearly what the whole does, and its sizes stand for the whole")
+        func sample() async throws {
+            let folder = try TestFolder()
+            var generator = SeededGenerator(seed: 5)
+            var bytes: [UInt8] = []
+            for _ in 0..<40_000 {
+                let key =
+                    Int.random(in: 0..<5_000, using: &generator) * Int.random(in: 0..<5_000, using: &generator) / 5_000
+                withUnsafeBytes(of: UInt64(key).littleEndian) { bytes += $0 }
+                withUnsafeBytes(of: UInt32(100).littleEndian) { bytes += $0 }
+            }
+            try Data(bytes).write(to: folder.url.appendingPathComponent("made.trace"))
+            let words = [folder.path("made.trace"), "--sizes", "10%,50kB", "--policies", "lru,s3fifo"]
+            let whole = try await ReplayOutput(words)
+            let sample = try await ReplayOutput(words + ["--keep", "12000"])
+            #expect(sample.assumptions.contains { $0.contains("Only 1 in 4 objects") })
+            for (size, policy) in [("@10%", "lru"), ("@50kB", "lru"), ("@10%", "s3fifo"), ("@50kB", "s3fifo")] {
+                let exact = try #require(whole.value("object-hit-ratio", size, policy))
+                let guess = try #require(sample.value("object-hit-ratio", size, policy))
+                #expect(abs(exact - guess) < 0.05, "\(size) \(policy): \(exact) \(guess)")
+            }
+        }
+
+        /// Ratios of libCacheSim for traces that lie beside the project, if they do.
+        private static let traces = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+            .appendingPathComponent("../shared/traces").standardizedFileURL
+
+        @Test(
+            "Public traces have the hit ratios that others found",
+            .enabled("the traces lie beside the project") { FileManager.default.fileExists(atPath: traces.path) },
+            arguments: ["lirs_multi3", "c2k_web07"]
+        )
+        func baselines(_ name: String) async throws {
+            let table = String(
+                decoding: try Data(contentsOf: Self.traces.appendingPathComponent("baselines-open.csv")),
+                as: UTF8.self
+            )
+            let found = try await ReplayOutput([
+                Self.traces.appendingPathComponent("\(name).trace").path, "--sizes", "1%,10%",
+                "--policies", "lru,fifo,sieve,s3fifo,belady",
+            ])
+            var compared = 0
+            for line in table.split(whereSeparator: \.isNewline) {
+                let cells = line.split(separator: ",").map(String.init)
+                guard cells.count > 5, cells[0] == name, cells[5] == "lcs",
+                    let size = ["0.01": "@1%", "0.1": "@10%"][cells[1]],
+                    let value = found.value("object-hit-ratio", size, cells[2]), let known = Double(cells[3])
+                else { continue }
+                compared += 1
+                #expect(abs(value - known) < 0.001, "\(line): \(value)")
+            }
+            #expect(compared == 10)
+        }
+    }
+#endif
