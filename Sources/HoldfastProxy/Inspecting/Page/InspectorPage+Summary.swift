@@ -22,7 +22,8 @@
               ["Waiting saved", facts => span(facts.totals.secondsSaved)],
               ["Responses stored", facts => count(facts.totals.stored)],
               ["Entries", facts => count(facts.store.entries)],
-              ["Store used", facts => bytes(facts.store.bytes) + " of " + bytes(facts.store.capacity)],
+              ["Store used", facts => bytes(facts.store.bytes)],
+              ["Store capacity", facts => bytes(facts.store.capacity)],
               ["Evicted", facts => count(facts.store.evicted)],
               ["Store failures", facts => count(facts.totals.storeFailures + facts.store.failures + facts.store.corrupt)],
             ].map(([name, write]) => {
