@@ -133,17 +133,17 @@
             #expect(await bench.desk.answer(.page(.get, "/api/entry?id=\(known)")).status == 404)
         }
 
-        @Test("No more than 2,048 names are remembered, the last ones")
+        @Test("The names of the last entries are remembered, as many as there are places")
         func names() async throws {
-            let bench = try await Self.filled(2)
-            let book = EntryBook()
+            let bench = try await Self.filled(5)
+            let book = EntryBook(limit: 3)
             var infos: [CacheEntryInfo] = []
             for try await info in bench.cache.entries(now: bench.clock.timestamp) { infos.append(info) }
-            let name = book.name(of: infos[0])
-            #expect(book.entry(name) == infos[0])
-            #expect(book.name(of: infos[0]) == name)
-            #expect(book.name(of: infos[1]) != name)
-            #expect(book.count == 2)
+            let names = infos.map { book.name(of: $0) }
+            #expect(Set(names).count == 5)
+            #expect(names.map { book.entry($0) } == [nil, nil] + infos.suffix(3).map { $0 })
+            #expect(infos.suffix(3).map { book.name(of: $0) } == names.suffix(3))
+            #expect(book.count == 3)
         }
     }
 #endif

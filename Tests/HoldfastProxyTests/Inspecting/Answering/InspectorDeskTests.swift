@@ -93,8 +93,9 @@
             #expect(origin["circuitOpensIn"] as? Double == 30)
             let retries = try #require(origin["retries"] as? [String: Any])
             let governor = try #require(bench.desk.governor)
+            let url = try #require(URL(string: "http://origin.example"))
             let status = try #require(
-                governor.status(of: try #require(URL(string: "http://origin.example")), now: bench.clock.now)
+                governor.status(of: url, now: bench.clock.now)
             )
             #expect(retries["balance"] as? Int == status.balance)
             #expect(retries["failedAttempts"] as? Int == status.counts.failedAttempts)

@@ -43,7 +43,7 @@
         func defaultPort(host: String, port: Int, isTaken: Bool) {
             let guarding = InspectorGuard(port: port)
             let result = Result { try guarding.check(.page(.get, "/", ["Host": host])) }
-            #expect((try? result.get() as Void) != nil == isTaken)
+            #expect(((try? result.get()) != nil) == isTaken)
         }
 
         @Test("No Host, or two of them, are refused")
@@ -97,6 +97,15 @@
         )
         func sites(site: String, route: String) async {
             #expect(await Self.status(.page(.get, route, ["Sec-Fetch-Site": site])) == 403)
+        }
+
+        @Test(
+            "Requests by way of a proxy are refused: anybody may stand behind it",
+            arguments: ["Via", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP"]
+        )
+        func proxies(name: String) async throws {
+            let fields = HeaderFields().with(name, "1.1 proxy")
+            for route in Self.routes { #expect(await Self.status(.page(.get, route, fields)) == 403) }
         }
 
         @Test("An address that was typed, and a client that says nothing, are answered")
