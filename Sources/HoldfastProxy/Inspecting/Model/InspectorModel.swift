@@ -10,8 +10,8 @@
     /// What an ``Inspector`` remembers: the traffic of the last five minutes, the last 200 calls, the last decision for some 4,000 URLs,
     /// and which circuits are open.
     ///
-    /// List it among `PipelineConfiguration.observers` of the pipeline that uses the cache, and go by the same clock. It holds about
-    /// half a megabyte, whatever the traffic. A call that the cache answers costs it well under a microsecond; once a second it reads
+    /// List it among `PipelineConfiguration.observers` of the pipeline that uses the cache, and go by the same clock. It holds less
+    /// than a megabyte, whatever the traffic. A call that the cache answers costs it half a microsecond; once a second it reads
     /// the cache's counters. Safe to use from any number of tasks.
     public final class InspectorModel: EventObserver {
         /// All that is remembered, taken at one instant.

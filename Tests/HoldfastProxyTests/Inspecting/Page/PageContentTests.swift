@@ -9,7 +9,7 @@
     @testable import HoldfastProxy
 
     @Suite("The inspector's page")
-    struct InspectorPageTests {
+    struct PageContentTests {
         private static let page = InspectorPage(word: "0123")
         private static let text = String(decoding: page.bytes, as: UTF8.self)
 
