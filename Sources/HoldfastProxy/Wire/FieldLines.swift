@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Proxy
+    package import HoldfastSemantics
+
+    /// Reads the field lines of a head (RFC 9112 §5).
+    package enum FieldLines {
+        /// What is let pass beside the grammar.
+        package struct Rules: Sendable, Hashable {
+            /// A line that begins with white space goes on with the one before (RFC 9112 §5.2).
+            package var acceptsFolding = false
+            /// A line feed alone ends a line (RFC 9112 §2.2).
+            package var acceptsBareLineFeeds = false
+            /// White space between name and colon is removed (RFC 9112 §5.1).
+            package var acceptsSpaceBeforeColon = false
+            /// Control characters in values are kept; never CR, LF and NUL (RFC 9110 §5.5).
+            package var acceptsControls = false
+
+            /// Nothing: what a server asks of requests.
+            package static let request = Rules()
+            /// What a proxy must put right in responses.
+            package static let response = Rules(
+                acceptsFolding: true,
+                acceptsBareLineFeeds: true,
+                acceptsSpaceBeforeColon: true,
+                acceptsControls: true
+            )
+        }
+
+        static let bareLineFeed = MessageFault("A line must end with CR LF; a line feed stands alone.")
+        private static let bareReturn = MessageFault("A carriage return stands alone.")
+
+        /// Reads the lines through the empty line that ends them, or through the last byte.
+        ///
+        /// - Parameters:
+        ///   - bytes: the field lines, the first of them at the beginning.
+        ///   - limits: how many lines there may be.
+        /// - Returns: the lines in order, names as spelled, values as ISO 8859-1 without the white space at their ends.
+        package static func read(
+            _ bytes: UnsafeRawBufferPointer,
+            limits: HeadLimits,
+            rules: Rules
+        ) throws(MessageFault) -> HeaderFields {
+            var lines: [HeaderFields.Line] = []
+            lines.reserveCapacity(16)
+            var count = 0
+            var position = 0
+            while position < bytes.count {
+                let line = try line(bytes, from: position, rules: rules)
+                if line.isEmpty { break }
+                position = line.end
+                count += 1
+                guard count <= limits.fieldLines else {
+                    throw MessageFault(431, "There are more than \(limits.fieldLines) header field lines.")
+                }
+                if bytes[line.start] == UInt8(ascii: " ") || bytes[line.start] == UInt8(ascii: "\t") {
+                    guard rules.acceptsFolding, let last = lines.popLast() else {
+                        throw MessageFault("A header field line begins with white space.")
+                    }
+                    let rest = try value(bytes, line.start, line.textEnd, rules: rules)
+                    lines.append(HeaderFields.Line(name: last.name, value: last.value + " " + rest))
+                    continue
+                }
+                var colon = line.start
+                while colon < line.textEnd, isToken(bytes[colon]) { colon += 1 }
+                let nameEnd = colon
+                if rules.acceptsSpaceBeforeColon {
+                    while colon < line.textEnd, bytes[colon].isBlank { colon += 1 }
+                }
+                guard nameEnd > line.start, colon < line.textEnd, bytes[colon] == UInt8(ascii: ":"),
+                    let name = FieldNames.name(UnsafeRawBufferPointer(rebasing: bytes[line.start..<nameEnd]))
+                else { throw badName(bytes, line) }
+                lines.append(
+                    HeaderFields.Line(name: name, value: try value(bytes, colon + 1, line.textEnd, rules: rules))
+                )
+            }
+            return HeaderFields(lines)
+        }
+
+        private struct Line {
+            let start: Int
+            /// Behind the text, where the line's end begins.
+            let textEnd: Int
+            /// Where the next line begins.
+            let end: Int
+            var isEmpty: Bool { textEnd == start }
+        }
+
+        private static func line(
+            _ bytes: UnsafeRawBufferPointer,
+            from start: Int,
+            rules: Rules
+        ) throws(MessageFault) -> Line {
+            var index = start
+            while index < bytes.count, bytes[index] != UInt8(ascii: "\n") { index += 1 }
+            guard index < bytes.count else { throw MessageFault("The last header field line does not end.") }
+            if index > start, bytes[index - 1] == UInt8(ascii: "\r") {
+                return Line(start: start, textEnd: index - 1, end: index + 1)
+            }
+            guard rules.acceptsBareLineFeeds else { throw bareLineFeed }
+            return Line(start: start, textEnd: index, end: index + 1)
+        }
+
+        private static func value(
+            _ bytes: UnsafeRawBufferPointer,
+            _ from: Int,
+            _ to: Int,
+            rules: Rules
+        ) throws(MessageFault) -> String {
+            var start = from
+            var end = to
+            while start < end, bytes[start].isBlank { start += 1 }
+            while end > start, bytes[end - 1].isBlank { end -= 1 }
+            let part = UnsafeRawBufferPointer(rebasing: bytes[start..<end])
+            for byte in part where byte < 0x20 && byte != UInt8(ascii: "\t") || byte == 0x7F {
+                if byte == UInt8(ascii: "\r") { throw bareReturn }
+                guard rules.acceptsControls, byte != 0 else {
+                    throw MessageFault("A header field value holds a control character.")
+                }
+            }
+            return FieldText.string(part)
+        }
+
+        private static func badName(_ bytes: UnsafeRawBufferPointer, _ line: Line) -> MessageFault {
+            let text = bytes[line.start..<line.textEnd]
+            if text.contains(UInt8(ascii: "\r")) { return bareReturn }
+            guard let colon = text.firstIndex(of: UInt8(ascii: ":")) else {
+                return MessageFault("A header field line has no colon.")
+            }
+            if colon == line.start { return MessageFault("A header field line has no name.") }
+            return bytes[colon - 1].isBlank
+                ? MessageFault("White space stands between a header field's name and its colon.")
+                : MessageFault("A header field's name is no token.")
+        }
+
+        /// tchar of RFC 9110 §5.6.2, as two masks of 64 bits, since every byte of every name is asked.
+        @inline(__always)
+        static func isToken(_ byte: UInt8) -> Bool {
+            guard byte < 0x80 else { return false }
+            let mask: UInt64 = byte < 0x40 ? 0x03FF_6CFA_0000_0000 : 0x57FF_FFFF_C7FF_FFFE
+            return mask &>> UInt64(byte & 0x3F) & 1 == 1
+        }
+    }
+
+    extension UInt8 {
+        /// OWS of RFC 9110 §5.6.3.
+        @inline(__always)
+        var isBlank: Bool { self == UInt8(ascii: " ") || self == UInt8(ascii: "\t") }
+    }
+#endif
