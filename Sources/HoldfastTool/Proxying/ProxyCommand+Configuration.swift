@@ -36,7 +36,9 @@
                 throw CommandFailure.usage("--inspect \(inspect) is no port; choose one from 1 to 65535, or 0 for any")
             }
             if let cacheStatus, FieldName(cacheStatus) == nil {
-                throw CommandFailure.usage("--cache-status '\(cacheStatus)' is no token; choose letters, digits and hyphens")
+                throw CommandFailure.usage(
+                    "--cache-status '\(cacheStatus)' is no token; choose letters, digits and hyphens"
+                )
             }
             do throws(ProxyConfigurationError) {
                 try configuration.validate()
@@ -105,7 +107,9 @@
             #if Redis
                 throw CommandFailure.usage("--redis is not to be had yet")
             #else
-                throw CommandFailure.usage("--redis needs the trait Redis: swift run --traits Tool,Redis holdfast proxy …")
+                throw CommandFailure.usage(
+                    "--redis needs the trait Redis: swift run --traits Tool,Redis holdfast proxy …"
+                )
             #endif
         }
     }

@@ -63,14 +63,14 @@
             var iterator = endings.makeAsyncIterator()
             _ = await iterator.next()
             console.error("draining; once more to end at once\n")
-            await drain(server, endings)
+            await ProxyCommand.drain(server, within: drainTimeout.duration, endings)
             await inspector?.stop()
         }
 
-        private func drain(_ server: ProxyServer, _ endings: AsyncStream<Void>) async {
+        private static func drain(_ server: ProxyServer, within limit: Duration, _ endings: AsyncStream<Void>) async {
             await withTaskGroup { group in
                 group.addTask {
-                    await server.drain(within: drainTimeout.duration)
+                    await server.drain(within: limit)
                 }
                 group.addTask {
                     var iterator = endings.makeAsyncIterator()

@@ -64,7 +64,9 @@
         @Option(help: ArgumentHelp("How much the directory may hold.", valueName: "size"))
         var diskSize = ByteCount(1_000_000_000)
 
-        @Option(help: ArgumentHelp("Keep responses in this Redis or Valkey too, for a fleet of proxies.", valueName: "url"))
+        @Option(
+            help: ArgumentHelp("Keep responses in this Redis or Valkey too, for a fleet of proxies.", valueName: "url")
+        )
         var redis: String?
 
         @Option(help: "How failed requests are repeated (gateway, default, strict, patient, interactive, none).")
@@ -94,7 +96,12 @@
         @Option(help: ArgumentHelp("How long requests under way have to end after SIGTERM.", valueName: "time"))
         var drainTimeout = TimeSpan(.seconds(10))
 
-        @Option(help: ArgumentHelp("Serve a page on this port of 127.0.0.1 that shows what the cache does.", valueName: "port"))
+        @Option(
+            help: ArgumentHelp(
+                "Serve a page on this port of 127.0.0.1 that shows what the cache does.",
+                valueName: "port"
+            )
+        )
         var inspect: Int?
 
         @Option(help: "Write a line for each request to standard output (none, access, decisions).")

@@ -76,7 +76,8 @@
             let client = record.clientAddress ?? "-"
             let target = quotable(record.target)
             if kind == .decisions {
-                let milliseconds = record.duration.components.seconds * 1_000
+                let milliseconds =
+                    record.duration.components.seconds * 1_000
                     + record.duration.components.attoseconds / 1_000_000_000_000_000
                 let decision = record.decision.map { "\($0)" } ?? "no cache"
                 return "\(record.method) \(target) \(record.status.rawValue) \(milliseconds)ms "
@@ -90,7 +91,8 @@
 
         /// Text of a client's, so that it ends neither a quotation nor a line.
         private static func quotable(_ text: String) -> String {
-            guard text.unicodeScalars.contains(where: { $0 == "\"" || $0 == "\\" || $0.value < 0x20 || $0.value >= 0x7F })
+            guard
+                text.unicodeScalars.contains(where: { $0 == "\"" || $0 == "\\" || $0.value < 0x20 || $0.value >= 0x7F })
             else { return text }
             return text.unicodeScalars.map { scalar in
                 if scalar == "\"" || scalar == "\\" || scalar.value < 0x20 || scalar.value == 0x7F

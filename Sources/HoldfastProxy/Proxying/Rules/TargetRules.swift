@@ -11,7 +11,7 @@
         let role: ProxyRole
         /// Where the proxy itself listens.
         let ownHost: String
-        let ownPort: Int
+        let ownPort: BoundPort
 
         /// The head to send.
         ///
@@ -86,7 +86,7 @@
 
         /// Whether an authority is where the proxy itself listens, as far as the text says.
         private func isOwn(_ host: String, _ port: Int) -> Bool {
-            guard port == ownPort else { return false }
+            guard port == ownPort.number else { return false }
             return TargetRules.isThisMachine(host) || host == ownHost || host == "[\(ownHost)]"
         }
 

@@ -15,8 +15,8 @@
 
         init() throws {
             let origin = try ProxyOrigin("http://Origin.example:80/")
-            reverse = TargetRules(role: .reverse(origin), ownHost: "127.0.0.1", ownPort: 8080)
-            forward = TargetRules(role: .forward(), ownHost: "192.0.2.7", ownPort: 8080)
+            reverse = TargetRules(role: .reverse(origin), ownHost: "127.0.0.1", ownPort: BoundPort(8080))
+            forward = TargetRules(role: .forward(), ownHost: "192.0.2.7", ownPort: BoundPort(8080))
         }
 
         @Test(

@@ -39,7 +39,7 @@
             let role = try role ?? .reverse(ProxyOrigin("http://origin.example"))
             return ProxyHandler(
                 pipeline: pipeline,
-                targets: TargetRules(role: role, ownHost: "127.0.0.1", ownPort: 8080),
+                targets: TargetRules(role: role, ownHost: "127.0.0.1", ownPort: BoundPort(8080)),
                 answerTimeout: .seconds(9)
             )
         }
