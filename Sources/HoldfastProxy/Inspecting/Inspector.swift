@@ -3,6 +3,9 @@
 
 #if Proxy
     public import Holdfast
+    internal import HoldfastSemantics
+    internal import NIOCore
+    private import Synchronization
 
     /// Serves a page on this machine that shows what a cache does: hit rate and traffic, entries, calls, origins, and buttons that
     /// purge.
@@ -15,11 +18,17 @@
     ///     // … until the proxy ends:
     ///     await inspector.stop()
     ///
-    /// It listens on 127.0.0.1 alone, answers no request of another machine, of another site's page or under another name, and
-    /// shows no credential. Nothing of it counts as a request to the cache.
+    /// It listens on 127.0.0.1 alone, answers no request of another machine, of another site's page, under another name or by way
+    /// of a proxy that says so, and shows no credential. Nothing of it counts as a request to the cache.
+    ///
+    /// Whoever forwards requests to any host must not forward those to its port: they would come from this machine.
     public final class Inspector: Sendable {
+        /// How many connections it serves at a time.
+        static let maximumConnections = 64
+
         private let model: InspectorModel
         private let governor: RetryGovernor?
+        private let server = Mutex<HTTPServer?>(nil)
 
         /// An inspector that listens nowhere yet.
         ///
@@ -31,16 +40,60 @@
             self.governor = governor
         }
 
-        /// Begins to listen on 127.0.0.1, once.
+        /// The port it listens on; nil before the start and after the end.
+        public var port: Int? { server.withLock { $0 }?.port }
+
+        /// Begins to listen on 127.0.0.1; a server from an earlier start ends first.
         ///
         /// - Parameter port: 0 takes any that is free.
         /// - Returns: the port.
-        /// - Throws: what the server throws where the port is taken.
+        /// - Throws: what the system says where the port is taken.
+        @discardableResult
         public func start(port: Int) async throws -> Int {
-            throw ServiceError(.unsupported, "The inspector has no server yet.")
+            await stop()
+            var configuration = ServerConfiguration()
+            configuration.maximumConnections = Inspector.maximumConnections
+            let reception = Reception()
+            let server = try await HTTPServer.start(
+                at: .host("127.0.0.1", port: port),
+                configuration: configuration,
+                handler: reception
+            )
+            let own = server.port ?? port
+            reception.open(InspectorDesk(model: model, governor: governor, guarding: InspectorGuard(port: own)))
+            self.server.withLock { $0 = server }
+            return own
         }
 
         /// Ends the server and its connections.
-        public func stop() async {}
+        public func stop() async {
+            let ended = server.withLock { server in
+                defer { server = nil }
+                return server
+            }
+            await ended?.close()
+        }
+    }
+
+    /// Hands the requests of a server to the desk, once there is one: which port is free is known only when the server listens.
+    private final class Reception: ClientHandler {
+        private let desk = Mutex<InspectorDesk?>(nil)
+
+        func open(_ desk: InspectorDesk) {
+            self.desk.withLock { $0 = desk }
+        }
+
+        func answer(_ request: ClientRequest) async -> Response {
+            guard let desk = desk.withLock({ $0 }) else { return Response(status: 503, source: .synthesized) }
+            return await desk.answer(
+                InspectorRequest(
+                    method: request.method,
+                    target: request.target.text,
+                    fields: request.fields,
+                    body: request.body,
+                    remoteAddress: request.remoteAddress?.ipAddress
+                )
+            )
+        }
     }
 #endif

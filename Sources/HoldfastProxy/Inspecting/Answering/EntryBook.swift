@@ -8,8 +8,6 @@
 
     /// The entries that a page has been shown, by the short names it was given for them; those that were shown longest ago are forgotten.
     final class EntryBook: Sendable {
-        static let limit = 2048
-
         private struct State {
             var entries: [String: CacheEntryInfo] = [:]
             var order: [String] = []
@@ -17,6 +15,14 @@
         }
 
         private let state = Mutex(State())
+        private let limit: Int
+
+        /// An empty book.
+        ///
+        /// - Parameter limit: how many entries are remembered; 1 at least.
+        init(limit: Int = 2048) {
+            self.limit = max(1, limit)
+        }
 
         /// The name of an entry: the same for each of its versions, and telling nothing of it.
         func name(of info: CacheEntryInfo) -> String {
@@ -27,12 +33,12 @@
             let name = String(repeating: "0", count: max(0, 16 - digits.count)) + digits
             state.withLock { state in
                 if state.entries.updateValue(info, forKey: name) != nil { return }
-                if state.order.count < EntryBook.limit {
+                if state.order.count < limit {
                     state.order.append(name)
                 } else {
                     state.entries[state.order[state.oldest]] = nil
                     state.order[state.oldest] = name
-                    state.oldest = (state.oldest + 1) % EntryBook.limit
+                    state.oldest = (state.oldest + 1) % limit
                 }
             }
             return name

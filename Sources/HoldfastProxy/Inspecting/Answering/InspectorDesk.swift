@@ -23,6 +23,9 @@
         }
 
         /// The answer to a request; a refusal with a sentence that says why where it is not to be answered.
+        ///
+        /// Runs off the server's event loops, since a list may take a while to make.
+        @concurrent
         func answer(_ request: InspectorRequest) async -> Response {
             do {
                 try guarding.check(request)

@@ -9,7 +9,7 @@
     /// Decides who may ask the inspector anything: a person at this machine, by a page that the inspector itself has served.
     ///
     /// Nobody on the network (the address it comes from), no page of another site whose name was made to lead here (Host), none that
-    /// sends requests across origins (Origin, Sec-Fetch-Site), and nothing that changes the cache without the word that only our own
+    /// sends requests across origins (Origin, Sec-Fetch-Site), nobody behind a proxy at this machine (Via and its like), and nothing that changes the cache without the word that only our own
     /// page knows.
     struct InspectorGuard: Sendable {
         /// Why a request is refused.
@@ -22,6 +22,11 @@
 
         /// Names the field that bears ``word`` with a request that changes something.
         static let wordField: FieldName = "X-Holdfast-Inspector"
+
+        /// What proxies write into requests (RFC 9110 §7.6.3, RFC 7239): behind one anybody may stand.
+        private static let marksOfProxies: [FieldName] = [
+            "Via", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP",
+        ]
 
         /// The port that the inspector listens at.
         let port: Int
@@ -45,6 +50,9 @@
                     status: 403,
                     message: "Open the inspector as http://127.0.0.1:\(port)/ or http://localhost:\(port)/."
                 )
+            }
+            guard !InspectorGuard.marksOfProxies.contains(where: { request.fields.contains($0) }) else {
+                throw Refusal(status: 403, message: "The inspector answers no request that comes by a proxy.")
             }
             let origins = request.fields.values(of: "Origin")
             guard origins.allSatisfy({ $0.lowercased() == "http://\(host)" }) else {

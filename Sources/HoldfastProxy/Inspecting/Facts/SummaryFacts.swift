@@ -28,6 +28,8 @@
         let notStored: [ReasonCount]
         let store: StoreFacts
         let origins: [OriginFacts]
+        /// Whether the rules of retrying have a circuit, so that one of which nothing is known is closed.
+        let hasCircuit: Bool
 
         init(_ model: InspectorModel, governor: RetryGovernor?) {
             let (cache, now) = (model.cache, model.clock.now)
@@ -43,6 +45,7 @@
             reasons = SummaryFacts.counts(statistics.reasons)
             notStored = SummaryFacts.counts(statistics.notStored)
             store = StoreFacts(cache.store.statistics)
+            hasCircuit = governor?.rules.circuit != nil
             origins = OriginFacts.all(model, governor: governor, now: now)
         }
 

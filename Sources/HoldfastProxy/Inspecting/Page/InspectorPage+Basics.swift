@@ -11,6 +11,9 @@
             function element(name, options, ...children) {
               const made = document.createElement(name);
               const {text, classes, label, ...attributes} = options ?? {};
+              // Said again, since a table that is laid out as blocks is none to some screen readers.
+              const role = {tr: "row", td: "cell"}[name];
+              if (role) made.setAttribute("role", role);
               if (text !== undefined && text !== null) made.textContent = text;
               if (classes) made.className = classes;
               if (label) made.setAttribute("aria-label", label);
@@ -93,6 +96,8 @@
                   old.delete(key);
                 } else {
                   row = make(item);
+                  const heads = body.parentElement.tHead.rows[0].cells;
+                  for (const cell of row.cells) cell.dataset.label = heads[cell.cellIndex].textContent;
                   row.key = key;
                 }
                 if (update) update(row, item);

@@ -15,10 +15,18 @@
             const lookedUp = (series, i) =>
               series.hits[i] + series.stale[i] + series.revalidated[i] + series.collapsed[i] + series.misses[i];
 
+            const steps = [1, 2, 3, 4, 5, 6, 8, 10];
+
             function ceiling(value) {
               if (value <= 1) return 1;
               const power = Math.pow(10, Math.floor(Math.log10(value)));
-              return [1, 2, 5, 10].map(step => step * power).find(step => step >= value);
+              return steps.map(step => step * power).find(step => step >= value);
+            }
+
+            // The same in units of 1,024.
+            function byteCeiling(value) {
+              const unit = Math.pow(1024, Math.floor(Math.log2(Math.max(value, 1024)) / 10));
+              return ceiling(value / unit) * unit;
             }
 
             class Chart {
@@ -78,15 +86,16 @@
             }
 
             class Stack extends Chart {
-              constructor(id, title, kinds, write, tell) {
+              constructor(id, title, kinds, write, ceiling, tell) {
                 super(id, title, tell);
                 this.kinds = kinds;
+                this.ceiling = ceiling;
                 this.write = write;
               }
 
               shapes() {
                 const sums = this.series.requests.map((_, i) => this.kinds.reduce((sum, [key]) => sum + this.series[key][i], 0));
-                const top = ceiling(Math.max(...sums));
+                const top = this.ceiling(Math.max(...sums));
                 setText(this.scale, "top: " + this.write(top) + (this.unit === "s" ? "/s" : "/min"));
                 const bases = new Array(this.length).fill(height);
                 return this.kinds.map(([key]) => {
@@ -125,10 +134,10 @@
               const all = hits + pick(series.revalidated, i) + pick(series.collapsed, i) + pick(series.misses, i);
               return all ? percent(hits / all) + " of " + count(all) + " looked up" : "nothing was looked up";
             });
-            const requestChart = new Stack("chart-requests", "Requests", kinds, count, (series, i) =>
+            const requestChart = new Stack("chart-requests", "Requests", kinds, count, ceiling, (series, i) =>
               kinds.map(([key, name]) => [pick(series[key], i), name]).filter(([number]) => number > 0)
                 .map(([number, name]) => count(number) + " " + name).join(", ") || "no requests");
-            const byteChart = new Stack("chart-bytes", "Body bytes", byteKinds, bytes, (series, i) =>
+            const byteChart = new Stack("chart-bytes", "Body bytes", byteKinds, bytes, byteCeiling, (series, i) =>
               byteKinds.map(([key, name]) => bytes(pick(series[key], i)) + " " + name).join(", "));
 
             for (const [key, name] of kinds) {

@@ -40,10 +40,10 @@
             <input id="search" type="search" maxlength="256" autocomplete="off" spellcheck="false" placeholder="URL, tag or status  ( / )"></label>
             <button id="refresh" type="button">Refresh</button>
             </div>
-            <div class="scroll" role="region" aria-labelledby="entries-title" tabindex="0">
-            <table>
-            <thead><tr><th scope="col">Status</th><th scope="col">URL</th><th scope="col">Freshness</th><th scope="col" class="wide number">Size</th><th scope="col" class="wide number">Hits</th><th scope="col" class="wide">Last decision</th><th scope="col"><span class="hidden">Purge</span></th></tr></thead>
-            <tbody id="entries"></tbody>
+            <div class="scroll tall" role="region" aria-labelledby="entries-title" tabindex="0">
+            <table role="table" class="flow">
+            <thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">Status</th><th role="columnheader" scope="col">URL</th><th role="columnheader" scope="col">Freshness</th><th role="columnheader" scope="col" class="wide number">Size</th><th role="columnheader" scope="col" class="wide number">Hits</th><th role="columnheader" scope="col" class="wide">Last decision</th><th role="columnheader" scope="col"><span class="hidden">Purge</span></th></tr></thead>
+            <tbody role="rowgroup" id="entries"></tbody>
             </table>
             </div>
             <nav class="bar pages" aria-label="Pages of entries">
@@ -67,30 +67,30 @@
             </section>
             <section aria-labelledby="calls-title">
             <h2 id="calls-title">Recent calls</h2>
-            <div class="scroll" role="region" aria-labelledby="calls-title" tabindex="0">
-            <table>
-            <thead><tr><th scope="col" class="wide">Time</th><th scope="col">Request</th><th scope="col">Decision</th><th scope="col">Status</th><th scope="col" class="wide">Attempts</th><th scope="col" class="number">Took</th></tr></thead>
-            <tbody id="calls"></tbody>
+            <div class="scroll tall" role="region" aria-labelledby="calls-title" tabindex="0">
+            <table role="table" class="flow">
+            <thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col" class="wide">Time</th><th role="columnheader" scope="col">Request</th><th role="columnheader" scope="col">Decision</th><th role="columnheader" scope="col">Status</th><th role="columnheader" scope="col" class="wide">Attempts</th><th role="columnheader" scope="col" class="number">Took</th></tr></thead>
+            <tbody role="rowgroup" id="calls"></tbody>
             </table>
             </div>
             </section>
             <section aria-labelledby="origins-title">
             <h2 id="origins-title">Origins</h2>
             <div class="scroll" role="region" aria-labelledby="origins-title" tabindex="0">
-            <table>
-            <thead><tr><th scope="col">Origin</th><th scope="col" class="number">Requests</th><th scope="col" class="number">Hit rate</th><th scope="col">Circuit</th><th scope="col" class="number">Retries left</th><th scope="col" class="wide number">Failed attempts</th><th scope="col" class="wide number">Retries</th><th scope="col" class="wide">Waiting</th></tr></thead>
-            <tbody id="origins"></tbody>
+            <table role="table" class="flow">
+            <thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">Origin</th><th role="columnheader" scope="col" class="number">Requests</th><th role="columnheader" scope="col" class="number">Hit rate</th><th role="columnheader" scope="col">Circuit</th><th role="columnheader" scope="col" class="number">Retries left</th><th role="columnheader" scope="col" class="wide number">Failed attempts</th><th role="columnheader" scope="col" class="wide number">Retries</th><th role="columnheader" scope="col" class="wide">Waiting</th></tr></thead>
+            <tbody role="rowgroup" id="origins"></tbody>
             </table>
             </div>
             </section>
             <div class="pair">
             <section aria-labelledby="reasons-title">
             <h2 id="reasons-title">Why the origin was asked, or something stale was used</h2>
-            <table><thead><tr><th scope="col">Reason</th><th scope="col" class="number">Times</th></tr></thead><tbody id="reasons"></tbody></table>
+            <table role="table"><thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">Reason</th><th role="columnheader" scope="col" class="number">Times</th></tr></thead><tbody role="rowgroup" id="reasons"></tbody></table>
             </section>
             <section aria-labelledby="not-stored-title">
             <h2 id="not-stored-title">Why responses were not stored</h2>
-            <table><thead><tr><th scope="col">Reason</th><th scope="col" class="number">Times</th></tr></thead><tbody id="not-stored"></tbody></table>
+            <table role="table"><thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">Reason</th><th role="columnheader" scope="col" class="number">Times</th></tr></thead><tbody role="rowgroup" id="not-stored"></tbody></table>
             </section>
             </div>
             </main>

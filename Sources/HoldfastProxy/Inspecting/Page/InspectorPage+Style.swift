@@ -48,6 +48,7 @@
             button, input[type=text], input[type=search], select {
               background: var(--panel); border: 1px solid var(--edge); border-radius: 6px; padding: .3rem .7rem; min-height: 2.1rem;
             }
+            ::placeholder { color: var(--quiet); opacity: 1; }
             button { cursor: pointer; }
             button:hover { border-color: var(--text); }
             button[aria-disabled=true] { color: var(--quiet); border-color: var(--line); cursor: default; }
@@ -80,6 +81,8 @@
             .legend { display: flex; flex-wrap: wrap; gap: .2rem 1rem; list-style: none; font-size: .85rem; margin-top: .5rem; }
             .legend svg { width: .8em; height: .8em; margin-inline-end: .4em; }
             .scroll { overflow-x: auto; margin-top: .6rem; border-radius: 4px; }
+            .tall { max-height: 27rem; overflow-y: auto; }
+            .tall th { position: sticky; top: 0; background: var(--panel); }
             table { border-collapse: collapse; width: 100%; font-size: .9rem; }
             th, td { text-align: start; padding: .35rem .8rem .35rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
             th { color: var(--quiet); font-weight: 600; white-space: nowrap; }
@@ -107,7 +110,14 @@
             @media (max-width: 44rem) {
               body { padding: 0 .5rem 2rem; }
               section { padding: .7rem; }
-              .wide { display: none; }
+              .wide, .flow .wide { display: none; }
+              .flow, .flow tbody { display: block; }
+              .flow thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+              .flow tr { display: flex; flex-wrap: wrap; align-items: center; gap: .1rem .9rem; padding: .5rem 0; border-bottom: 1px solid var(--line); }
+              .flow td { border: 0; padding: 0; text-align: start; }
+              .flow td.url, .flow td:has(.url) { order: -1; flex: 1 0 100%; }
+              .flow td:has(button.danger) { margin-inline-start: auto; }
+              .flow .number::before { content: attr(data-label) ": "; color: var(--quiet); font-weight: 400; }
               .rows { grid-template-columns: 1fr; }
               .rows dd { margin-bottom: .3rem; }
               .cards { grid-template-columns: repeat(auto-fill, minmax(7.5rem, 1fr)); }

@@ -22,7 +22,8 @@
               ["Waiting saved", facts => span(facts.totals.secondsSaved)],
               ["Responses stored", facts => count(facts.totals.stored)],
               ["Entries", facts => count(facts.store.entries)],
-              ["Store used", facts => bytes(facts.store.bytes) + " of " + bytes(facts.store.capacity)],
+              ["Store used", facts => bytes(facts.store.bytes)],
+              ["Store capacity", facts => bytes(facts.store.capacity)],
               ["Evicted", facts => count(facts.store.evicted)],
               ["Store failures", facts => count(facts.totals.storeFailures + facts.store.failures + facts.store.corrupt)],
             ].map(([name, write]) => {
@@ -41,7 +42,7 @@
               showCharts();
               showReasons(byId("reasons"), facts.reasons);
               showReasons(byId("not-stored"), facts.notStored);
-              showOrigins(facts.origins);
+              showOrigins(facts.origins, facts.hasCircuit);
             }
 
             function showCharts() {
@@ -58,8 +59,8 @@
               bringInLine(body, reasons, reason => reason.code, make, (row, reason) => setText(row.lastElementChild, count(reason.count)));
             }
 
-            function circuitText(origin) {
-              if (origin.circuitOpensIn === undefined) return ["closed", "t-hits"];
+            function circuitText(origin, hasCircuit) {
+              if (origin.circuitOpensIn === undefined) return hasCircuit ? ["closed", "t-hits"] : ["none", "quiet"];
               if (origin.circuitOpensIn > 0) return ["open for " + span(Math.ceil(origin.circuitOpensIn)), "t-misses"];
               return ["open, probing", "t-stale"];
             }
@@ -74,7 +75,7 @@
               return parts.join("; ") || "–";
             }
 
-            function showOrigins(origins) {
+            function showOrigins(origins, hasCircuit) {
               if (origins.length === 0) return noteEmpty(byId("origins"), 8, "No origin was asked for yet.");
               const make = () => element("tr", {},
                 element("td", {classes: "url"}), element("td", {classes: "number"}), element("td", {classes: "number"}), element("td"),
@@ -82,7 +83,7 @@
                 element("td", {classes: "wide"}));
               bringInLine(byId("origins"), origins, origin => origin.origin ?? "", make, (row, origin) => {
                 const retries = origin.retries;
-                const [circuit, kind] = circuitText(origin);
+                const [circuit, kind] = circuitText(origin, hasCircuit);
                 const texts = [
                   origin.origin ?? "all others", count(origin.requests), percent(origin.hitRatio), circuit,
                   retries ? retries.balance === undefined ? "no budget" : count(retries.balance) : "–",
