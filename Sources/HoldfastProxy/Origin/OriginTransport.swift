@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Proxy
+    public import Holdfast
+    internal import HoldfastSemantics
+    public import NIOCore
+    public import NIOPosix
+    internal import NIOSSL
+    private import Synchronization
+
+    #if canImport(FoundationNetworking)
+        internal import Foundation
+        public import FoundationNetworking
+    #else
+        public import Foundation
+    #endif
+
+    /// Sends requests over HTTP/1.1, with TLS or without, byte for byte as they are: the transport beneath a proxy.
+    ///
+    /// Method, target and fields go out as given, ``CallOptions/exactHead`` before the URLRequest's own; nothing is added but Host and
+    /// the framing of the content. Field values are ISO 8859-1 both ways. Responses are handed up at their head as they came: no
+    /// redirect is followed, no content coding undone, no cookie kept, no challenge answered, and interim (1xx) responses but 100 go to
+    /// ``CallContext/report(interim:)``. Both bodies are streamed with back-pressure.
+    ///
+    /// Connections are kept and used again. The transport prefers the event loop it is called on, so that a call from there costs no
+    /// change of threads. It ends attempts at their deadline itself, and heeds ``CallContext/wantsNewConnection``.
+    ///
+    /// A transport that is dropped closes its unused connections; ``shutdown()`` closes all.
+    public final class OriginTransport: Transport {
+        private let configuration: Configuration
+        private let group: any EventLoopGroup
+        private let loops: Set<ObjectIdentifier>
+        private let pool: OriginPool
+
+        /// A transport.
+        ///
+        /// - Parameters:
+        ///   - configuration: timeouts, limits and TLS.
+        ///   - group: where its connections live; that of the process by default. It is not shut down with the transport.
+        public init(
+            configuration: Configuration = Configuration(),
+            eventLoopGroup group: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
+        ) {
+            self.configuration = configuration
+            self.group = group
+            loops = Set(group.makeIterator().map { ObjectIdentifier($0) })
+            let tls = LazyTLS(configuration.tls ?? .makeClientConfiguration())
+            let timeout = configuration.connectTimeout.timeAmount
+            pool = OriginPool(limits: configuration.poolLimits, loops: group) { key, loop, end in
+                let context = key.isSecure ? try await tls.context() : nil
+                return try await OriginConnector.connect(key, on: loop, tls: context, timeout: timeout, end: end)
+            }
+        }
+
+        deinit { pool.letGo() }
+
+        /// How many connections there are, and were.
+        public var connections: ConnectionCounts { pool.counts }
+
+        /// Closes every connection, also those under way, whose exchanges end with `.connectionLost`; returns when they are closed.
+        ///
+        /// Calls afterwards fail with `.unsupported`. Idempotent.
+        public func shutdown() async {
+            for closed in pool.shutDown() { try? await closed.get() }
+        }
+
+        public var enforcesDeadline: Bool { true }
+
+        public func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
+            try Task.checkCancellation()
+            let outgoing = try OutgoingRequest(request, exact: context.exactHead(for: request))
+            let end = AttemptEnd()
+            guard let deadline = context.attemptDeadline else {
+                return try await attempt(outgoing, request, body, context, end)
+            }
+            let left = context.clock.now.duration(to: deadline)
+            guard left > .zero else { throw OriginFailure.timeout(progress: .notSent, connectionReused: false) }
+            if context.clock is SystemClock {
+                let timer = (currentLoop ?? group.next()).scheduleTask(in: left.timeAmount) { end.end(.deadline) }
+                defer { timer.cancel() }
+                return try await attempt(outgoing, request, body, context, end)
+            }
+            let clock = context.clock
+            let timer = Task {
+                guard (try? await clock.sleep(until: deadline)) != nil else { return }
+                end.end(.deadline)
+            }
+            defer { timer.cancel() }
+            return try await attempt(outgoing, request, body, context, end)
+        }
+
+        /// The loop the caller runs on, where it is one of the transport's.
+        private var currentLoop: (any EventLoop)? {
+            guard let loop = MultiThreadedEventLoopGroup.currentEventLoop, loops.contains(ObjectIdentifier(loop)) else {
+                return nil
+            }
+            return loop
+        }
+
+        private func attempt(
+            _ outgoing: OutgoingRequest,
+            _ request: URLRequest,
+            _ body: RequestBody,
+            _ context: CallContext,
+            _ end: AttemptEnd
+        ) async throws -> Response {
+            try await withTaskCancellationHandler {
+                let isRepeatable = context.options.isIdempotent ?? outgoing.method.isIdempotent
+                var mayResend = configuration.resendsAfterStaleConnection
+                var wantsNew = context.wantsNewConnection
+                while true {
+                    let content = try await OutgoingContent.open(body, of: request)
+                    let connection: OriginConnection
+                    do {
+                        connection = try await pool.connection(
+                            to: outgoing.key,
+                            on: currentLoop,
+                            wantsNew: wantsNew,
+                            end: end
+                        )
+                    } catch {
+                        content.cancel()
+                        throw reason(
+                            end,
+                            orTimeout: { OriginFailure.timeout(progress: .notSent, connectionReused: false) }
+                        )
+                            ?? OriginFailure.opening(error)
+                    }
+                    let exchange = Exchange(on: connection, of: pool, rules: configuration.rules)
+                    end.whenEnded { connection.channel.close() }
+                    do {
+                        try await exchange.send(outgoing, content)
+                        return try await exchange.response(to: outgoing.method, url: request.url, end: end) {
+                            context.report(interim: $0)
+                        }
+                    } catch {
+                        content.cancel()
+                        exchange.finish(reusable: false)
+                        if let reason = reason(end, orTimeout: { exchange.timeout() }) { throw reason }
+                        let doesNoHarm = isRepeatable || exchange.progress == .notSent
+                        guard mayResend, doesNoHarm, body.isReplayable, exchange.isStale(error) else {
+                            throw exchange.failure(error)
+                        }
+                        (mayResend, wantsNew) = (false, true)
+                    }
+                }
+            } onCancel: {
+                end.end(.cancelled)
+            }
+        }
+
+        /// What to throw where the attempt was ended from outside.
+        private func reason(_ end: AttemptEnd, orTimeout timeout: () -> ServiceError) -> (any Error)? {
+            switch end.reason {
+            case .cancelled: CancellationError()
+            case .deadline: timeout()
+            case nil: Task.isCancelled ? CancellationError() : nil
+            }
+        }
+    }
+
+    /// The TLS context of a transport, made when it is first needed: reading the system's roots takes a while.
+    private final class LazyTLS: Sendable {
+        private let configuration: TLSConfiguration
+        private let made = Mutex<NIOSSLContext?>(nil)
+
+        init(_ configuration: TLSConfiguration) {
+            self.configuration = configuration
+        }
+
+        func context() async throws -> NIOSSLContext {
+            if let context = made.withLock({ $0 }) { return context }
+            let configuration = configuration
+            let context = try await BlockingWork.run { try NIOSSLContext(configuration: configuration) }
+            return made.withLock { made in
+                let first = made ?? context
+                made = first
+                return first
+            }
+        }
+    }
+#endif

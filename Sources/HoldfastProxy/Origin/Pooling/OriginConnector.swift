@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Proxy
+    internal import NIOCore
+    internal import NIOPosix
+    internal import NIOSSL
+    internal import NIOTLS
+    private import Synchronization
+
+    /// Opens connections: name resolution, TCP to the first address that answers (RFC 8305), and TLS.
+    enum OriginConnector {
+        /// The connection, TLS included, was not there in time.
+        struct TimedOut: Error {}
+
+        /// Opens a connection.
+        ///
+        /// - Parameters:
+        ///   - loop: where it is to live.
+        ///   - tls: with which TLS is spoken; nil: none.
+        ///   - timeout: for all of it.
+        ///   - end: breaks it off; what comes about afterwards is closed.
+        static func connect(
+            _ key: OriginKey,
+            on loop: any EventLoop,
+            tls: NIOSSLContext?,
+            timeout: TimeAmount,
+            end: AttemptEnd
+        ) async throws -> ByteChannel {
+            try await withCheckedThrowingContinuation { continuation in
+                let outcome = Outcome(continuation)
+                end.whenEnded { outcome.resume(.failure(AttemptEnd.BrokenOff())) }
+                let timer = loop.scheduleTask(in: timeout) { outcome.resume(.failure(TimedOut())) }
+                bootstrap(key, on: loop, tls: tls, timeout: timeout)
+                    .connect(host: key.host, port: key.port)
+                    .flatMap { channel in established(channel) }
+                    .whenComplete { result in
+                        timer.cancel()
+                        outcome.resume(result)
+                    }
+            }
+        }
+
+        private static func bootstrap(
+            _ key: OriginKey,
+            on loop: any EventLoop,
+            tls: NIOSSLContext?,
+            timeout: TimeAmount
+        ) -> ClientBootstrap {
+            // An address is no name, so there is no SNI for it; the certificate must then bear the address (RFC 6066 §3).
+            let isAddress = (try? SocketAddress(ipAddress: key.host, port: key.port)) != nil
+            let name = isAddress ? nil : key.host
+            return ClientBootstrap(group: loop)
+                .connectTimeout(timeout)
+                .channelOption(.socketOption(.tcp_nodelay), value: 1)
+                .channelInitializer { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        let pipeline = channel.pipeline.syncOperations
+                        if let tls { try pipeline.addHandler(NIOSSLClientHandler(context: tls, serverHostname: name)) }
+                        let handshake = channel.eventLoop.makePromise(of: Void.self)
+                        if tls == nil { handshake.succeed(()) }
+                        // In front of the end of the pipeline, which keeps errors to itself.
+                        let setup = ConnectionSetup(handshake)
+                        try pipeline.addHandler(setup)
+                        setup.bytes = try ByteChannel.attach(to: channel)
+                    }
+                }
+        }
+
+        /// The bytes of a channel once its handshake is over; on the channel's loop.
+        private static func established(_ channel: any Channel) -> EventLoopFuture<ByteChannel> {
+            do {
+                let setup = try channel.pipeline.syncOperations.handler(type: ConnectionSetup.self)
+                guard let bytes = setup.bytes else { throw ChannelError.ioOnClosedChannel }
+                return setup.handshake.futureResult
+                    .map { bytes }
+                    .flatMapErrorThrowing { error in
+                        bytes.close()
+                        throw error
+                    }
+            } catch {
+                channel.close(promise: nil)
+                return channel.eventLoop.makeFailedFuture(error)
+            }
+        }
+    }
+
+    /// Sees the end of the handshake, and what went wrong with it.
+    private final class ConnectionSetup: ChannelInboundHandler {
+        typealias InboundIn = ByteBuffer
+
+        let handshake: EventLoopPromise<Void>
+        var bytes: ByteChannel?
+
+        init(_ handshake: EventLoopPromise<Void>) {
+            self.handshake = handshake
+        }
+
+        func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+            if case .handshakeCompleted = event as? TLSUserEvent { handshake.succeed(()) }
+            context.fireUserInboundEventTriggered(event)
+        }
+
+        func errorCaught(context: ChannelHandlerContext, error: any Error) {
+            handshake.fail(error)
+            context.fireErrorCaught(error)
+        }
+
+        func channelInactive(context: ChannelHandlerContext) {
+            handshake.fail(ChannelError.eof)
+            context.fireChannelInactive()
+        }
+
+        func handlerRemoved(context: ChannelHandlerContext) {
+            handshake.fail(ChannelError.eof)
+        }
+    }
+
+    /// Resumes one continuation with the first of several results; a connection that comes too late is closed.
+    private final class Outcome: Sendable {
+        private let continuation: Mutex<CheckedContinuation<ByteChannel, any Error>?>
+
+        init(_ continuation: CheckedContinuation<ByteChannel, any Error>) {
+            self.continuation = Mutex(continuation)
+        }
+
+        func resume(_ result: Result<ByteChannel, any Error>) {
+            let waiting = continuation.withLock { continuation in
+                defer { continuation = nil }
+                return continuation
+            }
+            if let waiting {
+                waiting.resume(with: result)
+            } else if case .success(let late) = result {
+                late.close()
+            }
+        }
+    }
+#endif
