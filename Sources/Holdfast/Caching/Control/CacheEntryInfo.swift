@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 public import HoldfastSemantics
-internal import HoldfastStorage
+package import HoldfastStorage
 
 /// What a cache tells of one stored response, for choosing among them and for looking at them.
 ///
@@ -41,8 +41,8 @@ public struct CacheEntryInfo: Sendable, Hashable {
     /// Whether the origin must confirm it before it is used again: it was removed softly, or its store lost power.
     public let needsConfirmation: Bool
     /// Where the store has it.
-    let key: StoreKey
-    let variant: StoreKey
+    package let key: StoreKey
+    package let variant: StoreKey
     private let fields: NominatedFields
 
     /// Whether it answers requests without the origin: within its lifetime, and in no need of confirmation.

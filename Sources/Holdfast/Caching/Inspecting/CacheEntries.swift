@@ -15,6 +15,8 @@ public struct CacheEntries: AsyncSequence, Sendable {
     let selection: CacheSelection
     let pageSize: Int
     let now: Timestamp
+    /// Where the listing begins: an iterator's ``Iterator/cursor`` of an earlier one; nil: at the first entry.
+    package var start: StoreCursor?
 
     public func makeAsyncIterator() -> Iterator {
         Iterator(pages: self, isSelected: cache.predicate(of: selection, now: now))
@@ -25,12 +27,16 @@ public struct CacheEntries: AsyncSequence, Sendable {
         fileprivate let pages: CacheEntries
         fileprivate let isSelected: @Sendable (StoredEntry) -> Bool
         private var page: ArraySlice<ListedEntry> = []
-        private var cursor: StoreCursor?
+        /// Where a later listing goes on, once all of the page in hand was taken; nil at the end.
+        package private(set) var cursor: StoreCursor?
+        /// Whether all of the page in hand was taken.
+        package var isAtPageEnd: Bool { page.isEmpty }
         private var isAtEnd = false
 
         fileprivate init(pages: CacheEntries, isSelected: @escaping @Sendable (StoredEntry) -> Bool) {
             self.pages = pages
             self.isSelected = isSelected
+            cursor = pages.start
         }
 
         /// The next entry; nil at the end.

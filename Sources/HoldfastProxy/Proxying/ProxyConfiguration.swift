@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Proxy
+    public import Holdfast
+    internal import HoldfastSemantics
+
+    /// How a ``ProxyServer`` listens, whom it asks, what it keeps, and where its limits are.
+    public struct ProxyConfiguration: Sendable {
+        /// In front of whom it stands.
+        public var role: ProxyRole
+
+        /// The address to listen on: an IP address or a name; `127.0.0.1` by default, so that this machine alone reaches it.
+        ///
+        /// A forward proxy listens on another address only where its rules say that it ``ForwardRules/isOpen``.
+        public var host = "127.0.0.1"
+
+        /// The port to listen on; 8080 by default, 0: one that the system picks.
+        public var port = 8080
+
+        /// The cache; nil: none. By default one in memory of 64 MB for many users.
+        ///
+        /// It is the caller's to close, after the server.
+        public var cache: HTTPCache?
+
+        /// Makes the retrier of each call that fails; by default what a gateway may do: one retry, of idempotent methods alone.
+        public var retrierFactory: any RetrierFactory = .gateway
+
+        /// The name in Via, a token; nil, the default: a reverse proxy adds no Via, and a forward proxy makes a name up.
+        ///
+        /// With a name, a request that has passed this proxy before is answered 508.
+        public var viaName: String?
+
+        /// Whether the origin is told who asked; it is not by default.
+        public var clientAddressFields = ClientAddressFields.none
+
+        /// The time the origin may take to answer, retries and waits included; 9 s by default, nil: no limit of the proxy's own.
+        ///
+        /// While content is sent that came in as a stream it is the time in which the origin may do nothing. It does not hold for
+        /// the body of the answer, which has ``Limits/stallTimeout``.
+        public var answerTimeout: Duration? = .seconds(9)
+
+        /// Limits of connections and heads.
+        public var limits = Limits()
+
+        /// How the origin is connected to. Whether a stale connection is made good by the transport or by the retrier follows from
+        /// ``retrierFactory``, so that nothing is sent more often than its rules say.
+        public var transport = OriginTransport.Configuration()
+
+        /// Who is told what happens to calls; nobody by default.
+        public var observers: [any EventObserver] = []
+
+        /// Is told of each answer when its head is there; on an event loop, so it must neither wait nor block. Nil by default.
+        public var onAnswer: (@Sendable (ProxyRecord) -> Void)?
+
+        /// The time that everything but connections goes by.
+        public var clock: any HoldfastClock = SystemClock()
+
+        /// The defaults, in front of someone.
+        public init(_ role: ProxyRole) {
+            self.role = role
+            cache = .inMemory(capacity: 64_000_000, options: .shared)
+        }
+
+        /// Limits to what clients may cost.
+        public struct Limits: Sendable, Hashable {
+            /// How many client connections are served at a time; 10,000 by default. Further ones get a 503.
+            public var connections = 10_000
+            /// The bytes of a request's head; 64 KiB by default. A larger one gets a 431.
+            public var headBytes = 64 << 10
+            /// The field lines of a request's head; 100 by default. More get a 431.
+            public var headLines = 100
+            /// The time for a request's head from its first byte; 30 s by default. Then 408.
+            public var headTimeout: Duration = .seconds(30)
+            /// How long a connection may lie idle between requests; 75 s by default.
+            public var idleTimeout: Duration = .seconds(75)
+            /// How long a client may neither send content nor take the answer; 60 s by default.
+            public var stallTimeout: Duration = .seconds(60)
+
+            /// The defaults.
+            public init() {}
+        }
+
+        /// Refuses what cannot work or must not be, each in one line.
+        ///
+        /// - Throws: ``ProxyConfigurationError``.
+        public func validate() throws(ProxyConfigurationError) {
+            guard (0...65_535).contains(port) else {
+                throw ProxyConfigurationError("the port \(port) is none; choose one from 1 to 65535, or 0 for any")
+            }
+            if let viaName, !ProxyConfiguration.isToken(viaName) {
+                throw ProxyConfigurationError("'\(viaName)' cannot stand in Via; choose letters, digits and hyphens")
+            }
+            switch role.kind {
+            case .forward(let rules):
+                guard rules.isOpen || ProxyConfiguration.isLoopback(host) else {
+                    throw ProxyConfigurationError(
+                        "a forward proxy on \(host) would be open to other machines; say so, or listen on 127.0.0.1"
+                    )
+                }
+            case .reverse(let origin):
+                let isSamePort = port != 0 && origin.port == port
+                let own = host.contains(":") ? "[\(host)]" : host
+                guard !(isSamePort && (TargetRules.isThisMachine(origin.host) || origin.host == own)) else {
+                    throw ProxyConfigurationError("the origin \(origin) is the proxy itself; give it another port")
+                }
+            }
+        }
+
+        /// The name in Via that is in force.
+        var via: ViaField? {
+            if let viaName { return ViaField(name: viaName) }
+            guard role.isForward else { return nil }
+            var generator = SystemRandomNumberGenerator()
+            return ViaField(name: ViaField.pseudonym(using: &generator))
+        }
+
+        /// Whether an address to listen on is reached from this machine alone.
+        static func isLoopback(_ host: String) -> Bool {
+            if host.loweringASCII() == "localhost" || host.hasPrefix("unix:") { return true }
+            guard let bytes = NetworkAddress(host)?.bytes else { return false }
+            return bytes.count == 4 ? bytes[0] == 127 : bytes == [UInt8](repeating: 0, count: 15) + [1]
+        }
+
+        private static func isToken(_ text: String) -> Bool {
+            FieldName(text) != nil
+        }
+    }
+#endif

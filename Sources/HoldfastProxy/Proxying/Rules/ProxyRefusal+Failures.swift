@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Proxy
+    internal import Holdfast
+    internal import HoldfastSemantics
+
+    extension ProxyRefusal {
+        /// What a client is told of a call that failed: 502, 503 or 504, and never anything of the origin's own
+        /// (RFC 9110 §15.6).
+        init(_ error: any Error) {
+            guard let error = error as? ServiceError else {
+                self.init(.badGateway, "the exchange with the origin failed")
+                return
+            }
+            let (status, text) =
+                ProxyRefusal.answers[error.code] ?? (.badGateway, "the exchange with the origin failed")
+            let seconds = error.retryAfter.map { max(1, Int(clamping: ($0 + .milliseconds(999)).components.seconds)) }
+            self.init(
+                status,
+                text + " [\(error.code)]",
+                retryAfter: status == .serviceUnavailable ? min(seconds ?? 1, 86_400) : nil
+            )
+        }
+
+        private static let answers: [ServiceError.Code: (StatusCode, String)] = [
+            .badRequest: (.badRequest, "the request cannot be sent to the origin"),
+            .resolve: (.badGateway, "the name of the origin could not be resolved"),
+            .connect: (.badGateway, "no connection to the origin could be made"),
+            .connectionLost: (.badGateway, "the origin closed the connection before it had answered"),
+            .protocolError: (.badGateway, "the origin answered what is not HTTP/1.1"),
+            .tls: (.badGateway, "no secure connection to the origin could be made"),
+            .certificate: (.badGateway, "the certificate of the origin is not to be trusted"),
+            .offline: (.badGateway, "this machine has no network"),
+            .bodyTooLarge: (.badGateway, "the answer of the origin is larger than a limit allows"),
+            .timeout: (.gatewayTimeout, "the origin did not answer in time"),
+            .deadlineExceeded: (.gatewayTimeout, "the origin did not answer in time"),
+            .resourceUnavailable: (
+                .gatewayTimeout, "nothing usable is stored, and the request forbids to ask the origin"
+            ),
+            .throttled: (.serviceUnavailable, "the origin asked to be left alone for a while"),
+            .circuitOpen: (.serviceUnavailable, "the origin fails too often and is left alone for a while"),
+            .tooManyInFlight: (.serviceUnavailable, "too many requests to the origin are under way"),
+            .unsupported: (.notImplemented, "this proxy cannot send such a request"),
+        ]
+    }
+#endif

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Proxy
+    import HoldfastSemantics
+    import HoldfastTesting
+    import Testing
+
+    @testable import Holdfast
+    @testable import HoldfastProxy
+
+    @Suite("Whom the inspector refuses", .timeLimit(.minutes(20)))
+    struct InspectorGuardTests {
+        private static let routes = ["/", "/api/summary", "/api/calls", "/api/entries", "/api/entry?id=0", "/nothing"]
+
+        private static func status(_ request: InspectorRequest) async -> Int {
+            await InspectorBench().desk.answer(request).status.rawValue
+        }
+
+        @Test(
+            "A name that leads here but is not ours is refused (DNS rebinding), on every route",
+            arguments: [
+                "evil.example", "evil.example:9090", "127.0.0.1", "127.0.0.1:9091", "localhost:909",
+                "localhost.evil.example:9090",
+                "127.0.0.1:9090@evil.example", "", "[::2]:9090", "127.0.0.1:9090, evil.example", "0.0.0.0:9090",
+                "127.0.0.1.:9090",
+            ],
+            routes
+        )
+        func hosts(host: String, route: String) async {
+            #expect(await Self.status(.page(.get, route, ["Host": host])) == 403)
+        }
+
+        @Test(
+            "Our own names are taken",
+            arguments: ["127.0.0.1:9090", "localhost:9090", "LOCALHOST:9090", "[::1]:9090"]
+        )
+        func ownHosts(host: String) async {
+            #expect(await Self.status(.page(.get, "/", ["Host": host])) == 200)
+        }
+
+        @Test("Port 80 goes without saying", arguments: [("localhost", 80, true), ("localhost", 9090, false)])
+        func defaultPort(host: String, port: Int, isTaken: Bool) {
+            let guarding = InspectorGuard(port: port)
+            let result = Result { try guarding.check(.page(.get, "/", ["Host": host])) }
+            #expect(((try? result.get()) != nil) == isTaken)
+        }
+
+        @Test("No Host, or two of them, are refused")
+        func hostLines() async {
+            var fields = HeaderFields()
+            let bare = InspectorRequest(method: .get, target: "/", fields: fields, body: .none, remoteAddress: "::1")
+            #expect(await Self.status(bare) == 403)
+            fields.append(.host, "localhost:9090")
+            fields.append(.host, "localhost:9090")
+            let double = InspectorRequest(method: .get, target: "/", fields: fields, body: .none, remoteAddress: "::1")
+            #expect(await Self.status(double) == 403)
+        }
+
+        @Test(
+            "Other machines are refused, and those of which nobody knows",
+            arguments: [
+                nil, "192.168.0.2", "8.8.8.8", "::ffff:8.8.8.8", "fe80::1", "1.127.0.0", "127.0.0.1.5", "127.0.0",
+                "127.0.0.256",
+                "127.0.0.1:80", "evil", "", "::", "::ffff:128.0.0.1",
+            ] as [String?],
+            routes
+        )
+        func addresses(address: String?, route: String) async {
+            #expect(await Self.status(.page(.get, route, from: address)) == 403)
+        }
+
+        @Test(
+            "This machine is answered",
+            arguments: ["127.0.0.1", "127.8.9.10", "::1", "::ffff:127.0.0.1", "::FFFF:127.0.0.1"]
+        )
+        func ownAddresses(address: String) async {
+            #expect(await Self.status(.page(.get, "/", from: address)) == 200)
+        }
+
+        @Test(
+            "Pages of other origins are refused, on every route",
+            arguments: [
+                "http://evil.example", "http://127.0.0.1", "http://127.0.0.1:9091", "https://127.0.0.1:9090", "null",
+                "http://localhost:9090", "file://", "",
+            ],
+            routes
+        )
+        func origins(origin: String, route: String) async {
+            #expect(await Self.status(.page(.get, route, ["Origin": origin])) == 403)
+        }
+
+        @Test(
+            "What a browser calls another site's request is refused",
+            arguments: ["cross-site", "same-site", "", "x"],
+            routes
+        )
+        func sites(site: String, route: String) async {
+            #expect(await Self.status(.page(.get, route, ["Sec-Fetch-Site": site])) == 403)
+        }
+
+        @Test(
+            "Requests by way of a proxy are refused: anybody may stand behind it",
+            arguments: ["Via", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP"]
+        )
+        func proxies(name: String) async throws {
+            let fields = HeaderFields().with(name, "1.1 proxy")
+            for route in Self.routes { #expect(await Self.status(.page(.get, route, fields)) == 403) }
+        }
+
+        @Test("An address that was typed, and a client that says nothing, are answered")
+        func typed() async {
+            #expect(await Self.status(.page(.get, "/", ["Sec-Fetch-Site": "none"])) == 200)
+            let plain: HeaderFields = ["Host": "localhost:9090"]
+            let request = InspectorRequest(method: .get, target: "/", fields: plain, body: .none, remoteAddress: "::1")
+            #expect(await Self.status(request) == 200)
+        }
+
+        @Test("An order needs the word of the page, whole and once")
+        func word() async throws {
+            let all = #"{"selection": "all", "softly": false}"#
+            let bench = InspectorBench()
+            try await bench.load("http://origin.example/a")
+            let words = [
+                "", "a1", String(repeating: "a1", count: 31) + "a2", InspectorBench.word + "0",
+                InspectorBench.word.uppercased(),
+            ]
+            for word in words {
+                #expect(await bench.desk.answer(.order(all, ["X-Holdfast-Inspector": word])).status == 403, "\(word)")
+            }
+            var request = InspectorRequest.order(all)
+            var fields = request.fields
+            fields.removeAll(InspectorGuard.wordField)
+            request = .page(.post, "/api/purge", fields, body: request.body)
+            #expect(await bench.desk.answer(request).status == 403)
+            fields = fields.with("X-Holdfast-Inspector", InspectorBench.word).with(
+                "X-Holdfast-Inspector",
+                InspectorBench.word
+            )
+            #expect(await bench.desk.answer(.page(.post, "/api/purge", fields, body: request.body)).status == 403)
+            #expect(bench.cache.store.statistics.entryCount == 1)
+            #expect(await bench.desk.answer(.order(all)).status == 200)
+            #expect(bench.cache.store.statistics.entryCount == 0)
+        }
+
+        @Test(
+            "An order is JSON and says so, so that no form can send one",
+            arguments: [
+                "", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/jsonp",
+            ]
+        )
+        func contentType(type: String) async {
+            #expect(await Self.status(.order(#"{"selection": "all", "softly": false}"#, ["Content-Type": type])) == 415)
+        }
+
+        @Test("A charset beside it does no harm")
+        func charset() async {
+            let fields: HeaderFields = ["Content-Type": "Application/JSON; charset=utf-8"]
+            #expect(await Self.status(.order(#"{"selection": "all", "softly": false}"#, fields)) == 200)
+        }
+
+        @Test(
+            "Nothing changes by another method than POST",
+            arguments: ["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "post"]
+        )
+        func methods(method: String) async throws {
+            let bench = InspectorBench()
+            try await bench.load("http://origin.example/a")
+            let order = InspectorRequest.order(#"{"selection": "all", "softly": false}"#)
+            let request = InspectorRequest.page(
+                RequestMethod(rawValue: method),
+                "/api/purge",
+                order.fields,
+                body: order.body
+            )
+            let response = await bench.desk.answer(request)
+            #expect(response.status == 405)
+            #expect(response.fields["Allow"] == "POST")
+            #expect(bench.cache.store.statistics.entryCount == 1)
+        }
+
+        @Test("A word is 64 random digits, another one each time")
+        func randomWords() {
+            let words = (0..<100).map { _ in InspectorGuard.randomWord() }
+            #expect(Set(words).count == 100)
+            #expect(words.allSatisfy { $0.count == 64 && $0.allSatisfy { $0.isHexDigit } })
+        }
+
+        @Test("Texts are compared whole")
+        func comparison() {
+            #expect(InspectorGuard.isEqual("abc", "abc"))
+            for other in ["", "ab", "abd", "abcd", "Abc"] { #expect(!InspectorGuard.isEqual("abc", other)) }
+        }
+    }
+#endif

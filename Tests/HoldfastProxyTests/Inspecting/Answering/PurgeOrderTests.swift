@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Proxy
+    import Foundation
+    import HoldfastSemantics
+    import HoldfastStorage
+    import HoldfastTesting
+    import Testing
+
+    @testable import Holdfast
+    @testable import HoldfastProxy
+
+    @Suite("Purging by the inspector", .timeLimit(.minutes(20)))
+    struct PurgeOrderTests {
+        private static func filled() async throws -> InspectorBench {
+            let bench = InspectorBench { _ in
+                .respond(200, ["Cache-Control": "max-age=60", "ETag": "\"v\"", "Vary": "Accept-Language"], body: "x")
+            }
+            for (path, language, tag) in [("a/1", "de", "x"), ("a/1", "en", "x"), ("a/2", "de", "y"), ("b", "de", "y")]
+            {
+                try await bench.load("http://origin.example/\(path)", ["Accept-Language": language], tags: [tag])
+            }
+            return bench
+        }
+
+        private static func left(_ bench: InspectorBench) async throws -> Int { try await bench.entries().count }
+
+        @Test(
+            "Everything, a tag, a prefix: what is meant goes, and nothing else",
+            arguments: [
+                (#"{"selection": "all", "softly": false}"#, 0),
+                (#"{"selection": "tag", "value": "x", "softly": false}"#, 2),
+                (#"{"selection": "tag", "value": "z", "softly": false}"#, 4),
+                (#"{"selection": "prefix", "value": "http://origin.example/a", "softly": false}"#, 1),
+                (#"{"selection": "prefix", "value": "HTTP://ORIGIN.example:80", "softly": false}"#, 0),
+                (#"{"selection": "prefix", "value": "http://other.example/", "softly": false}"#, 4),
+            ]
+        )
+        func selections(order: String, left: Int) async throws {
+            let bench = try await Self.filled()
+            let (status, text) = try await bench.purge(order)
+            #expect(status == 200)
+            if !order.contains("all") { #expect(text == #"{"count":\#(4 - left)}"#) }
+            #expect(try await Self.left(bench) == left)
+        }
+
+        @Test("One entry: that variant alone")
+        func entry() async throws {
+            let bench = try await Self.filled()
+            let variants = try await bench.entries("?search=a/1")
+            #expect(variants.count == 2)
+            let id = try #require(variants.first?["id"] as? String)
+            let (status, text) = try await bench.purge(#"{"selection": "entry", "value": "\#(id)", "softly": false}"#)
+            #expect((status, text) == (200, #"{"count":1}"#))
+            #expect(
+                try await bench.entries("?search=a/1").compactMap { $0["id"] as? String } == [
+                    variants[1]["id"] as? String
+                ]
+            )
+            #expect(try await Self.left(bench) == 3)
+        }
+
+        @Test("Softly: the entry stays, and the origin is asked before it is used")
+        func softly() async throws {
+            let bench = try await Self.filled()
+            let id = try #require(try await bench.entries("?search=/b").first?["id"] as? String)
+            let (status, _) = try await bench.purge(#"{"selection": "entry", "value": "\#(id)", "softly": true}"#)
+            #expect(status == 200)
+            let marked = try await bench.entries().filter { $0["needsConfirmation"] as? Bool == true }
+            #expect(marked.compactMap { $0["id"] as? String } == [id])
+            #expect(try await Self.left(bench) == 4)
+            try await bench.load("http://origin.example/b", ["Accept-Language": "de"])
+            let decision = bench.model.lastDecisions(of: ["http://origin.example/b"]).first??.decision
+            #expect(decision?.reason == .softPurged)
+        }
+
+        @Test(
+            "What is no order changes nothing",
+            arguments: [
+                "", "{}", "[]", "null", "{", #"{"selection": "all"}"#,
+                #"{"selection": "all", "value": "x", "softly": false}"#,
+                #"{"selection": "tag", "softly": false}"#, #"{"selection": "tag", "value": "", "softly": false}"#,
+                #"{"selection": "prefix", "value": "", "softly": false}"#,
+                #"{"selection": "prefix", "value": "/a", "softly": false}"#,
+                #"{"selection": "prefix", "value": "ftp://origin.example/", "softly": false}"#,
+                #"{"selection": "entry", "value": "0", "softly": false}"#,
+                #"{"selection": "other", "value": "a", "softly": false}"#,
+                String(repeating: "[", count: 10_000), #"{"selection": "all", "softly": "no"}"#,
+            ]
+        )
+        func noOrder(order: String) async throws {
+            let bench = try await Self.filled()
+            let (status, _) = try await bench.purge(order)
+            #expect([400, 404].contains(status))
+            #expect(try await Self.left(bench) == 4)
+        }
+
+        @Test("An order that is too long is not read to its end")
+        func tooLong() async throws {
+            let bench = try await Self.filled()
+            let (status, _) = try await bench.purge(String(repeating: " ", count: PurgeOrder.longest + 1))
+            #expect(status == 413)
+            let endless = EndlessSource()
+            let order = InspectorRequest.order("")
+            let request = InspectorRequest.page(.post, "/api/purge", order.fields, body: .oneShot(endless))
+            #expect(await bench.desk.answer(request).status == 413)
+            #expect(endless.wasCancelled)
+        }
+    }
+
+    /// A body without an end.
+    private final class EndlessSource: ByteSource {
+        private let cancelled = CountWatch()
+
+        var wasCancelled: Bool { cancelled.count > 0 }
+
+        func next() async throws -> ByteChunk? {
+            if wasCancelled { throw CancellationError() }
+            return ByteChunk([UInt8](repeating: 0x20, count: 4_096))
+        }
+
+        func cancel() { cancelled.increment() }
+    }
+#endif

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Proxy
+    import HoldfastSemantics
+    import Testing
+
+    @testable import Holdfast
+    @testable import HoldfastProxy
+
+    @Suite("Decisions and circuits that are remembered")
+    struct InspectorNotesTests {
+        private static let time = Timestamp(secondsSinceEpoch: 1)
+
+        @Test("The last decision of a URL is told, and never that of another one")
+        func decisions() {
+            var decisions = LastDecisions()
+            let urls = (0..<20_000).map { "http://origin.example/\($0)" }
+            for url in urls {
+                decisions.note(
+                    CacheDecision(.hit, CacheReason(code: url)),
+                    hash: LastDecisions.hash(url),
+                    time: Self.time
+                )
+            }
+            var kept = 0
+            for url in urls {
+                guard let noted = decisions.last(hash: LastDecisions.hash(url)) else { continue }
+                kept += 1
+                #expect(noted.decision.reason.code == url)
+            }
+            #expect((LastDecisions.limit / 2...LastDecisions.limit).contains(kept))
+            decisions.note(
+                CacheDecision(.miss, .stale),
+                hash: LastDecisions.hash("http://new.example/"),
+                time: Self.time
+            )
+            #expect(decisions.last(hash: LastDecisions.hash("http://new.example/"))?.decision.outcome == .miss)
+        }
+
+        @Test("As many circuits are kept as there are places, those that open last")
+        func circuits() {
+            var circuits = CircuitNotes()
+            for number in 0..<1_000 {
+                circuits.opened("http://\(number).example", until: MonotonicInstant(sinceOrigin: .seconds(number)))
+            }
+            #expect(circuits.open.count == CircuitNotes.limit)
+            #expect(circuits.open["http://999.example"] != nil)
+            circuits.closed("http://999.example")
+            #expect(circuits.open["http://999.example"] == nil)
+        }
+    }
+#endif

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Proxy
+    import Foundation
+    import Holdfast
+    import HoldfastSemantics
+    import HoldfastStorage
+    import HoldfastTesting
+    import Synchronization
+    import Testing
+
+    @testable import HoldfastProxy
+
+    #if canImport(FoundationNetworking)
+        import FoundationNetworking
+    #endif
+
+    @Suite("ProxyHandler", .timeLimit(.minutes(20)))
+    struct ProxyHandlerTests {
+        private let clock = ManualClock()
+
+        private func handler(
+            _ transport: any Transport,
+            cache: HTTPCache? = nil,
+            role: ProxyRole? = nil,
+            retrierFactory: any RetrierFactory = .never
+        ) throws -> ProxyHandler {
+            var configuration = PipelineConfiguration()
+            configuration.clock = clock
+            configuration.redirects = .handUp
+            configuration.attemptTimeout = nil
+            let pipeline = Pipeline(
+                transport: transport,
+                cache: cache,
+                retrierFactory: retrierFactory,
+                configuration: configuration
+            )
+            let role = try role ?? .reverse(ProxyOrigin("http://origin.example"))
+            return ProxyHandler(
+                pipeline: pipeline,
+                targets: TargetRules(role: role, ownHost: "127.0.0.1", ownPort: BoundPort(8080)),
+                answerTimeout: .seconds(9)
+            )
+        }
+
+        private func text(_ response: Response) async throws -> String {
+            String(decoding: try await response.body.collect().array, as: UTF8.self)
+        }
+
+        @Test("What goes to the origin: exact head, joined fields, content; nothing that is for the hop")
+        func request() async throws {
+            let transport = HeadRecorder()
+            var handler = try handler(transport)
+            handler.via = ViaField(name: "edge")
+            handler.clientAddress = .xForwardedFor
+            let request = ProxiedRequest(
+                method: "M-search",
+                target: "/a%2fb?x=%41|",
+                version: "1.0",
+                fields: [
+                    "Host": "proxy", "Accept": "a", "accept": "b", "Connection": "x-secret", "X-Secret": "1",
+                    "Content-Length": "3", "X-Forwarded-For": "10.0.0.1",
+                ],
+                body: .bytes(ByteChunk([1, 2, 3])),
+                clientAddress: "192.0.2.9"
+            )
+            let response = await handler.answer(request)
+            #expect(response.status == .ok)
+            #expect(response.fields[.via] == "1.1 edge")
+            let sent = try #require(transport.sent.first)
+            #expect(sent.method == "M-search")
+            #expect(sent.target == "/a%2fb?x=%41|")
+            #expect(
+                sent.fields == ["Accept": "a, b", "Via": "1.0 edge", "X-Forwarded-For": "10.0.0.1, 192.0.2.9"]
+            )
+            #expect(sent.body == [1, 2, 3])
+        }
+
+        @Test("A12, A5: what goes to the client")
+        func response() async throws {
+            let fields: HeaderFields = [
+                "Connection": "a", "A": "1", "Set-Cookie": "x", "Set-Cookie": "y", "Keep-Alive": "z", "Age": "7200",
+                "Date": "foo",
+            ]
+            let handler = try handler(ScriptedTransport([.respond(999, fields, body: "body")]))
+            let response = await handler.answer(ProxiedRequest(method: .get, target: "/"))
+            #expect(response.status.rawValue == 999)
+            #expect(
+                response.fields.map { "\($0.name.rawName): \($0.value)" } == [
+                    "Set-Cookie: x", "Set-Cookie: y", "Age: 7200", "Date: foo",
+                ]
+            )
+            #expect(try await text(response) == "body")
+        }
+
+        @Test(
+            "A10: a failure is an answer of the proxy's own",
+            arguments: [
+                (ServiceError.Code.connect, 502), (.resolve, 502), (.connectionLost, 502), (.protocolError, 502),
+                (.tls, 502),
+                (.certificate, 502), (.offline, 502), (.bodyTooLarge, 502), (.other, 502), (.timeout, 504),
+                (.deadlineExceeded, 504), (.badRequest, 400), (.unsupported, 501), (.circuitOpen, 503),
+                (.throttled, 503),
+                (.tooManyInFlight, 503),
+            ]
+        )
+        func failures(_ code: ServiceError.Code, _ status: Int) async throws {
+            var error = ServiceError(code, "secret words of the library", progress: .notSent)
+            error.retryAfter = .milliseconds(2_100)
+            let handler = try handler(ScriptedTransport([.fail(error)]))
+            let response = await handler.answer(ProxiedRequest(method: .get, target: "/"))
+            #expect(response.status.rawValue == status)
+            #expect(response.fields[.contentType] == "text/plain; charset=utf-8")
+            #expect(response.fields[.retryAfter] == (status == 503 ? "3" : nil))
+            let text = try await text(response)
+            #expect(text.hasPrefix("holdfast: ") && text.hasSuffix("\n") && !text.contains("secret"))
+            #expect(text.contains("[\(code)]") || code == .other)
+        }
+
+        @Test("A10: an origin that says nothing is given up in time, and one that takes 5 s is not")
+        func silence() async throws {
+            let handler = try handler(
+                ScriptedTransport([.silence, .respond(200, body: "late").delayed(by: .seconds(5))])
+            )
+            for (number, status) in [504, 200].enumerated() {
+                async let response = handler.answer(ProxiedRequest(method: .get, target: "/"))
+                try await clock.waitForSleeps(number + 1)
+                clock.advance(by: .seconds(status == 504 ? 9 : 5))
+                #expect(await response.status.rawValue == status)
+            }
+        }
+
+        @Test("An upload may take longer than the limit for an answer; an origin that stands still may not")
+        func uploads() async throws {
+            let source = TwoPartSource()
+            let handler = try handler(HeadRecorder(answering: false))
+            let request = ProxiedRequest(method: .put, target: "/", body: .oneShot(length: 2, source))
+            async let answer = handler.answer(request)
+            // The client takes a minute for its second byte.
+            try await source.asked.wait(for: 2)
+            try await clock.waitForSleeps(1)
+            clock.advance(by: .seconds(60))
+            source.release()
+            // All is sent, and the origin does not answer: it sleeps, and so does who watches it.
+            try await source.asked.wait(for: 3)
+            try await clock.waitForSleeps(3)
+            clock.advance(by: .seconds(30))
+            #expect(await answer.status == .gatewayTimeout)
+        }
+
+        @Test("A9: interim responses pass without what is for the hop")
+        func interim() async throws {
+            let early = ResponseHead(status: .earlyHints, fields: ["Link": "</a>", "Connection": "x", "X": "1"])
+            let handler = try handler(ScriptedTransport([ScriptedTransport.Step.respond().after(interim: [early])]))
+            let received = Mutex<[ResponseHead]>([])
+            var request = ProxiedRequest(method: .get, target: "/")
+            request.sendInterim = { head in received.withLock { $0.append(head) } }
+            _ = await handler.answer(request)
+            #expect(received.withLock { $0 } == [ResponseHead(status: .earlyHints, fields: ["Link": "</a>"])])
+        }
+
+        @Test("A loop is seen by Via and goes no further")
+        func loop() async throws {
+            let transport = ScriptedTransport([.respond()])
+            var handler = try handler(transport)
+            handler.via = ViaField(name: "edge")
+            let response = await handler.answer(
+                ProxiedRequest(method: .get, target: "/", fields: ["Via": "1.1 a, 1.1 edge, 1.1 b"])
+            )
+            #expect(response.status == .loopDetected)
+            #expect(transport.sent.isEmpty)
+        }
+
+        @Test("RFC 9110 §7.6.2: TRACE and OPTIONS end here when Max-Forwards says so")
+        func maxForwards() async throws {
+            let transport = ScriptedTransport([.respond()], repeatsLastStep: true)
+            let handler = try handler(transport)
+            let traced = await handler.answer(
+                ProxiedRequest(method: .trace, target: "/x", fields: ["Max-Forwards": "0", "Cookie": "s"])
+            )
+            #expect(traced.fields[.contentType] == "message/http")
+            #expect(try await text(traced) == "TRACE /x HTTP/1.1\r\nMax-Forwards: 0\r\n\r\n")
+            #expect(
+                await handler.answer(ProxiedRequest(method: .options, target: "*", fields: ["Max-Forwards": "0"]))
+                    .status
+                    == .ok
+            )
+            #expect(transport.sent.isEmpty)
+            _ = await handler.answer(ProxiedRequest(method: .options, target: "*", fields: ["Max-Forwards": "2"]))
+            #expect(transport.sent.first?.request.value(forHTTPHeaderField: "Max-Forwards") == "1")
+        }
+
+        @Test(
+            "A 407 of the origin passes a gateway, and not a forward proxy, whose clients would take it for the proxy's"
+        )
+        func proxyCredentials() async throws {
+            let challenge = ScriptedTransport.Step.respond(407, ["Proxy-Authenticate": "Basic realm=x"], body: "body")
+            let passed = try await handler(ScriptedTransport([challenge])).answer(
+                ProxiedRequest(method: .get, target: "/")
+            )
+            #expect(passed.status == .proxyAuthenticationRequired)
+            #expect(passed.fields[.proxyAuthenticate] != nil)
+            let kept = try await handler(ScriptedTransport([challenge]), role: .forward()).answer(
+                ProxiedRequest(method: .get, target: "http://a.example/")
+            )
+            #expect(kept.status == .badGateway)
+            #expect(kept.fields[.proxyAuthenticate] == nil)
+        }
+
+        @Test("The cache's own 504 says why, and every answer can be recorded")
+        func records() async throws {
+            let records = Mutex<[ProxyRecord]>([])
+            let fields: HeaderFields = ["Cache-Control": "max-age=60"]
+            let transport = ScriptedTransport([.respond(200, fields, body: "body")])
+            var handler = try handler(transport, cache: .inMemory(options: .shared))
+            handler.onAnswer = { record in records.withLock { $0.append(record) } }
+            let lone = await handler.answer(
+                ProxiedRequest(method: .get, target: "/a", fields: ["Cache-Control": "only-if-cached"])
+            )
+            #expect(lone.status == .gatewayTimeout)
+            #expect(try await text(lone).contains("nothing usable is stored"))
+            _ = try await text(await handler.answer(ProxiedRequest(method: .get, target: "/b")))
+            let hit = await handler.answer(
+                ProxiedRequest(
+                    method: .get,
+                    target: "http://whoever/b",
+                    fields: ["User-Agent": "x"],
+                    clientAddress: "::1"
+                )
+            )
+            #expect(hit.fields[.age] == "0")
+            let seen = records.withLock { $0 }
+            #expect(seen.map(\.status.rawValue) == [504, 200, 200])
+            #expect(seen.map(\.attempts) == [0, 1, 0])
+            #expect(seen.map(\.bodyLength).last == 4)
+            #expect(seen.map { $0.decision?.outcome } == [.unsatisfiable, .miss, .hit])
+            #expect(seen.last?.userAgent == "x")
+            #expect(seen.last?.clientAddress == "::1")
+            #expect(transport.sent.count == 1)
+        }
+    }
+
+    /// Takes down what reaches a transport, as it would be sent.
+    private final class HeadRecorder: Transport {
+        struct Sent: Sendable {
+            let method: String
+            let target: String
+            let fields: [String: String]
+            let body: [UInt8]
+        }
+
+        private let isAnswering: Bool
+        private let heads = Mutex<[Sent]>([])
+
+        init(answering: Bool = true) {
+            isAnswering = answering
+        }
+
+        var sent: [Sent] { heads.withLock { $0 } }
+
+        func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
+            let head = try #require(context.exactHead(for: request))
+            var content: [UInt8] = []
+            switch body.form {
+            case .bytes(let bytes): content = bytes.array
+            case .oneShot(_, let source): content = try await ResponseBody(source).collect().array
+            default: break
+            }
+            let sent = Sent(
+                method: head.method.rawValue,
+                target: head.requestTarget,
+                fields: request.allHTTPHeaderFields ?? [:],
+                body: content
+            )
+            heads.withLock { $0.append(sent) }
+            if !isAnswering { try await context.clock.sleep(until: context.clock.now.advanced(by: .seconds(100_000))) }
+            return Response(status: .ok)
+        }
+    }
+
+    /// One byte at once, one when it is let, and the end.
+    private final class TwoPartSource: ByteSource {
+        let asked = CountWatch()
+        private let released = CountWatch()
+
+        func release() { released.increment() }
+
+        func next() async throws -> ByteChunk? {
+            asked.increment()
+            switch asked.count {
+            case 1: return ByteChunk([1])
+            case 2:
+                try await released.wait(for: 1)
+                return ByteChunk([2])
+            default: return nil
+            }
+        }
+
+        func cancel() {}
+    }
+#endif
