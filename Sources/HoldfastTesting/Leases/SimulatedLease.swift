@@ -42,13 +42,19 @@ final class SimulatedLease: Sendable {
 
     func seen(by leases: SimulatedLeases) -> any ForeignLease { Seen(lease: self, waits: leases.waits) }
 
+    func holder(_ renewed: CountWatch, followsFill: Bool) -> any FillLease {
+        Holder(self, renewed, followsFill: followsFill)
+    }
+
     /// The holder's end.
-    final class Holder: FillLease {
+    private final class Holder: FillLease {
         let followsFill: Bool
         private let lease: SimulatedLease
+        private let renewed: CountWatch
 
-        init(_ lease: SimulatedLease, followsFill: Bool) {
+        init(_ lease: SimulatedLease, _ renewed: CountWatch, followsFill: Bool) {
             self.lease = lease
+            self.renewed = renewed
             self.followsFill = followsFill
         }
 
@@ -56,11 +62,13 @@ final class SimulatedLease: Sendable {
 
         func renew(for length: Duration) async -> Bool {
             let now = lease.clock.now
-            return lease.state.withLock { state in
+            let isKept = lease.state.withLock { state in
                 guard state.outcome == nil, !state.isLost, state.until > now else { return false }
                 state.until = now.advanced(by: length)
                 return true
             }
+            if isKept { renewed.increment() }
+            return isKept
         }
 
         func end(_ outcome: LeaseOutcome) {

@@ -23,6 +23,8 @@ public final class SimulatedLeases: FillLeasing {
     public let asked = CountWatch()
     public let granted = CountWatch()
     public let waits = CountWatch()
+    /// Counts the leases that were kept for longer.
+    public let renewed = CountWatch()
 
     /// For how long it is remembered that a lease ended as stored.
     static let memory = Duration.seconds(10)
@@ -65,7 +67,7 @@ public final class SimulatedLeases: FillLeasing {
             if let known, known.isOut(now: now) { return .held(known.seen(by: self)) }
             let lease = SimulatedLease(clock, until: now.advanced(by: length))
             state.current[name] = lease
-            return .granted(SimulatedLease.Holder(lease, followsFill: known?.wasStored(lately: now) ?? false))
+            return .granted(lease.holder(renewed, followsFill: known?.wasStored(lately: now) ?? false))
         }
         if case .granted = answer { granted.increment() }
         return answer
