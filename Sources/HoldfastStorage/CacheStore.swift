@@ -92,6 +92,10 @@ public protocol CacheStore: Sendable {
     /// What was counted so far.
     var statistics: StoreStatistics { get }
 
+    /// Settles which one of the processes that share the store fetches what is missing; nil, the default, where none share it.
+    /// A store over another one hands that one's on.
+    var fillLeasing: (any FillLeasing)? { get }
+
     /// Writes what is pending and marks the store cleanly closed; later operations throw `.closed`. Idempotent.
     func close() async
 }

@@ -21,12 +21,13 @@ extension CachingHook {
                 deadline: context.deadline,
                 path: context.flightPath,
                 landings: lookup.landings,
-                trail: lookup.trail
+                trail: lookup.trail,
+                leases: mayLease(need, context)
             )
             guard let seat = cache.flights.seat(for: lookup.key, terms, boarding) else {
                 return try await look(need.request, lookup.trail.further(), &context)
             }
-            if seat.isFirst { launch(seat.flight, need, context) }
+            if seat.isFirst { launch(seat.flight, need, context, leases: boarding.leases) }
             switch try await ride(seat, need, &context) {
             case .answer(let response): return response
             case .look(let trail): return try await look(need.request, trail, &context)
@@ -38,7 +39,7 @@ extension CachingHook {
             deadline: context.deadline,
             isBackground: false
         )
-        launch(alone, need, context)
+        launch(alone, need, context, leases: false)
         guard case .answer(let response) = try await ride(.opened(alone), need, &context) else {
             throw ServiceError(.other, "The exchange ended without an answer; send the call again.")
         }
@@ -58,18 +59,26 @@ extension CachingHook {
         guard !cache.paused.contains(lookup.key, now: context.clock.now) else { return }
         let terms = FlightTerms(lookup, nominated: need.nominated, tags: context.options.tags)
         let limit = cache.options.maximumBackgroundRevalidations
-        guard let flight = cache.flights.background(for: lookup.key, terms, limit: limit) else { return }
-        lookup.tally.count { $0.backgroundRevalidations += 1 }
+        let leases = mayShare(need, context) && mayLease(need, context)
+        guard let flight = cache.flights.background(for: lookup.key, terms, limit: limit, leases: leases) else {
+            return
+        }
         var context = context
         context.verdict = nil
         context.options.storing = nil
         context.options.acceptance = nil
         context.options.onInterimResponse = nil
-        context.emit(.backgroundRevalidationStarted)
-        launch(flight, need, context)
+        if !leases { refreshes(need, context) }
+        launch(flight, need, context, leases: leases)
     }
 
-    private func launch(_ flight: Flight, _ need: Need, _ context: CallContext) {
+    private func refreshes(_ need: Need, _ context: CallContext) {
+        need.lookup.tally.count { $0.backgroundRevalidations += 1 }
+        context.emit(.backgroundRevalidationStarted)
+    }
+
+    /// - Parameter leases: whether to ask first if another process is at it.
+    private func launch(_ flight: Flight, _ need: Need, _ context: CallContext, leases: Bool) {
         var context = context
         context.flight = flight
         context.flightPath.append(ObjectIdentifier(flight))
@@ -78,21 +87,58 @@ extension CachingHook {
             context[HoldsUsable.self] = HoldsUsable()
         }
         let begun = context
+        let isRefresh = flight.isBackground
         let task = context.background.spawn { [self] in
-            await run(flight, request, need, begun)
+            var begun = begun
+            var takesOff = true
+            if leases { takesOff = await self.takesOff(flight, need, &begun, isRefresh: isRefresh) }
+            if takesOff { await run(flight, request, need, begun) }
             cache.flights.ended(flight, for: need.lookup.key)
         }
         flight.adopt(task)
     }
 
+    /// Asks whether another process is at it; where one is, nothing is sent, and those who wait look again.
+    private func takesOff(
+        _ flight: Flight,
+        _ need: Need,
+        _ context: inout CallContext,
+        isRefresh: Bool
+    ) async -> Bool {
+        do {
+            let (clearance, wasAwaited) = try await clearance(of: flight, need, context)
+            switch clearance {
+            case .goAhead(let filling):
+                flight.goAhead()
+                context[Filling.self] = filling
+                if isRefresh { refreshes(need, context) }
+                return true
+            case .elsewhere(let outcome):
+                if isRefresh {
+                    let end = context.clock.now.advanced(by: CachingHook.yieldPause)
+                    cache.paused.note(need.lookup.key, until: end)
+                }
+                cache.flights.close(flight, for: need.lookup.key)
+                flight.land(.elsewhere(Flight.Elsewhere(outcome: outcome, wasAwaited: wasAwaited)))
+            }
+        } catch {
+            cache.flights.close(flight, for: need.lookup.key)
+            flight.land(.failed(Flight.Failure(error: error, exchange: nil, attempt: 0, wasCut: false)))
+        }
+        return false
+    }
+
     private func run(_ flight: Flight, _ request: URLRequest, _ need: Need, _ begun: CallContext) async {
         var context = begun
         let place = begun.currentHook
+        let filling = begun[Filling.self]
+        defer { if let filling { end(filling, need, begun) } }
         do {
             guard let chain = begun.chain else { throw CancellationError() }
             let response = try await chain.forward(request, beneath: place, &context)
             context.currentHook = place
             let outcome = context[HopOutcome.self] ?? HopOutcome(notStored: .synthesized)
+            if let filling { conclude(filling, outcome, response, need, context) }
             await land(flight, response, outcome, need, context)?.pump()
         } catch {
             cache.flights.close(flight, for: need.lookup.key)
@@ -120,7 +166,7 @@ extension CachingHook {
         var isShared = outcome.isShareable
         if isShared {
             cache.unshared.forget(key)
-        } else if response.status.isOriginError || response.status == .tooManyRequests, outcome.isForWhoAsked {
+        } else if CachingHook.isFailure(response, outcome) {
             // One schedule of retries has failed for all who waited for it; each of them trying again would be a storm.
             isShared = true
         } else if need.lookup.mayShare {
@@ -160,6 +206,11 @@ extension CachingHook {
         return nil
     }
 
+    /// Whether the origin failed for all who ask the same.
+    static func isFailure(_ response: Response, _ outcome: HopOutcome) -> Bool {
+        (response.status.isOriginError || response.status == .tooManyRequests) && outcome.isForWhoAsked
+    }
+
     private func pause(_ lookup: CacheLookup, _ context: CallContext) {
         lookup.tally.count { $0.backgroundFailures += 1 }
         context.emit(.backgroundRevalidationFailed)
@@ -167,7 +218,9 @@ extension CachingHook {
     }
 
     /// How long a key whose response could not be shared makes its calls go out alone.
-    private static var unsharedTime: Duration { .seconds(60) }
+    static var unsharedTime: Duration { .seconds(60) }
     /// How long after a failed revalidation in the background the next one may begin.
     private static var refreshPause: Duration { .seconds(10) }
+    /// How long after it was found that another process revalidates it is asked again whether one does.
+    private static var yieldPause: Duration { .seconds(1) }
 }

@@ -147,6 +147,8 @@ extension CachingHook {
     ) async throws(Unstored) -> HopOutcome {
         let writer = try await writer(of: entry, response.body.bytesInMemory, lookup, context)
         await noteSearchVariance(of: response, entry, lookup, context)
+        let filling = context[Filling.self]
+        filling?.note(isReusable: isReusable(entry.stored, lookup, context))
         let finish = commit(lookup, context)
         guard let source = response.body.source else {
             delivered(response.body.length ?? 0)
@@ -170,6 +172,7 @@ extension CachingHook {
             finish: finish,
             fail: { [self] error in
                 storeFailed(error, context)
+                filling?.end(.notReusable)
                 context.options.storing?.note(.storeFailure)
             }
         )
@@ -228,11 +231,13 @@ extension CachingHook {
     {
         { [self] writer, description in
             guard let verdict = context.verdict else { return await commit(writer, description, lookup, context) }
+            context[Filling.self]?.awaitVerdict()
             await verdict.whenDecided { [self] accepted in
                 if accepted {
                     await commit(writer, description, lookup, context)
                 } else {
                     writer.abandon()
+                    context[Filling.self]?.end(.failed)
                 }
             }
         }
@@ -248,6 +253,8 @@ extension CachingHook {
             try await writer.commit(description, now: StoreInstant(context.clock.timestamp))
             if lookup.bypassReason != nil { cache.flights.noteLanding(lookup.key) }
             lookup.tally.count { $0.stored += 1 }
+            // A part that was cut off is for somebody to complete.
+            if let filling = context[Filling.self] { description == nil ? filling.endStored() : filling.end(.failed) }
             context.emit(.responseStored)
             context.options.storing?.note(nil)
         } catch {
@@ -258,6 +265,7 @@ extension CachingHook {
             } else {
                 storeFailed(error, context)
             }
+            context[Filling.self]?.end(error.code == .superseded ? .failed : .notReusable)
         }
     }
 }

@@ -100,6 +100,8 @@ public struct CachingHook: ServiceHook {
         _ context: inout CallContext
     ) async throws -> Response? {
         switch judgement.decision {
+        case .reuse(_, _, false) where lookup.trail.isFilled:
+            return answerFilled(selected, to: lookup, request, context)
         case .reuse(_, _, let isStale):
             return answerHit(selected, to: lookup, request, judgement.reason, isStale ? .stale : .fresh, context)
         case .reuseWhileRevalidating(let indices, _):

@@ -25,6 +25,10 @@ public final class HTTPCache: Sendable {
     let unshared = RecentKeys()
     /// Keys whose last revalidation in the background failed.
     let paused = RecentKeys()
+    /// Keys whose last response could not be used from the store.
+    let unleased = RecentKeys()
+    /// Settles who fetches, where other processes share the store.
+    let leasing: (any FillLeasing)?
     /// Whether entries may be there whose keys have content in them: they are found by a scan, which is spared while none are.
     private let contentKeys: Atomic<Bool>
     /// Whether entries may be there that answer for several queries.
@@ -39,6 +43,7 @@ public final class HTTPCache: Sendable {
         contentKeys = Atomic(store.statistics.entryCount > 0)
         searchVariance = Atomic(store.statistics.entryCount > 0)
         decoded = DecodedResponses(targetedFields: options.targets)
+        leasing = options.collapsesRequests && options.longestFillWait > .zero ? store.fillLeasing : nil
     }
 
     /// Closes the store, cleanly marked; later calls find nothing and store nothing. Idempotent.

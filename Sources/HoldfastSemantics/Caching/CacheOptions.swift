@@ -124,6 +124,18 @@ public struct CacheOptions: Sendable, Hashable {
     /// Whether equal calls that need the origin at the same time share one exchange; true by default (RFC 9111 §4).
     public var collapsesRequests = true
 
+    /// How long a call waits while another process that shares the store fetches the same; 5 s by default, and never more than half
+    /// of the time that is left until the call's deadline. Zero: processes do not wait for each other.
+    public var longestFillWait: Duration = .seconds(5) {
+        didSet { longestFillWait = max(longestFillWait, .zero) }
+    }
+
+    /// For how long others wait for a process that has died while it fetched; 5 s by default, at least 100 ms. One that lives
+    /// keeps its lease for a minute at most.
+    public var fillLease: Duration = .seconds(5) {
+        didSet { fillLease = max(fillLease, .milliseconds(100)) }
+    }
+
     /// How many bytes of a body of known length are still fetched for the store after the last reader left; 0 by default.
     public var abandonedBodyAllowance = 0
 

@@ -38,6 +38,8 @@ public struct CacheReason: Sendable, Hashable, CustomStringConvertible {
     public static let condition = CacheReason(code: "condition", section: "RFC 9111 §4.3.2")
     /// The exchange of an equal call answered.
     public static let collapsed = CacheReason(code: "collapsed", section: "RFC 9111 §4")
+    /// The call waited while another process that shares the store fetched the same, and was answered with what that one stored.
+    public static let filledElsewhere = CacheReason(code: "filled-elsewhere", section: "RFC 9111 §4")
 
     // MARK: Why the origin was asked
 

@@ -120,6 +120,9 @@ public final class TieredStore: CacheStore {
         return TieredWriter(writer, of: key, in: self)
     }
 
+    /// The lower tier's.
+    public var fillLeasing: (any FillLeasing)? { lower.fillLeasing }
+
     /// Weakly consistent as the lower tier's list, which it is.
     public func list(
         after cursor: StoreCursor?,

@@ -70,6 +70,8 @@ extension CachingHook {
             throw failure.wasCut && isOverdue ? CachingHook.deadlineExceeded(cause: failure.error) : failure.error
         case .ended(.answered(let answer)):
             return await use(answer, seat, need, &context)
+        case .ended(.elsewhere(let elsewhere)):
+            return .look(need.lookup.trail.beyond(elsewhere))
         }
     }
 
@@ -109,15 +111,19 @@ extension CachingHook {
     /// Whether a response that was there before the call came can answer it without asking again, as a stored one could.
     private func isReusable(_ answer: Flight.Answer, _ need: Need, _ context: CallContext) -> Bool {
         guard let stored = answer.outcome.held?.stored ?? answer.outcome.storable else { return false }
-        let decision = ReuseDecision.decide(
-            request: need.lookup.head,
+        return if case .reuse = decision(on: stored, need.lookup, context) { true } else { false }
+    }
+
+    /// What a call like this one would make of a stored response.
+    func decision(on stored: StoredResponse, _ lookup: CacheLookup, _ context: CallContext) -> ReuseDecision {
+        ReuseDecision.decide(
+            request: lookup.head,
             candidates: [stored],
-            directive: need.lookup.directive,
+            directive: lookup.directive,
             now: context.clock.timestamp,
             options: cache.options,
             secret: cache.store.secret
         )
-        return if case .reuse = decision { true } else { false }
     }
 
     private func landing(of flight: Flight, _ patience: Patience?, _ context: CallContext) async throws -> Landing {

@@ -10,46 +10,12 @@ private import Synchronization
 /// The flight owns the exchange. Every call that waits is a reader, the one that opened it included: it may leave at any time, and
 /// the last one to leave ends the exchange.
 final class Flight: Sendable {
-    /// What came of the exchange.
-    enum Ending: Sendable {
-        case answered(Answer)
-        case failed(Failure)
-    }
-
     /// Why a wait for the ending is over.
     enum Turn: Sendable {
         case landed(Ending)
         /// Something has changed that the reader wanted to know of; look at it and wait again.
         case again
         case cancelled
-    }
-
-    /// A response, and what it takes to hand it to several readers.
-    struct Answer: Sendable {
-        /// The response, for the first reader as it is; others replace its body.
-        let response: Response
-        /// What the cache made of it.
-        let outcome: HopOutcome
-        /// What it nominates by Vary.
-        let nominated: NominatedFields?
-        /// Whether it is for all readers, and not for the first alone.
-        let isShared: Bool
-        /// The body, where it is a stream that several readers share.
-        let body: SharedBody?
-        let exchange: SentExchange?
-        let attempt: Int
-        /// The call that began the exchange.
-        let leader: CallID
-    }
-
-    /// An exchange without a response.
-    struct Failure: Sendable {
-        let error: any Error
-        /// What was sent last; nil where nothing was, so that the fault is on this side.
-        let exchange: SentExchange?
-        let attempt: Int
-        /// Whether the last attempt ended where the deadline of the flight, as it was by then, cut it short.
-        let wasCut: Bool
     }
 
     /// What a waiting reader wants to know of before the ending.
@@ -107,6 +73,8 @@ final class Flight: Sendable {
         var firstIsPresent: Bool
         /// Whether the exchange goes on without readers.
         var isBackground: Bool
+        /// Whether the exchange may still be left to another process.
+        var mayYield: Bool
         var deadline: MonotonicInstant?
         var restsUntil: MonotonicInstant?
         /// How often deadline or rests have changed, so that no change is missed between a look and a wait.
@@ -128,13 +96,16 @@ final class Flight: Sendable {
     private let state: Mutex<State>
 
     /// A flight with one reader, or with none where it runs in the background.
-    init(_ terms: FlightTerms, deadline: MonotonicInstant?, isBackground: Bool) {
+    ///
+    /// - Parameter mayYield: whether the exchange may be left to another process, so that the readers must look again.
+    init(_ terms: FlightTerms, deadline: MonotonicInstant?, isBackground: Bool, mayYield: Bool = false) {
         self.terms = terms
         state = Mutex(
             State(
                 readers: isBackground ? 0 : 1,
                 firstIsPresent: !isBackground,
                 isBackground: isBackground,
+                mayYield: mayYield,
                 deadline: deadline
             )
         )
@@ -162,7 +133,15 @@ final class Flight: Sendable {
     /// Whether nobody waits for the exchange any more.
     var isGivenUp: Bool { state.withLock { $0.isGivenUp } }
 
+    /// Whether the exchange may still be left to another process.
+    var mayYield: Bool { state.withLock { $0.mayYield } }
+
     // MARK: The exchange's side
+
+    /// The exchange will not be left to another process any more.
+    func goAhead() {
+        state.withLock { $0.mayYield = false }
+    }
 
     /// Takes over the task that runs the exchange; it is cancelled at once if nobody waits any more.
     func adopt(_ task: Task<Void, Never>) {
@@ -217,7 +196,7 @@ final class Flight: Sendable {
             guard !state.isBackground, !state.isOver, !state.isGivenUp else { return nil }
             var effects = Effects()
             switch state.ending {
-            case .failed?: return nil
+            case .failed?, .elsewhere?: return nil
             case .answered(let answer)?:
                 guard let body = answer.body else { return nil }
                 effects.body = body
@@ -234,10 +213,12 @@ final class Flight: Sendable {
 
     /// Adds a reader, who must wait or leave.
     ///
-    /// - Parameter late: whether a response will do whose head is there already.
-    func join(until deadline: MonotonicInstant?, late: Bool) -> Joining {
+    /// - Parameters:
+    ///   - late: whether a response will do whose head is there already.
+    ///   - yielding: whether the reader can look again where the exchange is left to another process.
+    func join(until deadline: MonotonicInstant?, late: Bool, yielding: Bool = true) -> Joining {
         state.withLock { state in
-            if state.isGivenUp { return .refused }
+            if state.isGivenUp || state.mayYield && !yielding { return .refused }
             if let ending = state.ending {
                 guard late, case .answered(let answer) = ending, answer.isShared else { return .refused }
                 guard let body = answer.body, body.reserveSeat() else { return .over }

@@ -31,6 +31,8 @@ final class FlightTable: Sendable {
         /// How many flights had ended when the call looked for a stored response.
         let landings: UInt64
         let trail: LookTrail
+        /// Whether other processes may be at it.
+        let leases: Bool
     }
 
     private struct State {
@@ -58,7 +60,8 @@ final class FlightTable: Sendable {
             let known = state.flights[key] ?? []
             var hasEnded = false
             for flight in known where flight.terms == terms && !boarding.path.contains(ObjectIdentifier(flight)) {
-                switch flight.join(until: boarding.deadline, late: !boarding.trail.refusesLanded) {
+                let trail = boarding.trail
+                switch flight.join(until: boarding.deadline, late: !trail.refusesLanded, yielding: trail.mayYield) {
                 case .joined(let wakes): return (.joined(flight, isLate: false), wakes)
                 case .joinedLate: return (.joined(flight, isLate: true), [])
                 case .over: hasEnded = true
@@ -66,7 +69,8 @@ final class FlightTable: Sendable {
                 }
             }
             if boarding.trail.goesOn, hasEnded || hasLanded(key, since: boarding.landings, state) { return (nil, []) }
-            let flight = Flight(terms, deadline: boarding.deadline, isBackground: false)
+            let mayYield = boarding.leases && boarding.trail.mayYield
+            let flight = Flight(terms, deadline: boarding.deadline, isBackground: false, mayYield: mayYield)
             if known.count < FlightTable.mostPerKey { state.flights[key, default: []].append(flight) }
             return (.opened(flight), [])
         }
@@ -90,14 +94,14 @@ final class FlightTable: Sendable {
     private static func place(_ number: UInt64) -> Int { Int(number % UInt64(rememberedLandings)) }
 
     /// Opens a flight that nobody waits for, unless one of the same terms is in the air or too many are.
-    func background(for key: CacheKey, _ terms: FlightTerms, limit: Int) -> Flight? {
+    func background(for key: CacheKey, _ terms: FlightTerms, limit: Int, leases: Bool) -> Flight? {
         state.withLock { state in
             let known = state.flights[key] ?? []
             guard state.background < limit, !known.contains(where: { $0.terms == terms && !$0.isGivenUp }) else {
                 return nil
             }
             state.background += 1
-            let flight = Flight(terms, deadline: nil, isBackground: true)
+            let flight = Flight(terms, deadline: nil, isBackground: true, mayYield: leases)
             state.flights[key, default: []].append(flight)
             return flight
         }

@@ -28,6 +28,17 @@ struct FlightTerms: Sendable, Hashable {
         isWhole = !lookup.isConditionalOrPartial
     }
 
+    /// The values as a digest that all processes with the same secret have alike.
+    func digest(_ secret: [UInt8]) -> [UInt8] {
+        var frames = FramedBytes()
+        for (name, value) in zip(names, values) {
+            guard let value else { continue }
+            frames.append(name.canonicalName)
+            frames.append(value)
+        }
+        return SHA256Digest(authenticating: frames.bytes, key: secret).bytes
+    }
+
     private static let always: [FieldName] = [
         .accept, .acceptEncoding, .acceptLanguage, .cacheControl, .pragma, .range,
     ]
@@ -47,6 +58,10 @@ struct LookTrail: Sendable {
     private(set) var nominated: Set<String> = []
     /// Whether the call can use nothing that was sent before it came.
     private(set) var refusesLanded = false
+    /// Whether the call has waited for another process: it does so once.
+    private(set) var hasYielded = false
+    /// Whether another process has stored an answer while the call waited.
+    private(set) var isFilled = false
 
     init(begun: MonotonicInstant) {
         self.begun = begun
@@ -58,6 +73,17 @@ struct LookTrail: Sendable {
 
     /// Whether another look is allowed.
     var goesOn: Bool { looks < LookTrail.mostLooks }
+
+    /// Whether the call can wait for another process: only what looks again can find what that one stored.
+    var mayYield: Bool { goesOn && !hasYielded }
+
+    /// The trail after one more look, beyond a flight that left the exchange to another process.
+    func beyond(_ elsewhere: Flight.Elsewhere) -> LookTrail {
+        var trail = further()
+        trail.hasYielded = hasYielded || elsewhere.wasAwaited
+        trail.isFilled = elsewhere.wasAwaited && elsewhere.outcome == .stored
+        return trail
+    }
 
     /// The trail after one more look.
     func further(nominated names: [String] = [], refusesLanded: Bool = false) -> LookTrail {

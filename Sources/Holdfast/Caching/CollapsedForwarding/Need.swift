@@ -24,6 +24,8 @@ struct Need: Sendable {
     let standIn: CacheCandidate?
     let heldStandIn: HeldResponse?
     let staleAllowance: StaleAllowance
+    /// What was stored under the key by then.
+    let entries: [StoredEntry]
     /// The names by which stored responses of the key vary.
     let nominated: [String]
 
@@ -44,6 +46,7 @@ struct Need: Sendable {
         standIn = judgement.selected.map { candidates[$0] }
         heldStandIn = held
         staleAllowance = judgement.staleAllowance
+        entries = candidates.map(\.entry)
         nominated = Array(Set(candidates.flatMap(\.stored.nominated.names))).sorted()
     }
 

@@ -64,6 +64,9 @@ extension ServiceEvent {
         public static let backgroundRevalidationStarted = Name("background-revalidation-started")
         /// A revalidation that nobody waited for failed, or brought nothing that could be stored.
         public static let backgroundRevalidationFailed = Name("background-revalidation-failed")
+        /// An exchange has waited for ``ServiceEvent/delay`` while another process fetched the same; ``ServiceEvent/detail`` says what
+        /// came of it: an outcome of a lease, or `overtime`.
+        public static let fillAwaited = Name("fill-awaited")
         /// A store failed and was treated as a miss.
         public static let storeFailed = Name("store-failed")
     }

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Redis
+    package import Holdfast
+    internal import HoldfastSemantics
+    package import HoldfastStorage
+    private import Synchronization
+
+    /// The leases of a Redis: which one of the processes that share it fetches what is missing.
+    ///
+    /// A lease is a key that only one can set and that expires by the server's clock. Its end is published on one channel for all;
+    /// who waits also looks now and then, since a message may be missed and a holder that has died publishes nothing. A server
+    /// that is lost, or that does not answer in time, grants nothing and ends every wait: the requests go on without.
+    package final class RedisLeases: FillLeasing {
+        /// For how long it is remembered what came of a lease.
+        static let memory = Duration.seconds(10)
+        /// How often one who waits looks although no message has come.
+        private static let longestTrust = Duration.seconds(1)
+        /// The answer of a server that is not lost comes long before; its client has a time-out of its own.
+        private static let longestAsking = Duration.seconds(10)
+
+        let server: any LeaseServer
+        let clock: any HoldfastClock
+        let channel: String
+        private let prefix: String
+        private let board = LeaseBoard()
+        private let subscription = Mutex<Task<Void, Never>?>(nil)
+
+        /// - Parameters:
+        ///   - prefix: what all keys of the store begin with.
+        ///   - clock: for how long to trust that a message will come, and to wait for an answer.
+        package init(_ server: any LeaseServer, prefix: String, clock: any HoldfastClock = SystemClock()) {
+            self.server = server
+            self.prefix = prefix
+            self.clock = clock
+            channel = prefix + "fills"
+        }
+
+        deinit { subscription.withLock { $0 }?.cancel() }
+
+        package func lease(_ key: StoreKey, variant: StoreKey, for length: Duration) async -> LeaseAnswer {
+            let digest = SHA256Digest(hashing: key.bytes).hex
+            let place = LeasePlace(prefix: prefix, digest: digest, variant: variant)
+            let end = clock.now.advanced(by: RedisLeases.longestAsking)
+            do {
+                // Who leaves must not leave a lease behind that nobody ends: the asking itself goes on.
+                return try await withDeadline(end, on: clock, discard: RedisLeases.giveBack) { [self] in
+                    await Task { await ask(place, for: length) }.value
+                }
+            } catch {
+                return .unavailable
+            }
+        }
+
+        private static func giveBack(_ answer: LeaseAnswer) {
+            if case .granted(let lease) = answer { lease.end(.failed) }
+        }
+
+        private func ask(_ place: LeasePlace, for length: Duration) async -> LeaseAnswer {
+            var random = SystemRandomNumberGenerator()
+            let token = (0..<16).map { _ in LeasePlace.hex(.random(in: 0...255, using: &random)) }.joined()
+            let answer = await server.evaluate(
+                LeaseScript.take,
+                keys: [place.lease, place.end],
+                arguments: [token, RedisLeases.milliseconds(length)]
+            )
+            guard let words = answer?.split(separator: " ", maxSplits: 1).map(String.init), words.count == 2 else {
+                return .unavailable
+            }
+            if words[0] == "granted" {
+                let last = LeaseOutcome(rawValue: words[1])
+                return .granted(RedisLease(token, at: place, of: self, followsFill: last == .stored))
+            }
+            return words[0] == "held"
+                ? .held(SeenRedisLease(token: words[1], place: place, leases: self)) : .unavailable
+        }
+
+        /// Waits for the end of another one's lease.
+        func end(of token: String, at place: LeasePlace) async -> LeaseOutcome? {
+            board.expect(token)
+            defer { board.forget(token) }
+            listen()
+            while !Task.isCancelled {
+                let answer = await server.evaluate(
+                    LeaseScript.look,
+                    keys: [place.lease, place.end],
+                    arguments: [token]
+                )
+                guard let words = answer?.split(separator: " ", maxSplits: 1).map(String.init), let first = words.first
+                else { return nil }
+                switch first {
+                case "ended": return words.count == 2 ? LeaseOutcome(rawValue: words[1]) ?? .failed : .failed
+                case "out": break
+                default: return .failed
+                }
+                let left = Duration.milliseconds(max(1, words.count == 2 ? Int64(words[1]) ?? 1 : 1))
+                let until = clock.now.advanced(by: min(left, RedisLeases.longestTrust))
+                do {
+                    let told = try await withDeadline(until, on: clock, discard: { _ in }) { [board] in
+                        await board.outcome(of: token)
+                    }
+                    if let told { return told }
+                } catch {
+                    // No message has come so far.
+                    if error.isCancellation { return nil }
+                }
+            }
+            return nil
+        }
+
+        /// Listens for the ends of leases, from the first wait on.
+        private func listen() {
+            subscription.withLock { subscription in
+                guard subscription == nil else { return }
+                subscription = Task { [server, board, channel, weak self] in
+                    await server.subscribe(channel) { board.receive($0) }
+                    // The next one who waits tries again.
+                    self?.subscription.withLock { $0 = nil }
+                }
+            }
+        }
+
+        /// How many wait for the leases of others.
+        package var waiting: Int { board.count }
+
+        static func milliseconds(_ duration: Duration) -> String {
+            let (seconds, attoseconds) = duration.components
+            let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1_000)
+            return String(max(1, overflow ? .max / 4 : whole &+ attoseconds / 1_000_000_000_000_000))
+        }
+    }
+#endif

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import HoldfastStorage
+
+/// The promises of ``FillLeasing`` as laws that any implementation can be held to.
+///
+/// Needs no test framework: a law gives findings, and none means that it holds. Run them under a time limit, since a store that
+/// never tells of an end hangs them.
+public enum LeaseConformance {
+    /// Two processes that share a store, and a way to let its time pass.
+    public struct Subject: Sendable {
+        /// The leases as the one and as the other process see them.
+        public var one: any FillLeasing
+        public var other: any FillLeasing
+        /// Returns once so much time has passed for the store.
+        public var elapse: @Sendable (Duration) async -> Void
+
+        /// A subject.
+        public init(
+            one: any FillLeasing,
+            other: any FillLeasing,
+            elapse: @escaping @Sendable (Duration) async -> Void
+        ) {
+            self.one = one
+            self.other = other
+            self.elapse = elapse
+        }
+    }
+
+    /// One law.
+    public struct Law: Sendable, CustomStringConvertible {
+        /// What the law says, in a sentence; unique.
+        public let description: String
+        private let check: @Sendable (Subject, StoreKey) async -> [String]
+
+        init(_ name: String, _ check: @escaping @Sendable (Subject, StoreKey) async -> [String]) {
+            description = name
+            self.check = check
+        }
+
+        /// What breaks the law; empty when it holds.
+        ///
+        /// - Parameter key: one that nobody has leased lately.
+        public func findings(of subject: Subject, key: StoreKey) async -> [String] { await check(subject, key) }
+    }
+
+    /// Every law.
+    public static let laws: [Law] = [
+        Law("One of two has the lease, and a variant or another key is another lease") { subject, key in
+            let (first, second) = (StoreKey([1]), StoreKey([2]))
+            guard let lease = await granted(subject.one, key, first) else { return ["the first one was not granted"] }
+            var findings: [String] = []
+            if await granted(subject.other, key, first) != nil { findings.append("the other one was granted it too") }
+            if await granted(subject.one, key, first) != nil { findings.append("it was granted twice to one process") }
+            if await granted(subject.other, key, second) == nil { findings.append("another variant was refused") }
+            let elsewhere = StoreKey(key.bytes + [7])
+            if await granted(subject.other, elsewhere, first) == nil { findings.append("another key was refused") }
+            lease.end(.failed)
+            return findings
+        },
+        Law("Who waits is told what came of it") { subject, key in
+            var findings: [String] = []
+            for outcome in LeaseOutcome.allCases {
+                let variant = StoreKey(Array(outcome.rawValue.utf8))
+                guard let lease = await granted(subject.one, key, variant) else { return ["\(outcome): not granted"] }
+                guard let seen = await held(subject.other, key, variant) else { return ["\(outcome): not held"] }
+                async let told = seen.end()
+                lease.end(outcome)
+                lease.end(outcome == .failed ? .stored : .failed)
+                let word = await told
+                if word != outcome { findings.append("\(outcome): told \(word.map { "\($0)" } ?? "nothing")") }
+            }
+            return findings
+        },
+        Law("Who comes to wait too late is told as well") { subject, key in
+            guard let lease = await granted(subject.one, key) else { return ["not granted"] }
+            guard let seen = await held(subject.other, key) else { return ["not held"] }
+            lease.end(.stored)
+            let told = await seen.end()
+            return told == .stored ? [] : ["told \(told.map { "\($0)" } ?? "nothing")"]
+        },
+        Law("A lease that is let go has failed, and the next one may have it") { subject, key in
+            guard let seen = await seenLetGo(subject, key) else { return ["not granted, or not held by then"] }
+            let told = await seen.end()
+            if told != .failed { return ["told \(told.map { "\($0)" } ?? "nothing")"] }
+            return await granted(subject.other, key) == nil ? ["it was not granted again"] : []
+        },
+        Law("A lease runs out, and who waits for it may have it") { subject, key in
+            let length = Duration.milliseconds(300)
+            guard let lease = await granted(subject.one, key, for: length) else { return ["not granted"] }
+            guard let seen = await held(subject.other, key) else { return ["not held"] }
+            async let elapsed: Void = subject.elapse(length)
+            let told = await seen.end()
+            await elapsed
+            var findings = told == .failed ? [] : ["told \(told.map { "\($0)" } ?? "nothing")"]
+            guard let next = await granted(subject.other, key) else { return findings + ["it was not granted again"] }
+            // What the one had is no longer its own: neither may it keep it, nor end the other's.
+            if await lease.renew(for: .seconds(60)) { findings.append("what had run out was renewed") }
+            lease.end(.stored)
+            if await granted(subject.one, key) != nil { findings.append("another one's lease was ended") }
+            next.end(.failed)
+            return findings
+        },
+        Law("A lease that is renewed does not run out") { subject, key in
+            guard let lease = await granted(subject.one, key, for: .seconds(20)) else { return ["not granted"] }
+            guard await lease.renew(for: .seconds(600)) else { return ["not renewed"] }
+            lease.end(.stored)
+            return await lease.renew(for: .seconds(600)) ? ["what had ended was renewed"] : []
+        },
+        Law("Who follows a fill is told so, and who follows a failure is not") { subject, key in
+            var findings: [String] = []
+            for outcome in LeaseOutcome.allCases {
+                let variant = StoreKey(Array(outcome.rawValue.utf8))
+                guard let lease = await granted(subject.one, key, variant) else { return ["\(outcome): not granted"] }
+                if lease.followsFill { findings.append("the first one follows a fill") }
+                guard let seen = await held(subject.other, key, variant) else { return ["\(outcome): not held"] }
+                lease.end(outcome)
+                _ = await seen.end()
+                guard let next = await granted(subject.other, key, variant) else {
+                    return ["\(outcome): not granted again"]
+                }
+                if next.followsFill != (outcome == .stored) { findings.append("\(outcome): \(next.followsFill)") }
+            }
+            return findings
+        },
+        Law("A wait ends when its task is cancelled") { subject, key in
+            guard let lease = await granted(subject.one, key) else { return ["not granted"] }
+            guard let seen = await held(subject.other, key) else { return ["not held"] }
+            let waiting = Task { await seen.end() }
+            waiting.cancel()
+            let told = await waiting.value
+            lease.end(.failed)
+            return told == nil ? [] : ["told \(told.map { "\($0)" } ?? "nothing")"]
+        },
+    ]
+
+    private static func granted(
+        _ leasing: any FillLeasing,
+        _ key: StoreKey,
+        _ variant: StoreKey = StoreKey([]),
+        for length: Duration = .seconds(600)
+    ) async -> (any FillLease)? {
+        guard case .granted(let lease) = await leasing.lease(key, variant: variant, for: length) else { return nil }
+        return lease
+    }
+
+    private static func held(
+        _ leasing: any FillLeasing,
+        _ key: StoreKey,
+        _ variant: StoreKey = StoreKey([])
+    ) async -> (any ForeignLease)? {
+        guard case .held(let seen) = await leasing.lease(key, variant: variant, for: .seconds(600)) else { return nil }
+        return seen
+    }
+
+    /// What the other one saw of a lease that nobody has any more.
+    private static func seenLetGo(_ subject: Subject, _ key: StoreKey) async -> (any ForeignLease)? {
+        let lease = await granted(subject.one, key)
+        let seen = await held(subject.other, key)
+        return lease == nil ? nil : seen
+    }
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import HoldfastSemantics
+import HoldfastStorage
+import HoldfastTesting
+import Synchronization
+import Testing
+
+@testable import Holdfast
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@Suite("One fill for a fleet: what goes wrong costs a bounded wait and never an answer", .timeLimit(.minutes(20)))
+struct FleetFailureTests {
+    private static let lost = ServiceError(.connectionLost, "scripted", progress: .headSent)
+
+    private static func failing(_ failures: Int) -> GatedOrigin {
+        GatedOrigin { _, number in
+            if number <= failures { throw lost }
+            return .answer(200, cacheable, "\(number)")
+        }
+    }
+
+    @Test("The holder fails: exactly one of those who wait takes over, and the others wait on")
+    func takeOver() async throws {
+        let bench = FleetBench(Self.failing(1), processes: 4)
+        let call = bench.one.call()
+        try await bench.origin.asked.wait(for: 1)
+        let others = bench.processes.dropFirst().map { $0.calls(10) }
+        for process in bench.processes.dropFirst() { await process.waitForReaders(10) }
+        try await bench.leases.waits.wait(for: 3)
+        bench.origin.open()
+        await #expect(throws: ServiceError.self) { try await call.value }
+        try await bench.leases.waits.wait(for: 5)
+        #expect(bench.sends == 2)
+        bench.origin.open(9)
+        var own = 0
+        for call in others.joined() {
+            let answer = try await call.value
+            #expect(answer.body == "2")
+            if answer.source == .network(attempts: 1) { own += 1 }
+        }
+        #expect(own == 1 && bench.sends == 2)
+        await bench.waitForQuiet()
+        #expect(bench.leases.count == 0)
+        #expect(bench.processes.dropFirst().map(\.waits).joined().sorted() == ["failed", "stored", "stored"])
+    }
+
+    @Test("An answer of the origin that is a failure lets one of the others try", arguments: [503, 429])
+    func failureStatus(_ status: Int) async throws {
+        let bench = FleetBench(
+            GatedOrigin { _, number in number == 1 ? .answer(status, [:], "no") : .answer(200, cacheable, "2") }
+        )
+        let call = bench.one.call()
+        try await bench.origin.asked.wait(for: 1)
+        let others = bench.other.calls(5)
+        await bench.other.waitForReaders(5)
+        try await bench.leases.waits.wait(for: 1)
+        bench.origin.open(9)
+        #expect(try await call.value.status == status)
+        for call in others { #expect(try await call.value.body == "2") }
+        #expect(bench.sends == 2)
+    }
+
+    @Test("A holder that dies delays the others by one lease at most")
+    func crash() async throws {
+        var options = CacheOptions()
+        options.fillLease = .seconds(2)
+        let bench = FleetBench(Self.failing(0), processes: 3, options: options)
+        let dead = await bench.takeLease(for: .seconds(2))
+        #expect(dead != nil)
+        let calls = bench.processes.flatMap { $0.calls(5) }
+        try await bench.leases.waits.wait(for: 3)
+        #expect(bench.sends == 0)
+        bench.clock.advance(by: .seconds(2))
+        try await bench.origin.asked.wait(for: 1)
+        try await bench.leases.waits.wait(for: 5)
+        #expect(bench.sends == 1)
+        bench.origin.open()
+        for call in calls { #expect(try await call.value.body == "1") }
+        dead?.end(.stored)
+        #expect(bench.sends == 1)
+    }
+
+    @Test("A holder that takes long is waited for once and no longer than allowed; then the call goes for itself")
+    func patience() async throws {
+        let bench = FleetBench(Self.failing(0))
+        let held = await bench.takeLease(for: .seconds(600))
+        let calls = bench.one.calls(10)
+        await bench.one.waitForReaders(10)
+        try await bench.leases.waits.wait(for: 1)
+        bench.clock.advance(by: .milliseconds(4_999))
+        #expect(bench.sends == 0)
+        bench.clock.advance(by: .milliseconds(1))
+        try await bench.origin.asked.wait(for: 1)
+        bench.origin.open(10)
+        for call in calls { #expect(try await call.value.body == "1") }
+        #expect(bench.sends == 1 && bench.leases.waits.count == 1)
+        #expect(bench.one.waits == ["overtime"])
+        #expect(bench.one.events.events(.fillAwaited).compactMap(\.delay) == [.seconds(5)])
+        held?.end(.failed)
+    }
+
+    @Test("Who has waited joins nobody who still waits")
+    func noSecondWait() async throws {
+        let bench = FleetBench(Self.failing(0))
+        let held = await bench.takeLease(for: .seconds(600))
+        let terms = FlightTerms(try #require(bench.lookup()), nominated: [], tags: [])
+        let waiting = Flight(terms, deadline: nil, isBackground: false, mayYield: true)
+        let fresh = LookTrail(begun: bench.clock.now)
+        let tired = fresh.beyond(Flight.Elsewhere(outcome: nil, wasAwaited: true))
+        #expect(fresh.mayYield && !tired.mayYield)
+        if case .joined = waiting.join(until: nil, late: true, yielding: fresh.mayYield) {
+        } else {
+            Issue.record("a fresh call could not join")
+        }
+        if case .refused = waiting.join(until: nil, late: true, yielding: tired.mayYield) {
+        } else {
+            Issue.record("a call that has waited joined one that waits")
+        }
+        waiting.goAhead()
+        if case .joined = waiting.join(until: nil, late: true, yielding: tired.mayYield) {
+        } else {
+            Issue.record("a call that has waited could not join one that sends")
+        }
+        held?.end(.failed)
+    }
+
+    @Test("A call with little time waits for half of it and keeps the rest for itself")
+    func deadline() async throws {
+        let bench = FleetBench(Self.failing(0))
+        let held = await bench.takeLease(for: .seconds(600))
+        var options = CallOptions()
+        options.timeout = .seconds(2)
+        let call = bench.one.call(.get(), options)
+        try await bench.leases.waits.wait(for: 1)
+        bench.clock.advance(by: .seconds(1))
+        try await bench.origin.asked.wait(for: 1)
+        bench.origin.open()
+        #expect(try await call.value == .network("1"))
+        held?.end(.failed)
+    }
+
+    @Test("A call whose time is over while it waits fails by its deadline, and nothing is left over")
+    func overdue() async throws {
+        let bench = FleetBench(Self.failing(0))
+        let held = await bench.takeLease(for: .seconds(600))
+        let patient = bench.one.call()
+        await bench.one.waitForReaders(1)
+        var options = CallOptions()
+        options.timeout = .seconds(2)
+        let call = bench.one.call(.get(), options)
+        await bench.one.waitForReaders(2)
+        try await bench.leases.waits.wait(for: 1)
+        await until { bench.clock.sleeperCount >= 3 }
+        bench.clock.advance(by: .seconds(2))
+        let error = await #expect(throws: ServiceError.self) { try await call.value }
+        #expect(error?.code == .deadlineExceeded)
+        held?.end(.failed)
+        bench.origin.open()
+        #expect(try await patient.value == .network("1"))
+    }
+
+    @Test(
+        "A response that is for one alone: the others send for themselves at once, side by side, and are not asked to wait again",
+        arguments: [("no-store", CacheOptions.Mode.private), ("private, max-age=9", .shared), ("no-store", .shared)]
+    )
+    func unshareable(_ cacheControl: String, _ mode: CacheOptions.Mode) async throws {
+        let bench = FleetBench(
+            GatedOrigin { _, number in .answer(200, ["Cache-Control": cacheControl], "\(number)") },
+            options: CacheOptions(mode: mode)
+        )
+        let call = bench.one.call()
+        try await bench.origin.asked.wait(for: 1)
+        let others = bench.other.calls(20)
+        await bench.other.waitForReaders(20)
+        try await bench.leases.waits.wait(for: 1)
+        bench.origin.open()
+        #expect(try await call.value == .network("1"))
+        // None of them is answered before all are at the origin.
+        try await bench.origin.asked.wait(for: 21)
+        bench.origin.open(99)
+        var bodies: Set<String> = []
+        for call in others { bodies.insert(try await call.value.body) }
+        #expect(bodies.count == 20 && bench.leases.waits.count == 1)
+        let asked = bench.leases.asked.count
+        _ = try await bench.other.load()
+        _ = try await bench.one.load()
+        #expect(bench.leases.asked.count == asked)
+        #expect(bench.other.waits == ["not-shareable"])
+    }
+
+    @Test(
+        "What must be confirmed at each use, or does not fit the store, is not waited for twice",
+        arguments: [true, false]
+    )
+    func unusable(_ refusesWrites: Bool) async throws {
+        let bench = FleetBench(
+            GatedOrigin { _, number in
+                .answer(
+                    200,
+                    ["Cache-Control": refusesWrites ? "max-age=60" : "no-cache", "ETag": "\"\(number)\""],
+                    "\(number)"
+                )
+            }
+        )
+        bench.one.store.refusesWrites.store(refusesWrites, ordering: .relaxed)
+        let call = bench.one.call()
+        try await bench.origin.asked.wait(for: 1)
+        let others = bench.other.calls(5)
+        await bench.other.waitForReaders(5)
+        try await bench.leases.waits.wait(for: 1)
+        bench.origin.open(9)
+        #expect(try await call.value.body == "1")
+        // Within the process they still share one exchange.
+        for call in others { #expect(try await call.value.body == "2") }
+        #expect(bench.sends == 2 && bench.other.waits == ["not-reusable"])
+        let asked = bench.leases.asked.count
+        let again = bench.one.call(.get("http://origin.example/a"))
+        #expect(try await again.value.status == 200)
+        #expect(bench.leases.asked.count == asked)
+    }
+
+    @Test(
+        "Something stale is at hand, and the other process takes longer than the caller's patience: it is served stale"
+    )
+    func stalePatience() async throws {
+        var options = CacheOptions()
+        options.staleAfter = .seconds(1)
+        let fields: HeaderFields = ["Cache-Control": "max-age=10", "ETag": "\"a\""]
+        let bench = FleetBench(GatedOrigin { _, number in .answer(200, fields, "\(number)") }, options: options)
+        bench.origin.open()
+        _ = try await bench.one.load()
+        bench.clock.advance(by: .seconds(20))
+        let held = await bench.takeLease(for: .seconds(600))
+        let call = bench.one.call()
+        try await bench.leases.waits.wait(for: 1)
+        await until { bench.clock.sleeperCount >= 3 }
+        bench.clock.advance(by: .seconds(1))
+        #expect(try await call.value == .stale("1"))
+        held?.end(.failed)
+        // The flight goes on without it and takes over.
+        try await bench.origin.asked.wait(for: 2)
+        bench.origin.open()
+        await bench.waitForQuiet()
+        #expect(try await bench.one.load() == .fresh("2"))
+    }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import HoldfastSemantics
+import HoldfastStorage
+import HoldfastTesting
+import Testing
+
+@testable import Holdfast
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@Suite("One fill for a fleet: callers that leave, and stores that do", .timeLimit(.minutes(20)))
+struct FleetLeavingTests {
+    private static func cacheableOrigin() -> GatedOrigin {
+        GatedOrigin { _, number in .answer(200, cacheable, "\(number)") }
+    }
+
+    @Test("The holder's callers all leave: another process takes over")
+    func cancelledHolder() async throws {
+        let bench = FleetBench(Self.cacheableOrigin())
+        let calls = bench.one.calls(5)
+        await bench.one.waitForReaders(5)
+        try await bench.origin.asked.wait(for: 1)
+        let other = bench.other.call()
+        try await bench.leases.waits.wait(for: 1)
+        for call in calls { call.cancel() }
+        try await bench.origin.asked.wait(for: 2)
+        bench.origin.open(2)
+        #expect(try await other.value == .network("2"))
+    }
+
+    @Test("Who is cancelled while it waits leaves at once, and asks for nothing more")
+    func cancelledWaiter() async throws {
+        let bench = FleetBench(Self.cacheableOrigin())
+        let held = await bench.takeLease(for: .seconds(600))
+        let calls = bench.one.calls(5)
+        await bench.one.waitForReaders(5)
+        try await bench.leases.waits.wait(for: 1)
+        for call in calls { call.cancel() }
+        for call in calls { await #expect(throws: CancellationError.self) { try await call.value } }
+        await bench.waitForQuiet()
+        held?.end(.failed)
+        #expect(bench.leases.count == 0 && bench.sends == 0)
+        #expect(bench.clock.sleeperCount == 0)
+    }
+
+    @Test("A store that loses its leases while one waits: the call goes on at once", arguments: [true, false])
+    func lostStore(_ isWaiting: Bool) async throws {
+        let bench = FleetBench(Self.cacheableOrigin())
+        let held = await bench.takeLease(for: .seconds(600))
+        if !isWaiting { bench.leases.isAvailable = false }
+        let calls = bench.one.calls(5)
+        if isWaiting {
+            try await bench.leases.waits.wait(for: 1)
+            bench.leases.isAvailable = false
+        }
+        try await bench.origin.asked.wait(for: 1)
+        bench.origin.open()
+        for call in calls { #expect(try await call.value.body == "1") }
+        #expect(bench.sends == 1 && bench.leases.waits.count == (isWaiting ? 1 : 0))
+        held?.end(.failed)
+    }
+
+    @Test("Who holds a lease and never comes to an end keeps it for a minute and a lease at most")
+    func bound() async throws {
+        let bench = FleetBench(Self.cacheableOrigin())
+        let call = bench.one.call()
+        try await bench.origin.asked.wait(for: 1)
+        var seconds = 0
+        while bench.leases.count == 1, seconds < 200 {
+            await until { bench.clock.sleeperCount >= 1 || seconds >= 60 }
+            let renewed = bench.leases.renewed.count
+            bench.clock.advance(by: .seconds(2))
+            seconds += 2
+            if seconds < 60 { try await bench.leases.renewed.wait(for: renewed + 1) }
+        }
+        #expect((60...70).contains(seconds))
+        bench.origin.open()
+        #expect(try await call.value == .network("1"))
+    }
+}
