@@ -6,9 +6,9 @@ internal import Synchronization
 /// How far a body has come that is being written, and who waits for more of it.
 ///
 /// Counts only; the bytes lie elsewhere and must be in place before ``advance(to:)`` tells of them.
-final class BodyProgress: Sendable {
+package final class BodyProgress: Sendable {
     /// How a body ended.
-    enum Ending: Sendable {
+    package enum Ending: Sendable {
         /// All bytes are there.
         case whole
         /// No more will come.
@@ -37,15 +37,18 @@ final class BodyProgress: Sendable {
 
     private let state = Mutex(State())
 
+    /// Nothing is there yet.
+    package init() {}
+
     /// The length once the body is whole; nil before, and for a body that failed.
-    var wholeLength: Int? {
+    package var wholeLength: Int? {
         state.withLock { state in
             if case .whole? = state.ending { state.available } else { nil }
         }
     }
 
     /// Tells that the bytes before `count` can be read.
-    func advance(to count: Int) {
+    package func advance(to count: Int) {
         let ready = state.withLock { state in
             state.available = max(state.available, count)
             return state.ready()
@@ -57,7 +60,7 @@ final class BodyProgress: Sendable {
     ///
     /// - Returns: whether this was the first.
     @discardableResult
-    func end(_ ending: Ending) -> Bool {
+    package func end(_ ending: Ending) -> Bool {
         let (isFirst, ready) = state.withLock { state in
             let isFirst = state.ending == nil
             if isFirst { state.ending = ending }
@@ -73,7 +76,7 @@ final class BodyProgress: Sendable {
     ///
     /// - Returns: how many bytes can be read; not more than `offset` when that is the end of the whole body.
     /// - Throws: `.cancelled`, or the error with which the body failed.
-    func available(past offset: Int) async throws(StoreError) -> Int {
+    package func available(past offset: Int) async throws(StoreError) -> Int {
         while true {
             if let known = try known(past: offset) { return known }
             if Task.isCancelled { throw Self.cancelled }

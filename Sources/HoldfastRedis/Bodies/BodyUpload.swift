@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Redis
+
+    internal import HoldfastStorage
+    internal import Synchronization
+
+    /// The bytes of a body on their way to the server, shared by their writer and those who follow it.
+    ///
+    /// What is not a whole chunk yet lies here. Unless an entry has taken them over, the chunks go when the last of those goes.
+    final class BodyUpload: StoredBody {
+        static let chunkLength = 256 << 10
+        /// Shorter bodies lie beside their description.
+        static let inlineLength = 16 << 10
+
+        private struct State {
+            var tail: [UInt8] = []
+            var tailStart = 0
+            var sent = 0
+            var isOwned = false
+            var isReleased = false
+        }
+
+        let writer: String
+        let name: String
+        private let space: SharedSpace
+        private let releases: PendingReleases
+        private let progress = BodyProgress()
+        private let state = Mutex(State())
+        private let onRead: @Sendable (Int) -> Void
+
+        init(
+            _ writer: String,
+            in space: SharedSpace,
+            _ releases: PendingReleases,
+            onRead: @escaping @Sendable (Int) -> Void
+        ) {
+            self.writer = writer
+            self.space = space
+            self.releases = releases
+            self.onRead = onRead
+            name = SharedSpace.name() + SharedSpace.name()
+        }
+
+        deinit {
+            release()
+        }
+
+        /// Bytes taken in so far.
+        var count: Int { state.withLock { $0.tailStart + $0.tail.count } }
+        /// Chunks that the server has.
+        var chunkCount: Int { state.withLock { $0.sent } }
+        /// The bytes that no chunk holds.
+        var tail: [UInt8] { state.withLock { $0.tail } }
+
+        var length: Int? { progress.wholeLength }
+        var bytesInMemory: ByteChunk? {
+            guard progress.wholeLength != nil else { return nil }
+            return state.withLock { $0.sent == 0 ? ByteChunk($0.tail) : nil }
+        }
+
+        func read(from offset: Int, upTo count: Int) async throws(StoreError) -> ByteChunk {
+            let offset = max(0, offset)
+            while true {
+                let available = try await progress.available(past: offset)
+                if offset >= available || count <= 0 { return ByteChunk() }
+                let limit = min(count, available - offset)
+                let held: ByteChunk? = state.withLock { state in
+                    guard offset >= state.tailStart else { return nil }
+                    let start = offset - state.tailStart
+                    return ByteChunk(copying: state.tail[start..<min(state.tail.count, start + limit)])
+                }
+                if let held {
+                    onRead(held.count)
+                    return held
+                }
+                let number = offset / BodyUpload.chunkLength
+                let reply = try await space.client.send(RedisCommand("GET", space.root + "b:\(name):\(number)"))
+                guard let bytes = reply.bytes else { throw BodyUpload.lost }
+                let start = offset - number * BodyUpload.chunkLength
+                guard start < bytes.count else { throw BodyUpload.lost }
+                let piece = ByteChunk(bytes)[start..<min(bytes.count, start + limit)]
+                onRead(piece.count)
+                return piece
+            }
+        }
+
+        /// Takes bytes in, and sends the chunks that are whole by them.
+        func append(_ bytes: ByteChunk, _ send: (_ number: Int, _ bytes: [UInt8]) async throws(StoreError) -> Void)
+            async throws(StoreError)
+        {
+            var rest = bytes
+            while !rest.isEmpty {
+                let full: (number: Int, bytes: [UInt8])? = state.withLock { state in
+                    let count = min(rest.count, BodyUpload.chunkLength - state.tail.count)
+                    rest[0..<count].append(to: &state.tail)
+                    rest = rest[count..<rest.count]
+                    return state.tail.count == BodyUpload.chunkLength ? (state.sent, state.tail) : nil
+                }
+                if let full { try await flush(full, send) }
+                progress.advance(to: count)
+            }
+        }
+
+        /// Sends what is left as a last chunk.
+        func finish(_ send: (_ number: Int, _ bytes: [UInt8]) async throws(StoreError) -> Void) async throws(StoreError)
+        {
+            let last: (number: Int, bytes: [UInt8])? = state.withLock { $0.tail.isEmpty ? nil : ($0.sent, $0.tail) }
+            if let last { try await flush(last, send) }
+        }
+
+        private func flush(
+            _ chunk: (number: Int, bytes: [UInt8]),
+            _ send: (_ number: Int, _ bytes: [UInt8]) async throws(StoreError) -> Void
+        ) async throws(StoreError) {
+            try await send(chunk.number, chunk.bytes)
+            state.withLock { state in
+                state.sent += 1
+                state.tailStart += state.tail.count
+                state.tail = []
+            }
+        }
+
+        /// The entry has the chunks now, and the body is whole.
+        func handOver() {
+            state.withLock { $0.isOwned = true }
+            progress.end(.whole)
+        }
+
+        /// The body is whole although no entry came of it.
+        func end() {
+            progress.end(.whole)
+        }
+
+        /// The body will not become whole.
+        func abandon() {
+            progress.end(.failed(BodyUpload.abandoned))
+            release()
+        }
+
+        private func release() {
+            let chunks: Int? = state.withLock { state in
+                guard !state.isOwned, !state.isReleased else { return nil }
+                state.isReleased = true
+                return state.sent
+            }
+            guard let chunks else { return }
+            releases.add(writer, name, chunks, in: space)
+        }
+
+        static let abandoned = StoreError(
+            .abandoned,
+            "The writer gave up before the body was whole; send the request again."
+        )
+        static let lost = StoreError(.superseded, "The body has left Redis meanwhile; send the request again.")
+    }
+#endif

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Redis
+
+    internal import HoldfastStorage
+    internal import Synchronization
+
+    /// What was given up and is being taken from the server: who needs room waits until that is done.
+    final class PendingReleases: Sendable {
+        private let tasks = Mutex<(next: UInt64, running: [UInt64: Task<Void, Never>])>((0, [:]))
+
+        /// Takes what a writer has written from the server, in a task of its own.
+        func add(_ writer: String, _ body: String, _ chunks: Int, in space: SharedSpace) {
+            tasks.withLock { tasks in
+                let number = tasks.next
+                tasks.next += 1
+                tasks.running[number] = Task { [self] in
+                    _ = try? await space.run(.release, writer, body, "\(chunks)")
+                    self.tasks.withLock { tasks in tasks.running[number] = nil }
+                }
+            }
+        }
+
+        /// Waits until all that was given up by now has left the server, or the server did not answer.
+        func settle() async {
+            for task in tasks.withLock({ Array($0.running.values) }) { await task.value }
+        }
+    }
+#endif

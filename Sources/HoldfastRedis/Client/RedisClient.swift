@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Redis
+    internal import Foundation
+    internal import HoldfastStorage
+    internal import Synchronization
+
+    /// Asks a Redis server, over a few connections with a thread each; what waits together is sent together.
+    ///
+    /// No call blocks a cooperative thread. A server that is gone or slow costs the calls under way their timeout, and from then
+    /// on every call fails at once with `.resting`, until one that is let through finds it back.
+    final class RedisClient: Sendable {
+        /// How a client treats its server.
+        struct Options: Sendable {
+            var connections = 4
+            var connectTimeout = Duration.milliseconds(500)
+            var commandTimeout = Duration.milliseconds(500)
+            /// Commands that wait at most; more are refused.
+            var waiting = 4_096
+            var firstRest = Duration.milliseconds(250)
+            var longestRest = Duration.seconds(5)
+        }
+
+        let address: RedisAddress
+        let options: Options
+
+        private struct State {
+            var queue: [RedisJob] = []
+            var gate: RedisGate
+            var isClosed = false
+            var workers = 0
+        }
+
+        private let state: Mutex<State>
+        private let work = DispatchSemaphore(value: 0)
+        private let clock = ContinuousClock()
+
+        /// A client; connects when first asked. `close()` ends its threads.
+        init(_ address: RedisAddress, options: Options = Options()) {
+            self.address = address
+            self.options = options
+            let gate = RedisGate(firstRest: options.firstRest, longestRest: options.longestRest)
+            state = Mutex(State(gate: gate))
+        }
+
+        /// Whether the server answered when last asked, or was not asked yet.
+        var isReachable: Bool { state.withLock { $0.gate.isOpen } }
+
+        /// Sends one command.
+        ///
+        /// - Throws: `.io` where the server cannot be reached or answers too late, `.resting` where that was so a moment ago,
+        ///   `.closed`, `.cancelled` at once when the task is cancelled: the command may still be carried out.
+        func send(_ command: RedisCommand) async throws(StoreError) -> RedisReply {
+            try await send([command])[0]
+        }
+
+        /// Sends commands one behind the other over one connection; as ``send(_:)`` otherwise.
+        func send(_ commands: [RedisCommand]) async throws(StoreError) -> [RedisReply] {
+            guard !commands.isEmpty else { return [] }
+            let job = RedisJob(commands)
+            if let refusal = enqueue(job) { throw refusal }
+            let result: Result<[RedisReply], StoreError> = await withTaskCancellationHandler {
+                await withCheckedContinuation { job.wait(with: $0) }
+            } onCancel: {
+                job.finish(.failure(StoreError(.cancelled, "The task was cancelled while it waited for Redis.")))
+            }
+            return try result.get()
+        }
+
+        /// Sends commands whose replies nobody needs; nothing is told of a failure.
+        func post(_ commands: [RedisCommand]) {
+            guard !commands.isEmpty else { return }
+            _ = enqueue(RedisJob(commands))
+        }
+
+        /// Ends the threads once they have done what they took; what waits fails with `.closed`. Idempotent.
+        func close() {
+            let (jobs, workers) = state.withLock { state in
+                state.isClosed = true
+                defer { state.queue = [] }
+                return (state.queue, state.workers)
+            }
+            for job in jobs { job.finish(.failure(RedisClient.closed)) }
+            for _ in 0..<workers { work.signal() }
+        }
+
+        deinit {
+            close()
+        }
+
+        private func enqueue(_ job: RedisJob) -> StoreError? {
+            let now = clock.now
+            let limit = options.waiting
+            let most = max(1, options.connections)
+            let (refusal, starts) = state.withLock { state -> (StoreError?, Bool) in
+                if state.isClosed { return (RedisClient.closed, false) }
+                guard state.queue.count < limit else {
+                    return (StoreError(.resting, "Too much waits for Redis; it is left out for this call."), false)
+                }
+                guard state.gate.admits(now: now) else {
+                    return (StoreError(.resting, "Redis did not answer a moment ago; it is asked again soon."), false)
+                }
+                state.queue.append(job)
+                // A thread more only where those that are there are busy.
+                let starts = state.workers < most && state.queue.count > (state.workers == 0 ? 0 : 1)
+                if starts { state.workers += 1 }
+                return (nil, starts)
+            }
+            if let refusal { return refusal }
+            if starts { startWorker() }
+            work.signal()
+            return nil
+        }
+
+        private func startWorker() {
+            let (work, address, options) = (work, address, options)
+            let thread = Thread { [weak self] in
+                var connection: RedisConnection?
+                while true {
+                    work.wait()
+                    guard let client = self, let batch = client.take() else { return }
+                    connection = client.run(batch, over: connection, address, options)
+                }
+            }
+            thread.name = "holdfast.redis"
+            thread.start()
+        }
+
+        /// What waits, in order, up to a bound; nil at the end.
+        private func take() -> [RedisJob]? {
+            state.withLock { state in
+                if state.isClosed { return nil }
+                var (count, commands) = (0, 0)
+                while count < state.queue.count, commands < 64 {
+                    commands += state.queue[count].commands.count
+                    count += 1
+                }
+                defer { state.queue.removeFirst(count) }
+                return Array(state.queue.prefix(count))
+            }
+        }
+
+        /// - Returns: the connection, where it can be used again.
+        private func run(
+            _ batch: [RedisJob],
+            over connection: RedisConnection?,
+            _ address: RedisAddress,
+            _ options: Options
+        ) -> RedisConnection? {
+            let jobs = batch.filter { !$0.isFinished }
+            guard !jobs.isEmpty else { return connection }
+            do throws(StoreError) {
+                let used: RedisConnection
+                if let connection, !connection.isStale {
+                    used = connection
+                } else {
+                    used = try RedisConnection(
+                        address,
+                        connectTimeout: options.connectTimeout,
+                        commandTimeout: options.commandTimeout
+                    )
+                }
+                var replies = try used.exchange(jobs.flatMap(\.commands))[...]
+                state.withLock { $0.gate.noteSuccess() }
+                for job in jobs {
+                    job.finish(.success(Array(replies.prefix(job.commands.count))))
+                    replies = replies.dropFirst(job.commands.count)
+                }
+                return used
+            } catch {
+                let now = clock.now
+                let waiting = state.withLock { state in
+                    state.gate.noteFailure(now: now, share: Double.random(in: 0...1))
+                    defer { state.queue = [] }
+                    return state.queue
+                }
+                // Who waits behind would wait for the same.
+                for job in jobs + waiting { job.finish(.failure(error)) }
+                return nil
+            }
+        }
+
+        private static let closed = StoreError(.closed, "The store is closed; open it again.")
+    }
+
+    /// Commands on their way, and who waits for their replies.
+    private final class RedisJob: Sendable {
+        private enum Progress {
+            case begun
+            case waiting(CheckedContinuation<Result<[RedisReply], StoreError>, Never>)
+            case finished(Result<[RedisReply], StoreError>)
+        }
+
+        let commands: [RedisCommand]
+        private let progress = Mutex(Progress.begun)
+
+        init(_ commands: [RedisCommand]) {
+            self.commands = commands
+        }
+
+        var isFinished: Bool {
+            progress.withLock { progress in
+                if case .finished = progress { true } else { false }
+            }
+        }
+
+        func wait(with continuation: CheckedContinuation<Result<[RedisReply], StoreError>, Never>) {
+            let result: Result<[RedisReply], StoreError>? = progress.withLock { progress in
+                if case .finished(let result) = progress { return result }
+                progress = .waiting(continuation)
+                return nil
+            }
+            if let result { continuation.resume(returning: result) }
+        }
+
+        /// Only the first result counts.
+        func finish(_ result: Result<[RedisReply], StoreError>) {
+            let continuation: CheckedContinuation<Result<[RedisReply], StoreError>, Never>? = progress.withLock {
+                progress in
+                switch progress {
+                case .finished: return nil
+                case .begun:
+                    progress = .finished(result)
+                    return nil
+                case .waiting(let continuation):
+                    progress = .finished(result)
+                    return continuation
+                }
+            }
+            continuation?.resume(returning: result)
+        }
+    }
+#endif

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Redis
+    internal import Foundation
+    internal import HoldfastStorage
+    internal import Synchronization
+
+    /// Listens to channels of a server, on a connection and a thread of its own, and comes back after it was lost.
+    final class RedisSubscription: Sendable {
+        /// What is heard; closed.
+        enum Event: Sendable, Hashable {
+            /// From here on nothing is missed, until ``lost``.
+            case listening
+            /// Messages may be missed from here on.
+            case lost
+            /// A message on a channel.
+            case message(channel: [UInt8], payload: [UInt8])
+        }
+
+        private let isEnded = Atomic(false)
+
+        /// Begins to listen.
+        ///
+        /// - Parameters:
+        ///   - channels: names of channels.
+        ///   - client: names the server and how long it may take.
+        ///   - handler: is told what is heard, in order, from the subscription's thread; must be quick.
+        init(to channels: [String], of client: RedisClient, handler: @escaping @Sendable (Event) -> Void) {
+            let (address, options) = (client.address, client.options)
+            let thread = Thread { [weak self] in
+                var rest = options.firstRest
+                while let subscription = self, !subscription.isOver {
+                    let end: @Sendable () -> Bool = { [weak subscription] in subscription?.isOver ?? true }
+                    let wasUp = RedisSubscription.listen(to: channels, at: address, options, isOver: end, handler)
+                    rest = wasUp ? options.firstRest : min(rest * 2, options.longestRest)
+                    // In short steps, so that an end need not be waited for.
+                    var left = rest * Double.random(in: 0.5...1)
+                    while left > .zero, !end() {
+                        Thread.sleep(forTimeInterval: 0.05)
+                        left -= .milliseconds(50)
+                    }
+                }
+            }
+            thread.name = "holdfast.redis.messages"
+            thread.start()
+        }
+
+        /// Ends it within a second; what is heard until then is still told.
+        func end() {
+            isEnded.store(true, ordering: .releasing)
+        }
+
+        deinit {
+            end()
+        }
+
+        private var isOver: Bool { isEnded.load(ordering: .acquiring) }
+
+        /// - Returns: whether it ever listened.
+        private static func listen(
+            to channels: [String],
+            at address: RedisAddress,
+            _ options: RedisClient.Options,
+            isOver: () -> Bool,
+            _ handler: (Event) -> Void
+        ) -> Bool {
+            var isListening = false
+            do throws(StoreError) {
+                let connection = try RedisConnection(
+                    address,
+                    connectTimeout: options.connectTimeout,
+                    commandTimeout: options.commandTimeout
+                )
+                try connection.post(RedisCommand([Array("SUBSCRIBE".utf8)] + channels.map { Array($0.utf8) }))
+                var confirmed = 0
+                var silence = 0
+                while !isOver() {
+                    guard let reply = try connection.nextReply(within: .milliseconds(500)) else {
+                        silence += 1
+                        // A peer that vanished says nothing; one that lives answers this.
+                        if silence == 4 { try connection.post(RedisCommand("PING")) }
+                        if silence > 4 + max(2, options.commandTimeout.wholeMilliseconds / 500) {
+                            throw StoreError(.io, "Redis fell silent.")
+                        }
+                        continue
+                    }
+                    silence = 0
+                    guard let parts = reply.array, let kind = parts.first?.bytes else { continue }
+                    switch String(decoding: kind, as: UTF8.self) {
+                    case "subscribe":
+                        confirmed += 1
+                        if confirmed == channels.count {
+                            isListening = true
+                            handler(.listening)
+                        }
+                    case "message" where parts.count == 3:
+                        handler(.message(channel: parts[1].bytes ?? [], payload: parts[2].bytes ?? []))
+                    default: break
+                    }
+                }
+            } catch {
+                // Tried again; that it is lost is said below.
+            }
+            if isListening { handler(.lost) }
+            return isListening
+        }
+    }
+#endif

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Redis
+
+    internal import Foundation
+    internal import HoldfastStorage
+
+    /// Descriptions and entries as the scripts take and give them.
+    enum EntryWords {
+        /// What an entry costs beside its bytes: its places in the index.
+        static let overhead = 512
+        private static let never = "never"
+
+        /// Metadata, the instant of uselessness, tags.
+        static func words(of description: EntryDescription) -> [[UInt8]] {
+            [
+                description.metadata.array,
+                Array(instant(description.uselessAfter).utf8),
+                tags(description.tags),
+            ]
+        }
+
+        /// The bytes an entry takes against the capacity; nil beyond all numbers.
+        static func size(_ key: StoreKey, _ variant: StoreKey, _ description: EntryDescription, body: Int) -> Int? {
+            let marks = kept(description.tags).reduce(0) { $0 + 2 * $1.utf8.count + 64 }
+            let (sum, overflow) =
+                (overhead + key.bytes.count + variant.bytes.count + description.metadata.count + marks)
+                .addingReportingOverflow(max(0, body))
+            return overflow ? nil : sum
+        }
+
+        /// The entry that a script shows; nil where it is none.
+        ///
+        /// - Parameter key: the primary key, where the script leaves it out.
+        static func entry(_ shown: [RedisReply], of key: StoreKey?) -> (entry: StoredEntry, bytes: Int)? {
+            guard shown.count == 10, let bytes = shown[0].bytes, let variant = shown[1].bytes,
+                let metadata = shown[2].bytes,
+                let useless = shown[3].bytes, let tags = shown[4].bytes, let version = shown[5].integer,
+                let length = shown[6].integer, let storedAt = shown[7].integer, let pinned = shown[8].integer,
+                let size = shown[9].integer, version > 0, length >= 0
+            else { return nil }
+            let entry = StoredEntry(
+                key: key ?? StoreKey(bytes),
+                variant: StoreKey(variant),
+                version: StoredEntry.Version(number: UInt64(version)),
+                description: description(metadata, useless, tags),
+                bodyLength: length,
+                storedAt: StoreInstant(milliseconds: Int64(storedAt)),
+                isPinned: pinned == 1
+            )
+            return (entry, max(0, size))
+        }
+
+        static func description(_ metadata: [UInt8], _ useless: [UInt8], _ tags: [UInt8]) -> EntryDescription {
+            EntryDescription(
+                metadata: ByteChunk(metadata),
+                uselessAfter: Int64(String(decoding: useless, as: UTF8.self)).map { StoreInstant(milliseconds: $0) }
+                    ?? .distantFuture,
+                tags: (try? JSONDecoder().decode(Set<String>.self, from: Data(tags))) ?? []
+            )
+        }
+
+        /// Instants that a server's numbers hold exactly; what is later is never.
+        static func instant(_ instant: StoreInstant) -> String {
+            abs(instant.milliseconds.clamped) < 1 << 52 ? "\(instant.milliseconds)" : never
+        }
+
+        /// The description as it is kept.
+        static func bounded(_ description: EntryDescription) -> EntryDescription {
+            var bounded = description
+            bounded.tags = kept(description.tags)
+            if instant(description.uselessAfter) == never { bounded.uselessAfter = .distantFuture }
+            return bounded
+        }
+
+        private static func kept(_ tags: Set<String>) -> Set<String> {
+            Set(tags.filter { $0.utf8.count <= 1_024 }.sorted().prefix(64))
+        }
+
+        private static func tags(_ tags: Set<String>) -> [UInt8] {
+            let kept = kept(tags).sorted()
+            if kept.isEmpty { return Array("[]".utf8) }
+            return (try? JSONEncoder().encode(kept)).map { Array($0) } ?? Array("[]".utf8)
+        }
+    }
+
+    extension Int64 {
+        /// A number whose magnitude is one too.
+        fileprivate var clamped: Int64 { Swift.max(self, -.max) }
+    }
+#endif

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Redis
+
+    internal import HoldfastStorage
+
+    /// Purges: a mark that holds at once for all processes, and then the space given back, some hundred entries a step.
+    extension SharedEntries {
+        @discardableResult
+        func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int? {
+            try checkOpen()
+            let count: Int
+            switch selection.form {
+            case .all:
+                try await mark("all", [])
+                count = try await sweep { (start) async throws(StoreError) in try await space.run(.sweep, [start]) }
+            case .tag(let tag): count = try await purge(tag: Array(tag.utf8))
+            case .keyPrefix(let prefix):
+                try await mark("prefix", prefix)
+                count = try await sweep { (start) async throws(StoreError) in
+                    try await space.run(.sweepPrefix, [prefix, start])
+                }
+                // Copies of what was found in between go as well.
+                try await mark("none", [])
+            case .matching(let predicate): count = try await purge(where: predicate, now: now)
+            }
+            noteRemoved(count)
+            return count
+        }
+
+        @discardableResult
+        private func mark(_ kind: String, _ word: [UInt8]) async throws(StoreError) -> Int {
+            let words = [Array(kind.utf8), word, Array(space.channel.utf8), Array(space.origin.utf8)]
+            return try await space.run(.mark, words).value.integer ?? 0
+        }
+
+        private func sweep(
+            _ step: (_ start: [UInt8]) async throws(StoreError) -> SharedSpace.Answer
+        ) async throws(StoreError) -> Int {
+            var (count, start) = (0, Array("-".utf8))
+            while true {
+                let parts = try await step(start).value.array ?? []
+                guard parts.count == 2, let last = parts[1].bytes else { throw SharedSpace.unreadable }
+                count += parts[0].integer ?? 0
+                if last.isEmpty { return count }
+                start = [UInt8(ascii: "(")] + last
+            }
+        }
+
+        private func purge(tag: [UInt8]) async throws(StoreError) -> Int {
+            let stamp = try await mark("tag", tag)
+            var (count, cursor) = (0, Array("0".utf8))
+            repeat {
+                let parts = try await space.run(.sweepTag, [tag, cursor]).value.array ?? []
+                guard parts.count == 2, let next = parts[1].bytes else { throw SharedSpace.unreadable }
+                count += parts[0].integer ?? 0
+                cursor = next
+            } while cursor != Array("0".utf8)
+            _ = try await space.run(.unmark, [tag, Array("\(stamp)".utf8)])
+            return count
+        }
+
+        private func purge(
+            where isSelected: @Sendable (StoredEntry) -> Bool,
+            now: StoreInstant
+        ) async throws(StoreError) -> Int {
+            var stopped: [[UInt8]] = []
+            for row in try await space.run(.writers).value.array ?? [] {
+                let words = (row.array ?? []).compactMap(\.bytes)
+                guard words.count == 6 else { continue }
+                let entry = StoredEntry(
+                    key: StoreKey(words[1]),
+                    variant: StoreKey(words[2]),
+                    version: .beingWritten,
+                    description: EntryWords.description(words[3], words[4], words[5]),
+                    bodyLength: 0,
+                    storedAt: now
+                )
+                if isSelected(entry) { stopped.append(words[0]) }
+            }
+            if !stopped.isEmpty { _ = try await space.run(.stop, stopped) }
+            var (count, cursor) = (0, StoreCursor?.none)
+            repeat {
+                let page = try await list(after: cursor, limit: 200, now: now)
+                for listed in page.listed where isSelected(listed.entry) { count += try await take(listed.entry) }
+                cursor = page.next
+            } while cursor != nil
+            return count
+        }
+    }
+#endif

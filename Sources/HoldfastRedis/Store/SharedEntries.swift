@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Redis
+
+    internal import HoldfastStorage
+    internal import Synchronization
+
+    /// Entries in a Redis, as they are there: no copy in memory, and every failure of the server is an error.
+    ///
+    /// What changes together changes in one script. An entry is named after its key and variant; a body lies in chunks under a name of
+    /// its own, so that the bytes of two versions never mix.
+    final class SharedEntries: CacheStore {
+        /// Versions begin here, so that those of a store in memory can be told from them.
+        static let firstVersion = 1 << 40
+
+        let space: SharedSpace
+        let capacity: Int
+        let secret: [UInt8]
+        let releases = PendingReleases()
+        let counted = Mutex(StoreStatistics())
+        let isClosed = Atomic(false)
+        let open = Mutex<[ObjectIdentifier: WeakUpload]>([:])
+
+        /// Entries under the space's prefix; the first process makes the secret.
+        init(_ space: SharedSpace, capacity: Int) async throws(StoreError) {
+            self.space = space
+            self.capacity = max(0, capacity)
+            var random = SystemRandomNumberGenerator()
+            let fresh = (0..<32).map { _ in UInt8.random(in: 0...255, using: &random) }
+            let name = Array((space.root + "secret").utf8)
+            let replies = try await space.client.send([
+                RedisCommand([Array("SET".utf8), name, fresh, Array("NX".utf8)]),
+                RedisCommand([Array("GET".utf8), name]),
+            ])
+            guard let secret = replies[1].bytes, secret.count >= 16 else {
+                throw replies[1].errorText.map { StoreError(.io, "Redis refuses: \($0).") } ?? SharedSpace.unreadable
+            }
+            self.secret = secret
+            // Learns how much there is.
+            _ = try await space.run(.sweepTag, "", "0")
+        }
+
+        func peek(_ key: StoreKey, now: StoreInstant) -> [StoredEntry]? { nil }
+
+        func entries(for key: StoreKey, now: StoreInstant) async throws(StoreError) -> [StoredEntry] {
+            try checkOpen()
+            let answer = try await space.run(.look, [Array(SharedSpace.digest(of: key).utf8), key.bytes])
+            let found = (answer.value.array ?? []).compactMap { shown in
+                shown.array.flatMap { EntryWords.entry($0, of: key)?.entry }
+            }
+            counted.withLock { counted in
+                counted.lookups += 1
+                if !found.isEmpty { counted.lookupsFound += 1 }
+            }
+            return found
+        }
+
+        func body(of entry: StoredEntry) async throws(StoreError) -> any StoredBody {
+            try checkOpen()
+            let answer = try await space.run(.open, SharedEntries.name(of: entry), "\(entry.version.number)")
+            guard let parts = answer.value.array, parts.count == 3, let name = parts[0].bytes,
+                let bytes = parts[2].bytes
+            else {
+                throw StoreError(.superseded, "The entry was replaced or removed; look the key up again.")
+            }
+            let onRead = onRead
+            if name.isEmpty {
+                guard bytes.count == entry.bodyLength else { throw SharedSpace.unreadable }
+                return InlineBody(bytes: ByteChunk(bytes), onRead: onRead)
+            }
+            return ChunkedBody(
+                String(decoding: name, as: UTF8.self),
+                length: entry.bodyLength,
+                in: space,
+                onRead: onRead
+            )
+        }
+
+        func write(
+            _ key: StoreKey,
+            variant: StoreKey,
+            description: EntryDescription,
+            expectedLength: Int?,
+            now: StoreInstant
+        ) async throws(StoreError) -> any EntryWriter {
+            try checkOpen()
+            let kept = EntryWords.bounded(description)
+            guard let size = EntryWords.size(key, variant, kept, body: expectedLength ?? 0), size <= capacity else {
+                throw SharedEntries.tooLarge
+            }
+            await releases.settle()
+            let upload = BodyUpload(SharedSpace.name() + SharedSpace.name(), in: space, releases, onRead: onRead)
+            let words = [
+                Array(upload.writer.utf8), Array(SharedSpace.digest(of: key).utf8), key.bytes, variant.bytes,
+            ]
+            _ = try await space.run(.begin, words + EntryWords.words(of: kept) + [Array(upload.name.utf8)])
+            note(upload)
+            return SharedWriter(upload, key, variant, kept, of: self)
+        }
+
+        var statistics: StoreStatistics {
+            var statistics = counted.withLock { $0 }
+            let totals = space.totals
+            statistics.entryCount = totals.count
+            statistics.bytesUsed = totals.used
+            statistics.entriesEvicted = totals.evicted
+            statistics.capacity = capacity
+            return statistics
+        }
+
+        func close() async {
+            guard !isClosed.exchange(true, ordering: .acquiringAndReleasing) else { return }
+            for upload in open.withLock({ open in open.values.compactMap(\.upload) }) { upload.abandon() }
+            await releases.settle()
+            space.client.close()
+        }
+
+        // MARK: For writers
+
+        var onRead: @Sendable (Int) -> Void {
+            { [weak self] count in self?.counted.withLock { $0.bytesRead &+= count } }
+        }
+
+        func checkOpen() throws(StoreError) {
+            if isClosed.load(ordering: .acquiring) {
+                throw StoreError(.closed, "The store is closed; open it again.")
+            }
+        }
+
+        private func note(_ upload: BodyUpload) {
+            open.withLock { open in
+                open = open.filter { $0.value.upload != nil }
+                open[ObjectIdentifier(upload)] = WeakUpload(upload: upload)
+            }
+        }
+
+        func forget(_ upload: BodyUpload) {
+            open.withLock { _ = $0.removeValue(forKey: ObjectIdentifier(upload)) }
+        }
+
+        static func name(of entry: StoredEntry) -> String { SharedSpace.name(of: entry.key, entry.variant) }
+
+        static let tooLarge = StoreError(
+            .tooLarge,
+            "The entry is larger than the store may hold; raise the capacity or leave it unstored."
+        )
+        static let full = StoreError(.noSpace, "The store is full of what is pinned or being written; try again later.")
+    }
+
+    /// An upload that is known as long as somebody else holds it.
+    struct WeakUpload: Sendable {
+        weak let upload: BodyUpload?
+    }
+#endif

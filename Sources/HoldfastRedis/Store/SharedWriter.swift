@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Redis
+
+    internal import HoldfastStorage
+    internal import Synchronization
+
+    /// Writes one entry into a Redis.
+    final class SharedWriter: EntryWriter {
+        private let upload: BodyUpload
+        private let key: StoreKey
+        private let variant: StoreKey
+        private let description: EntryDescription
+        private let store: SharedEntries
+        private let isOver = Atomic(false)
+
+        init(
+            _ upload: BodyUpload,
+            _ key: StoreKey,
+            _ variant: StoreKey,
+            _ description: EntryDescription,
+            of store: SharedEntries
+        ) {
+            self.upload = upload
+            self.key = key
+            self.variant = variant
+            self.description = description
+            self.store = store
+        }
+
+        deinit {
+            abandon()
+        }
+
+        func append(_ bytes: ByteChunk) async throws(StoreError) {
+            try check()
+            guard let size = EntryWords.size(key, variant, description, body: upload.count),
+                size <= store.capacity - bytes.count
+            else {
+                abandon()
+                throw SharedEntries.tooLarge
+            }
+            try await upload.append(bytes, send)
+        }
+
+        @discardableResult
+        func commit(_ description: EntryDescription?, now: StoreInstant) async throws(StoreError) -> StoredEntry {
+            try check()
+            let kept = description.map(EntryWords.bounded) ?? self.description
+            let length = upload.count
+            guard let size = EntryWords.size(key, variant, kept, body: length), size <= store.capacity else {
+                abandon()
+                throw SharedEntries.tooLarge
+            }
+            isOver.store(true, ordering: .releasing)
+            do throws(StoreError) {
+                var inline: [UInt8] = []
+                if length <= BodyUpload.inlineLength {
+                    inline = upload.tail
+                } else {
+                    try await upload.finish(send)
+                }
+                let entry = try await publish(kept, length, size, inline, now: now)
+                upload.handOver()
+                store.forget(upload)
+                store.counted.withLock { counted in
+                    counted.entriesWritten += 1
+                    counted.bytesWritten += length
+                }
+                return entry
+            } catch {
+                // Those who follow may have all bytes, although nothing is stored.
+                if error.code == .superseded { upload.end() } else { upload.abandon() }
+                store.forget(upload)
+                throw error
+            }
+        }
+
+        func abandon() {
+            guard !isOver.exchange(true, ordering: .acquiringAndReleasing) else { return }
+            upload.abandon()
+            store.forget(upload)
+        }
+
+        func follow() -> any StoredBody { upload }
+
+        private func check() throws(StoreError) {
+            try store.checkOpen()
+            if isOver.load(ordering: .acquiring) { throw BodyUpload.abandoned }
+        }
+
+        private func send(_ number: Int, _ bytes: [UInt8]) async throws(StoreError) {
+            await store.releases.settle()
+            let words = [
+                Array(upload.writer.utf8), Array(upload.name.utf8), Array("\(number)".utf8), bytes,
+                Array("\(store.capacity)".utf8), Array("0".utf8),
+            ]
+            if try await store.space.run(.chunk, words).word == "full" { throw SharedEntries.full }
+        }
+
+        private func publish(
+            _ description: EntryDescription,
+            _ length: Int,
+            _ size: Int,
+            _ inline: [UInt8],
+            now: StoreInstant
+        ) async throws(StoreError) -> StoredEntry {
+            await store.releases.settle()
+            let space = store.space
+            let words =
+                [Array(upload.writer.utf8), Array(SharedSpace.name(of: key, variant).utf8)]
+                + EntryWords.words(of: description) + [Array("\(length)".utf8), Array("\(size)".utf8), inline]
+                + [
+                    "\(store.capacity)", "\(now.milliseconds)", "\(SharedEntries.firstVersion)", space.channel,
+                    space.origin,
+                ]
+                .map { Array($0.utf8) }
+            let answer = try await space.run(.commit, words)
+            guard let parts = answer.value.array, parts.count == 3, let version = parts[1].integer else {
+                if answer.word == "full" { throw SharedEntries.full }
+                throw StoreError(.superseded, "The key was invalidated or purged while the entry was written.")
+            }
+            return StoredEntry(
+                key: key,
+                variant: variant,
+                version: StoredEntry.Version(number: UInt64(max(0, version))),
+                description: description,
+                bodyLength: length,
+                storedAt: now,
+                isPinned: parts[2].integer == 1
+            )
+        }
+    }
+#endif
