@@ -50,7 +50,10 @@
             for (index, reply) in try exchange(greetings).enumerated() {
                 // A server may not know how to name clients; that it refuses the others ends it.
                 if let text = reply.errorText, index < greetings.count - 1 {
-                    throw StoreError(.io, "Redis at \(address) refuses: \(text); mend user, password or database.")
+                    throw StoreError(
+                        .badConfiguration,
+                        "Redis at \(address) refuses: \(text); mend user, password or database."
+                    )
                 }
             }
         }

@@ -16,18 +16,28 @@
 
         let space: SharedSpace
         let capacity: Int
-        let secret: [UInt8]
+        private let learned: Mutex<(isKnown: Bool, secret: [UInt8])>
         let releases = PendingReleases()
         let counted = Mutex(StoreStatistics())
         let isClosed = Atomic(false)
-        let open = Mutex<[ObjectIdentifier: WeakUpload]>([:])
+        private let uploads = Mutex<[ObjectIdentifier: WeakUpload]>([:])
 
-        /// Entries under the space's prefix; the first process makes the secret.
-        init(_ space: SharedSpace, capacity: Int) async throws(StoreError) {
+        /// Entries under the space's prefix; nothing is asked before ``open()``.
+        init(_ space: SharedSpace, capacity: Int) {
             self.space = space
             self.capacity = max(0, capacity)
             var random = SystemRandomNumberGenerator()
-            let fresh = (0..<32).map { _ in UInt8.random(in: 0...255, using: &random) }
+            learned = Mutex((false, (0..<32).map { _ in UInt8.random(in: 0...255, using: &random) }))
+        }
+
+        /// The server's, made by the first process that asks for one; of this process alone until it is known.
+        var secret: [UInt8] { learned.withLock { $0.secret } }
+
+        /// Learns the secret and how much is held; does nothing once they are known.
+        func open() async throws(StoreError) {
+            try checkOpen()
+            let (isKnown, fresh) = learned.withLock { $0 }
+            if isKnown { return }
             let name = Array((space.root + "secret").utf8)
             let replies = try await space.client.send([
                 RedisCommand([Array("SET".utf8), name, fresh, Array("NX".utf8)]),
@@ -36,9 +46,8 @@
             guard let secret = replies[1].bytes, secret.count >= 16 else {
                 throw replies[1].errorText.map { StoreError(.io, "Redis refuses: \($0).") } ?? SharedSpace.unreadable
             }
-            self.secret = secret
-            // Learns how much there is.
             _ = try await space.run(.sweepTag, "", "0")
+            learned.withLock { $0 = (true, secret) }
         }
 
         func peek(_ key: StoreKey, now: StoreInstant) -> [StoredEntry]? { nil }
@@ -111,7 +120,7 @@
 
         func close() async {
             guard !isClosed.exchange(true, ordering: .acquiringAndReleasing) else { return }
-            for upload in open.withLock({ open in open.values.compactMap(\.upload) }) { upload.abandon() }
+            for upload in uploads.withLock({ $0.values.compactMap(\.upload) }) { upload.abandon() }
             await releases.settle()
             space.client.close()
         }
@@ -129,14 +138,14 @@
         }
 
         private func note(_ upload: BodyUpload) {
-            open.withLock { open in
-                open = open.filter { $0.value.upload != nil }
-                open[ObjectIdentifier(upload)] = WeakUpload(upload: upload)
+            uploads.withLock { uploads in
+                uploads = uploads.filter { $0.value.upload != nil }
+                uploads[ObjectIdentifier(upload)] = WeakUpload(upload: upload)
             }
         }
 
         func forget(_ upload: BodyUpload) {
-            open.withLock { _ = $0.removeValue(forKey: ObjectIdentifier(upload)) }
+            uploads.withLock { _ = $0.removeValue(forKey: ObjectIdentifier(upload)) }
         }
 
         static func name(of entry: StoredEntry) -> String { SharedSpace.name(of: entry.key, entry.variant) }

@@ -102,7 +102,7 @@ extension TieredStore {
     }
 
     /// The upper tier could not be made to forget something, so nothing it holds is believed again.
-    private func forgetAll() async {
+    func forgetAll() async {
         generation.add(1, ordering: .sequentiallyConsistent)
         _ = try? await upper.purge(.all, now: now)
     }

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Redis
+
+    public import HoldfastStorage
+    internal import Synchronization
+
+    /// A store that many processes and machines share, in a Redis or Valkey server.
+    ///
+    /// **Choose.** For a fleet that is to ask its origin once; for one machine a ``TieredStore`` over a disk is faster and bounded by
+    /// nothing but the disk.
+    /// **Use.** `HTTPCache(store: try await RedisStore.connect("redis://127.0.0.1"))`; `close()` it at the end.
+    ///
+    /// What changes together changes in one step for all processes. Memory of this process holds copies of what is asked for often;
+    /// others tell on a channel what they change, and while the channel is down no copy is used, so that a copy is stale for as long
+    /// as a message takes, and no longer than it takes to see that the channel is lost.
+    ///
+    /// A server that is lost or slow fails no call: after one time-out everything goes on with memory of this process's own until the
+    /// server is back, and what was invalidated or purged meanwhile is made up first. Threads of the store's own wait for the server,
+    /// never those of tasks. ``fillLeasing`` lets one process of a fleet fetch what is missing for all.
+    public final class RedisStore: CacheStore {
+        private let front: any CacheStore
+        private let standIn: StandInStore
+        private let changes: OutsideChanges?
+        private let subscription: RedisSubscription?
+        private let leases: RedisLeases
+
+        /// A store on a server.
+        ///
+        /// - Parameters:
+        ///   - address: `redis://[user:password@]host[:port][/database]`, or `unix:///path?db=0`. TLS is not supported.
+        ///   - options: prefix, capacity, memory, time-outs.
+        /// - Throws: ``StoreError`` `.badConfiguration` for an address or a prefix that cannot be, and where the server refuses user,
+        ///   password or database. A server that cannot be reached is no error: it is asked again.
+        public static func connect(
+            _ address: String,
+            options: RedisOptions = RedisOptions()
+        ) async throws(StoreError) -> RedisStore {
+            let place = try RedisAddress(address)
+            let isFit: (Character) -> Bool = { $0.isASCII && ($0.isLetter || $0.isNumber || "-_.".contains($0)) }
+            guard !options.prefix.isEmpty, options.prefix.allSatisfy(isFit) else {
+                throw StoreError(
+                    .badConfiguration,
+                    "The prefix may have letters, digits, - _ and . alone; choose another."
+                )
+            }
+            var client = RedisClient.Options()
+            client.connections = max(1, options.connections)
+            client.connectTimeout = options.connectTimeout
+            client.commandTimeout = options.commandTimeout
+            let store = RedisStore(RedisClient(place, options: client), options)
+            do throws(StoreError) {
+                try await store.standIn.shared.open()
+            } catch {
+                guard error.code == .io || error.code == .resting else {
+                    await store.close()
+                    throw error
+                }
+            }
+            return store
+        }
+
+        init(_ client: RedisClient, _ options: RedisOptions) {
+            let space = SharedSpace(client, prefix: options.prefix)
+            let standIn = StandInStore(SharedEntries(space, capacity: options.capacity), memory: max(0, options.memory))
+            self.standIn = standIn
+            leases = RedisLeases(client, prefix: "holdfast:1:\(options.prefix):")
+            guard options.memory > 0 else {
+                (front, changes, subscription) = (standIn, nil, nil)
+                return
+            }
+            let tier = TieredStore(memory: options.memory, over: standIn)
+            let changes = OutsideChanges(tier, origin: space.origin)
+            front = tier
+            self.changes = changes
+            subscription = RedisSubscription(to: [space.channel], of: client) { changes.receive($0) }
+        }
+
+        /// How this process and the server get on.
+        public var status: RedisStatus {
+            RedisStatus(
+                isReachable: !standIn.isAway,
+                hearsChanges: changes?.isListening ?? false,
+                losses: standIn.losses,
+                changesHeard: changes?.heard ?? 0
+            )
+        }
+
+        /// What the tiers counted; nil without copies in memory.
+        public var tierStatistics: TierStatistics? { (front as? TieredStore)?.tierStatistics }
+
+        /// Which process fetches what is missing.
+        public var fillLeasing: (any FillLeasing)? { leases }
+
+        /// The same for all processes of a store; another one until the server was reached for the first time.
+        public var secret: [UInt8] { front.secret }
+
+        public func peek(_ key: StoreKey, now: StoreInstant) -> [StoredEntry]? {
+            front.peek(key, now: now)
+        }
+
+        public func entries(for key: StoreKey, now: StoreInstant) async throws(StoreError) -> [StoredEntry] {
+            try await front.entries(for: key, now: now)
+        }
+
+        public func body(of entry: StoredEntry) async throws(StoreError) -> any StoredBody {
+            try await front.body(of: entry)
+        }
+
+        public func write(
+            _ key: StoreKey,
+            variant: StoreKey,
+            description: EntryDescription,
+            expectedLength: Int?,
+            now: StoreInstant
+        ) async throws(StoreError) -> any EntryWriter {
+            try await front.write(
+                key,
+                variant: variant,
+                description: description,
+                expectedLength: expectedLength,
+                now: now
+            )
+        }
+
+        @discardableResult
+        public func replaceDescription(
+            of entry: StoredEntry,
+            with description: EntryDescription,
+            now: StoreInstant
+        ) async throws(StoreError) -> StoredEntry? {
+            try await front.replaceDescription(of: entry, with: description, now: now)
+        }
+
+        public func remove(_ entry: StoredEntry) async throws(StoreError) {
+            try await front.remove(entry)
+        }
+
+        public func invalidate(_ key: StoreKey) async throws(StoreError) {
+            try await front.invalidate(key)
+        }
+
+        /// Also for all other processes.
+        ///
+        /// - Throws: `.resting` where the server is away: the purge then holds for this process, and is made up when it is back.
+        @discardableResult
+        public func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int? {
+            try await front.purge(selection, now: now)
+        }
+
+        public func list(
+            after cursor: StoreCursor?,
+            limit: Int,
+            now: StoreInstant
+        ) async throws(StoreError) -> StorePage {
+            try await front.list(after: cursor, limit: limit, now: now)
+        }
+
+        @discardableResult
+        public func setPinned(_ pinned: Bool, _ entry: StoredEntry) async throws(StoreError) -> Bool {
+            try await front.setPinned(pinned, entry)
+        }
+
+        /// What this process counted; entries and bytes held as it was last told.
+        public var statistics: StoreStatistics { front.statistics }
+
+        /// Ends the connections; the entries stay on the server.
+        public func close() async {
+            subscription?.end()
+            await front.close()
+        }
+    }
+#endif

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Redis
+
+    internal import HoldfastStorage
+    internal import Synchronization
+
+    /// Has the memory in front forget what other processes changed, as they tell it.
+    final class OutsideChanges: Sendable {
+        private struct State {
+            var keys: [StoreKey] = []
+            var isDraining = false
+            /// Whether all that is told arrives; the memory in front is trusted only then.
+            var isListening = false
+            var heard = 0
+        }
+
+        /// More that waits than this counts as everything.
+        private static let maximumWaiting = 1_024
+
+        private let tier: TieredStore
+        private let origin: [UInt8]
+        private let state = Mutex(State())
+
+        /// Not trusted yet: who listens says so.
+        init(_ tier: TieredStore, origin: String) {
+            self.tier = tier
+            self.origin = Array(origin.utf8)
+            tier.distrustUpperTier()
+        }
+
+        /// How many changes of others were heard.
+        var heard: Int { state.withLock { $0.heard } }
+        var isListening: Bool { state.withLock { $0.isListening } }
+
+        func receive(_ event: RedisSubscription.Event) {
+            switch event {
+            case .listening: setListening(true)
+            case .lost: setListening(false)
+            case .message(_, let payload):
+                guard payload.count > origin.count, !payload.starts(with: origin) else { return }
+                let rest = payload.dropFirst(origin.count)
+                if rest.first == UInt8(ascii: "k") { note(StoreKey(Array(rest.dropFirst()))) } else { forgetAll() }
+            }
+        }
+
+        private func setListening(_ isListening: Bool) {
+            let isNew = state.withLock { state in
+                defer { state.isListening = isListening }
+                return state.isListening != isListening
+            }
+            guard isNew else { return }
+            if isListening {
+                Task { [tier] in await tier.trustUpperTier() }
+            } else {
+                tier.distrustUpperTier()
+            }
+        }
+
+        private func note(_ key: StoreKey) {
+            let isTooMuch = state.withLock { state in
+                state.heard += 1
+                return state.keys.count >= OutsideChanges.maximumWaiting
+            }
+            if isTooMuch { return forgetAll() }
+            // From here on no look-up takes the copy, however late it goes.
+            tier.noteOutsideChange(of: key)
+            let starts = state.withLock { state in
+                state.keys.append(key)
+                defer { state.isDraining = true }
+                return !state.isDraining
+            }
+            if starts { Task { await drain() } }
+        }
+
+        private func drain() async {
+            while true {
+                let keys = state.withLock { state in
+                    defer { state.keys = [] }
+                    if state.keys.isEmpty { state.isDraining = false }
+                    return state.keys
+                }
+                if keys.isEmpty { return }
+                for key in keys { await tier.forgetOutsideChange(of: key) }
+            }
+        }
+
+        private func forgetAll() {
+            state.withLock { $0.heard += 1 }
+            tier.distrustUpperTier()
+            Task { [tier] in await tier.trustUpperTier() }
+        }
+    }
+#endif
