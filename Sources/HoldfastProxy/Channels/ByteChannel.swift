@@ -5,6 +5,14 @@
     package import NIOCore
     private import Synchronization
 
+    #if canImport(Darwin)
+        private import Darwin
+    #elseif canImport(Glibc)
+        private import Glibc
+    #elseif canImport(Musl)
+        private import Musl
+    #endif
+
     /// A channel of SwiftNIO as bytes that are pulled and pushed by tasks, with back-pressure both ways.
     ///
     /// At most one buffer is read ahead of what was asked for, so that the end of the input is noticed although nobody reads.
@@ -43,7 +51,7 @@
         package var isActive: Bool { channel.isActive }
 
         /// Whether bytes lie here that nobody took, or the input has ended: an idle client connection is then of no use.
-        package var hasInputOrEnded: Bool { state.withLock { !$0.wantsBytes } }
+        package var hasInputOrEnded: Bool { state.withLock { $0.isReadable } }
 
         /// Calls `action` once, on the event loop, when the peer closes its side or the connection breaks; at once if it has.
         ///
@@ -65,8 +73,8 @@
         /// - Throws: ``ChannelFault``, or `CancellationError` as soon as the waiting task is cancelled; nothing is lost by either.
         package func read(by deadline: NIODeadline? = nil) async throws -> ByteBuffer? {
             switch state.withLock({ $0.read() }) {
-            case .bytes(let bytes):
-                requestBytes()
+            case .bytes(let bytes, let asksForMore):
+                if asksForMore { requestBytes() }
                 return bytes
             case .end: return nil
             case .failure(let fault): throw fault
@@ -87,8 +95,8 @@
                         return (reading, state.deadlineToArm())
                     }
                     switch reading {
-                    case .bytes(let bytes):
-                        requestBytes()
+                    case .bytes(let bytes, let asksForMore):
+                        if asksForMore { requestBytes() }
                         continuation.resume(returning: bytes)
                     case .end: continuation.resume(returning: nil)
                     case .failure(let fault): continuation.resume(throwing: fault)
@@ -101,7 +109,8 @@
             }
         }
 
-        private func cancelRead() {
+        /// Ends a waiting ``read(by:)`` with `CancellationError`; nothing is lost.
+        package func cancelRead() {
             state.withLock { $0.takeReader() }?.resume(throwing: CancellationError())
         }
 
@@ -229,6 +238,14 @@
         /// Tells the peer that nothing more comes; call ``flush(stallLimit:)`` first. The input stays open.
         package func closeOutput() {
             channel.close(mode: .output, promise: nil)
+        }
+
+        /// Closes at once with a reset, so that a peer that counts on the end of the connection sees that something is missing.
+        package func reset() {
+            if let options = channel as? any SocketOptionProvider {
+                onLoop { _ = options.setSoLinger(linger(l_onoff: 1, l_linger: 0)) }
+            }
+            close()
         }
 
         /// Becomes complete when the connection is closed.

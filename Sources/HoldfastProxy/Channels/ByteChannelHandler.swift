@@ -19,6 +19,11 @@
             if context.channel.isActive { context.read() }
         }
 
+        /// A channel that never became active ends here.
+        func handlerRemoved(context: ChannelHandlerContext) {
+            channel.becomeInactive()
+        }
+
         func channelActive(context: ChannelHandlerContext) {
             context.read()
             context.fireChannelActive()

@@ -21,8 +21,8 @@
 
         /// How a read goes on.
         enum Reading {
-            /// Hand this out; nothing is held now, so more is to be asked for.
-            case bytes(ByteBuffer)
+            /// Hand this out.
+            case bytes(ByteBuffer, asksForMore: Bool)
             case end
             case failure(ChannelFault)
             /// Nothing is there; the reader waits.
@@ -36,6 +36,8 @@
 
         /// What arrived and nobody took yet: in general one buffer.
         private var held: ByteBuffer?
+        /// What the reader gave back; it comes first, and nothing more is asked for on its behalf, so that both are bounded.
+        private var returned: ByteBuffer?
         private var inputEnd: End?
         /// Set once nothing can be written any more.
         private(set) var outputFault: ChannelFault?
@@ -54,10 +56,17 @@
         /// Whether the input has ended, whatever is still held of it.
         var hasEnded: Bool { inputEnd != nil }
 
+        /// Whether there is anything to read, the end of the input included.
+        var isReadable: Bool { returned != nil || held != nil || inputEnd != nil }
+
         mutating func read() -> Reading {
+            if let bytes = returned {
+                returned = nil
+                return .bytes(bytes, asksForMore: false)
+            }
             if let bytes = held {
                 held = nil
-                return .bytes(bytes)
+                return .bytes(bytes, asksForMore: true)
             }
             switch inputEnd {
             case .input: return .end
@@ -96,8 +105,8 @@
         mutating func putBack(_ bytes: ByteBuffer) {
             guard bytes.readableBytes > 0 else { return }
             var all = bytes
-            if let held { all.writeImmutableBuffer(held) }
-            held = all
+            if let returned { all.writeImmutableBuffer(returned) }
+            returned = all
         }
 
         /// The input ended; nil when that was known.
