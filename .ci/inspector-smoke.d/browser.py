@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: the Holdfast authors
 """Drives a headless Chromium over its debugging pipe: the standard library is enough."""
 
-import base64, json, os, select, shutil, subprocess, tempfile, time
+import base64, fcntl, json, os, select, shutil, subprocess, tempfile, time
 
 KEYS = {
     "Tab": (9, "Tab"), "Escape": (27, "Escape"), "Enter": (13, "Enter"), "ArrowDown": (40, "ArrowDown"),
@@ -15,11 +15,14 @@ class Browser:
     def __init__(self, program, patience=120):
         self.patience = patience
         self.profile = tempfile.mkdtemp(prefix="inspector-smoke-")
-        child_in, self.to_child = os.pipe()
-        self.from_child, child_out = os.pipe()
-        # Chromium reads its orders from descriptor 3 and answers on 4; a shell moves ours there.
+        low_in, self.to_child = os.pipe()
+        self.from_child, low_out = os.pipe()
+        # Chromium reads its orders from descriptor 3 and answers on 4; a shell moves ours there, from where they are not in its way.
+        child_in, child_out = (fcntl.fcntl(low, fcntl.F_DUPFD, 100) for low in (low_in, low_out))
+        for low in (low_in, low_out):
+            os.close(low)
         command = [
-            "sh", "-c", 'exec "$0" "$@" 3<&%d 4>&%d' % (child_in, child_out), program, "--headless=new", "--no-sandbox",
+            "bash", "-c", 'exec "$0" "$@" 3<&%d 4>&%d' % (child_in, child_out), program, "--headless=new", "--no-sandbox",
             "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--user-data-dir=" + self.profile,
             "--remote-debugging-pipe", "about:blank",
         ]
@@ -121,7 +124,7 @@ class Browser:
     def scheme(self, name):
         self.order("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name}])
 
-    def picture(self, path):
-        data = self.order("Page.captureScreenshot", format="png", captureBeyondViewport=True)["data"]
+    def picture(self, path, whole=True):
+        data = self.order("Page.captureScreenshot", format="png", captureBeyondViewport=whole)["data"]
         with open(path, "wb") as file:
             file.write(base64.b64decode(data))

@@ -74,7 +74,7 @@ def look(browser, url, pictures):
         browser.ask("document.querySelector('#entries .open').click()")
         browser.wait_for("document.querySelector('#detail').open", "the details open (%s)" % name)
         nothing(browser.ask(FAINT), "faint texts in the details (%s)" % name)
-        browser.picture(os.path.join(pictures, name + "-details.png"))
+        browser.picture(os.path.join(pictures, name + "-details.png"), whole=False)
 
 
 def keys(browser, url):

@@ -60,7 +60,7 @@
             }
 
             function circuitText(origin, hasCircuit) {
-              if (origin.circuitOpensIn === undefined) return hasCircuit ? ["closed", "t-hits"] : ["none", "quiet"];
+              if (origin.circuitOpensIn === undefined) return hasCircuit ? ["closed", "t-hits"] : ["none", ""];
               if (origin.circuitOpensIn > 0) return ["open for " + span(Math.ceil(origin.circuitOpensIn)), "t-misses"];
               return ["open, probing", "t-stale"];
             }
@@ -91,7 +91,7 @@
                   retries ? waitingText(retries) : "–",
                 ];
                 texts.forEach((text, i) => setText(row.children[i], text));
-                row.children[3].className = "mark " + kind;
+                row.children[3].className = kind ? "mark " + kind : "";
               });
             }
             """#
