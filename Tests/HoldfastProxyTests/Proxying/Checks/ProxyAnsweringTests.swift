@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Proxy
+    import Foundation
+    import Holdfast
+    import HoldfastProxy
+    import HoldfastSemantics
+    import HoldfastTesting
+    import Testing
+
+    /// The requirements of PROXY-REQUIREMENTS as bytes on real sockets: what is answered here.
+    @Suite("From the proxy, byte for byte", .timeLimit(.minutes(20)))
+    struct ProxyAnsweringTests {
+        private static let lasting = ("Cache-Control", "max-age=3600")
+
+        @Test("A7, A11: a fresh response is reused with one Age, its Date and its length")
+        func reuse() async throws {
+            let clock = ManualClock()
+            try await ProxyBench.with(adjust: { $0.clock = clock }) { bench in
+                let date = HTTPDate(clock.timestamp).description
+                let path = bench.lay(
+                    LoopbackReply(
+                        fields: [Self.lasting, ("Date", date), ("Age", "30"), ("Set-Cookie", "a=b")],
+                        body: "body"
+                    )
+                )
+                #expect(try await bench.ask(path)["Age"] == "30")
+                clock.advance(by: .seconds(3))
+                let answer = try await bench.ask(path, ["Cache-Control: nothing-to-see-here", "Pragma: foo"])
+                #expect(answer.values("Age") == ["33"])
+                #expect(answer["Date"] == date)
+                #expect(answer["Set-Cookie"] == "a=b")
+                #expect(answer["Content-Length"] == "4")
+                #expect(answer["Transfer-Encoding"] == nil)
+                #expect(bench.seen(path).count == 1)
+            }
+        }
+
+        @Test("C1: without freshness and validator nothing is reused")
+        func bare() async throws {
+            try await ProxyBench.with { bench in
+                let path = bench.lay(LoopbackReply(body: "body"))
+                for _ in 0..<2 { _ = try await bench.ask(path) }
+                #expect(bench.seen(path).count == 2)
+            }
+        }
+
+        @Test("A12: a stored response has nothing of the hop, nor what is for a proxy")
+        func stored() async throws {
+            try await ProxyBench.with { bench in
+                let names = [
+                    "Keep-Alive", "Proxy-Authenticate", "Proxy-Authentication-Info", "Proxy-Authorization",
+                    "Proxy-Connection",
+                    "TE", "Upgrade", "Trailer",
+                ]
+                let named = [("Connection", "a, b"), ("a", "1"), ("b", "2"), ("c", "3")]
+                let path = bench.lay(
+                    LoopbackReply(fields: [Self.lasting] + named + names.map { ($0, "stored") }, body: "body")
+                )
+                _ = try await bench.ask(path)
+                let answer = try await bench.ask(path)
+                #expect(bench.seen(path).count == 1)
+                #expect(answer["c"] == "3")
+                for name in names + ["a", "b"] { #expect(answer[name] == nil, "\(name)") }
+            }
+        }
+
+        @Test("B4, B8: a 304 with a length freshens what is stored")
+        func freshened() async throws {
+            let clock = ManualClock()
+            try await ProxyBench.with(adjust: { $0.clock = clock }) { bench in
+                let first = LoopbackReply(
+                    fields: [("Cache-Control", "max-age=1"), ("ETag", "W/\"abc\""), ("Test-Header", "old")],
+                    body: "body"
+                )
+                let second: ProxyBench.Turn = { request in
+                    guard request.values(of: "If-None-Match") == ["W/\"abc\""] else { return LoopbackReply(999) }
+                    return LoopbackReply(
+                        304,
+                        fields: [("ETag", "W/\"abc\""), ("Test-Header", "new"), ("Content-Length", "10")],
+                        framing: .bare
+                    )
+                }
+                let path = bench.lay({ _ in first }, second)
+                let client = try await bench.client()
+                _ = try await client.ask(path)
+                clock.advance(by: .seconds(3))
+                let answer = try await client.ask(path)
+                #expect(answer.status == 200)
+                #expect(answer.text == "body")
+                #expect(answer["Test-Header"] == "new")
+                #expect(answer["Content-Length"] == "4")
+            }
+        }
+
+        @Test("C7: a client's own condition and range are answered from the cache")
+        func conditions() async throws {
+            try await ProxyBench.with { bench in
+                let path = bench.lay(LoopbackReply(fields: [Self.lasting, ("ETag", "\"abc\"")], body: "0123456789"))
+                let client = try await bench.client()
+                _ = try await client.ask(path)
+                let unchanged = try await client.ask(path, ["If-None-Match: \"x\", \"abc\""])
+                #expect(unchanged.status == 304)
+                #expect(unchanged["ETag"] == "\"abc\"")
+                let part = try await client.ask(path, ["Range: bytes=2-4"])
+                #expect(part.status == 206)
+                #expect(part.text == "234")
+                #expect(bench.seen(path).count == 1)
+            }
+        }
+
+        @Test("B10: a connection that the origin closes while idle does no harm", arguments: ["GET", "PUT"])
+        func idle(_ method: String) async throws {
+            try await ProxyBench.with { bench in
+                for _ in 0..<12 {
+                    var reply = LoopbackReply(body: "body")
+                    reply.closes = true
+                    let answer = try await bench.ask(
+                        bench.lay(reply),
+                        method: method,
+                        body: method == "PUT" ? "x" : nil
+                    )
+                    #expect(answer.status == 200)
+                }
+            }
+        }
+
+        @Test(
+            "A10: an origin that hangs up, resets or answers no HTTP gives a 502 of the proxy's own",
+            arguments: ["close", "reset", "no HTTP", "refused"]
+        )
+        func failures(_ kind: String) async throws {
+            try await ProxyBench.with { bench in
+                let step: LoopbackReply.Step =
+                    switch kind {
+                    case "close": .close
+                    case "reset": .reset
+                    default: .raw("SSH-2.0-x\r\n\r\n")
+                    }
+                let path = bench.lay(LoopbackReply(before: kind == "no HTTP" ? [step, .close] : [step]))
+                if kind == "refused" { bench.origin.stop() }
+                let client = try await bench.client()
+                let answer = try await client.ask(path)
+                #expect(answer.status == 502)
+                #expect(answer.text.hasPrefix("holdfast: "))
+                #expect(bench.seen(path).count <= 2)
+                // The client's connection stays.
+                #expect(try await client.ask(path).status == 502)
+            }
+        }
+
+        @Test("C5: a stale response stands in for an origin that hangs up")
+        func disconnected() async throws {
+            let clock = ManualClock()
+            try await ProxyBench.with(adjust: { $0.clock = clock }) { bench in
+                let stored = LoopbackReply(fields: [("Cache-Control", "max-age=1"), ("ETag", "\"a\"")], body: "body")
+                let path = bench.lay({ _ in stored }, { _ in LoopbackReply(before: [.close]) })
+                _ = try await bench.ask(path)
+                clock.advance(by: .seconds(9))
+                let answer = try await bench.ask(path)
+                #expect(answer.status == 200)
+                #expect(answer.values("Age") == ["9"])
+            }
+        }
+
+        @Test("RFC 9110 §9.3.6: CONNECT and foreign targets are refused, and the connection ends in order")
+        func refusals() async throws {
+            try await ProxyBench.with(isForward: true) { bench in
+                let path = try await bench.ask("/path")
+                #expect(path.status == 400)
+                #expect(try await bench.ask("example.com:443", method: "CONNECT").status == 501)
+                let own = try await bench.ask("http://127.0.0.1:\(bench.proxy.port)/")
+                #expect(own.status == 508)
+            }
+        }
+
+        @Test("RFC 9110 §7.6.3, RFC 9211: Via and Cache-Status where they are asked for")
+        func names() async throws {
+            var options = CacheOptions.shared
+            options.cacheName = "edge"
+            let cache = HTTPCache.inMemory(options: options)
+            try await ProxyBench.with(adjust: {
+                $0.viaName = "edge"
+                $0.cache = cache
+            }) { bench in
+                let path = bench.lay(LoopbackReply(fields: [Self.lasting], body: "body"))
+                let first = try await bench.ask(path)
+                #expect(first["Via"] == "1.1 edge")
+                #expect(first["Cache-Status"]?.contains("fwd=uri-miss") == true)
+                #expect(bench.seen(path).first?.values(of: "Via") == ["1.1 edge"])
+                let second = try await bench.ask(path)
+                #expect(second["Via"] == "1.1 edge")
+                #expect(second["Cache-Status"]?.contains("; hit") == true)
+                #expect(try await bench.ask(path, ["Via: 1.1 edge"]).status == 508)
+            }
+        }
+    }
+#endif
