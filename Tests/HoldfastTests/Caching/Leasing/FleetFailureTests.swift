@@ -5,7 +5,6 @@ import Foundation
 import HoldfastSemantics
 import HoldfastStorage
 import HoldfastTesting
-import Synchronization
 import Testing
 
 @testable import Holdfast
@@ -36,6 +35,7 @@ struct FleetFailureTests {
         bench.origin.open()
         await #expect(throws: ServiceError.self) { try await call.value }
         try await bench.leases.waits.wait(for: 5)
+        try await bench.origin.asked.wait(for: 2)
         #expect(bench.sends == 2)
         bench.origin.open(9)
         var own = 0
@@ -208,7 +208,7 @@ struct FleetFailureTests {
                 )
             }
         )
-        bench.one.store.refusesWrites.store(refusesWrites, ordering: .relaxed)
+        bench.one.store.refusesWrites = refusesWrites
         let call = bench.one.call()
         try await bench.origin.asked.wait(for: 1)
         let others = bench.other.calls(5)

@@ -5,7 +5,6 @@ import Foundation
 import HoldfastSemantics
 import HoldfastStorage
 import HoldfastTesting
-import Synchronization
 import Testing
 
 @testable import Holdfast
@@ -81,7 +80,7 @@ struct FleetFillTests {
     @Test("What was stored between the look-up and the lease is found, and nothing is sent")
     func filledBetween() async throws {
         let bench = FleetBench(GatedOrigin { _, _ in .answer(200, cacheable, "one") })
-        bench.other.store.stallsAnswers.store(true, ordering: .relaxed)
+        bench.other.store.stallsAnswers = true
         let late = bench.other.call()
         try await bench.other.store.lookUps.wait(for: 1)
         bench.origin.open(2)

@@ -77,6 +77,7 @@ struct FleetLeavingTests {
             bench.clock.advance(by: .seconds(2))
             seconds += 2
             if seconds < 60 { try await bench.leases.renewed.wait(for: renewed + 1) }
+            if seconds > 61 { await until { bench.clock.sleeperCount == 0 } }
         }
         #expect((60...70).contains(seconds))
         bench.origin.open()

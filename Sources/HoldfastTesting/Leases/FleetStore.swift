@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import HoldfastStorage
+private import Synchronization
+
+/// One process's view of a store that a fleet shares: it shows nothing without suspending, and leases.
+///
+/// Make one for each cache that is to stand for a process, all over one store and one ``FillLeasing``. Closing it leaves the shared
+/// store open.
+public final class FleetStore: CacheStore {
+    public let fillLeasing: (any FillLeasing)?
+    /// Counts the look-ups whose answers were there, which wait for ``gate`` to count once where ``stallsAnswers`` is true.
+    public let lookUps = CountWatch()
+    public let gate = CountWatch()
+    private let inner: any CacheStore
+    private let stalls = Atomic(false)
+    private let refuses = Atomic(false)
+
+    /// A view of `inner`.
+    public init(_ inner: any CacheStore, _ leasing: (any FillLeasing)?) {
+        self.inner = inner
+        fillLeasing = leasing
+    }
+
+    /// Whether what a look-up found is held up.
+    public var stallsAnswers: Bool {
+        get { stalls.load(ordering: .acquiring) }
+        set { stalls.store(newValue, ordering: .releasing) }
+    }
+
+    /// Whether nothing can be written, as if it were too large.
+    public var refusesWrites: Bool {
+        get { refuses.load(ordering: .acquiring) }
+        set { refuses.store(newValue, ordering: .releasing) }
+    }
+
+    public var secret: [UInt8] { inner.secret }
+    public var statistics: StoreStatistics { inner.statistics }
+
+    public func peek(_ key: StoreKey, now: StoreInstant) -> [StoredEntry]? { nil }
+
+    public func entries(for key: StoreKey, now: StoreInstant) async throws(StoreError) -> [StoredEntry] {
+        let found = try await inner.entries(for: key, now: now)
+        lookUps.increment()
+        if stallsAnswers { try? await gate.wait(for: 1) }
+        return found
+    }
+
+    public func body(of entry: StoredEntry) async throws(StoreError) -> any StoredBody {
+        try await inner.body(of: entry)
+    }
+
+    public func write(
+        _ key: StoreKey,
+        variant: StoreKey,
+        description: EntryDescription,
+        expectedLength: Int?,
+        now: StoreInstant
+    ) async throws(StoreError) -> any EntryWriter {
+        if refusesWrites { throw StoreError(.tooLarge, "injected") }
+        return try await inner.write(
+            key,
+            variant: variant,
+            description: description,
+            expectedLength: expectedLength,
+            now: now
+        )
+    }
+
+    public func replaceDescription(
+        of entry: StoredEntry,
+        with description: EntryDescription,
+        now: StoreInstant
+    ) async throws(StoreError) -> StoredEntry? {
+        try await inner.replaceDescription(of: entry, with: description, now: now)
+    }
+
+    public func remove(_ entry: StoredEntry) async throws(StoreError) { try await inner.remove(entry) }
+    public func invalidate(_ key: StoreKey) async throws(StoreError) { try await inner.invalidate(key) }
+
+    public func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int? {
+        try await inner.purge(selection, now: now)
+    }
+
+    public func setPinned(_ pinned: Bool, _ entry: StoredEntry) async throws(StoreError) -> Bool {
+        try await inner.setPinned(pinned, entry)
+    }
+
+    public func close() async {}
+}

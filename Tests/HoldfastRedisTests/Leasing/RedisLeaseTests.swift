@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Redis
+    import Foundation
+    import Holdfast
+    import HoldfastSemantics
+    import HoldfastStorage
+    import HoldfastTesting
+    import Synchronization
+    import Testing
+
+    @testable import HoldfastRedis
+
+    #if canImport(FoundationNetworking)
+        import FoundationNetworking
+    #endif
+
+    @Suite(
+        "Leases in a Redis",
+        .enabled(if: LeaseRedis.program != nil, "redis-server is not installed"),
+        .timeLimit(.minutes(20))
+    )
+    struct RedisLeaseTests {
+        private static func subject(_ redis: LeaseRedis, hearsMessages: Bool = true) -> LeaseConformance.Subject {
+            LeaseConformance.Subject(
+                one: RedisLeases(SocketLeaseServer(redis, hearsMessages: hearsMessages), prefix: "t:"),
+                other: RedisLeases(SocketLeaseServer(redis, hearsMessages: hearsMessages), prefix: "t:"),
+                elapse: { try? await Task.sleep(for: $0) }
+            )
+        }
+
+        @Test("Two processes at one server keep every law, told by messages or by looking", arguments: [true, false])
+        func laws(_ hearsMessages: Bool) async throws {
+            let redis = try LeaseRedis()
+            let subject = Self.subject(redis, hearsMessages: hearsMessages)
+            for (number, law) in LeaseConformance.laws.enumerated() {
+                let findings = await law.findings(of: subject, key: StoreKey([UInt8(number)]))
+                #expect(findings.isEmpty, "\(law): \(findings)")
+            }
+        }
+
+        @Test("An end is heard of by its message, however long it takes until the next look")
+        func message() async throws {
+            let redis = try LeaseRedis()
+            let clock = ManualClock()
+            let server = SocketLeaseServer(redis)
+            let one = RedisLeases(SocketLeaseServer(redis), prefix: "t:", clock: clock)
+            let other = RedisLeases(server, prefix: "t:", clock: clock)
+            let (key, variant) = (StoreKey([1]), StoreKey([]))
+            guard case .granted(let lease) = await one.lease(key, variant: variant, for: .seconds(600)),
+                case .held(let seen) = await other.lease(key, variant: variant, for: .seconds(600))
+            else {
+                Issue.record("not granted, or not held")
+                return
+            }
+            async let told = seen.end()
+            try await server.subscribed.wait(for: 1)
+            // By this clock the time for a look never comes.
+            while other.waiting == 0 { await Task.yield() }
+            lease.end(.notShareable)
+            #expect(await told == .notShareable)
+            #expect(other.waiting == 0)
+        }
+
+        @Test("A server that is killed ends a wait, and grants nothing")
+        func killed() async throws {
+            let redis = try LeaseRedis()
+            let subject = Self.subject(redis)
+            let (key, variant) = (StoreKey([1]), StoreKey([]))
+            guard case .granted(let lease) = await subject.one.lease(key, variant: variant, for: .seconds(600)),
+                case .held(let seen) = await subject.other.lease(key, variant: variant, for: .seconds(600))
+            else {
+                Issue.record("not granted, or not held")
+                return
+            }
+            async let told = seen.end()
+            redis.kill()
+            #expect(await told == nil)
+            #expect(await !lease.renew(for: .seconds(5)))
+            lease.end(.stored)
+            if case .unavailable = await subject.other.lease(key, variant: variant, for: .seconds(5)) {
+            } else {
+                Issue.record("a server that is gone granted a lease")
+            }
+        }
+
+        @Test("A caller that leaves while it asks leaves no lease behind")
+        func leaving() async throws {
+            let redis = try LeaseRedis()
+            let subject = Self.subject(redis)
+            for number in 0..<20 as Range<UInt8> {
+                let (one, key) = (subject.one, StoreKey([number]))
+                let asking = Task {
+                    if case .granted(let lease) = await one.lease(key, variant: StoreKey([]), for: .seconds(600)) {
+                        lease.end(.failed)
+                    }
+                }
+                if number % 2 == 0 { await Task.yield() }
+                asking.cancel()
+                await asking.value
+                // The end of a lease is on its way: whoever comes meanwhile sees it.
+                while true {
+                    switch await subject.other.lease(key, variant: StoreKey([]), for: .seconds(600)) {
+                    case .granted(let lease): lease.end(.stored)
+                    case .held(let seen):
+                        _ = await seen.end()
+                        continue
+                    case .unavailable: Issue.record("unavailable")
+                    }
+                    break
+                }
+            }
+        }
+
+        @Test(
+            "What a server says that is none of these scripts' answers is no lease",
+            arguments: ["", "held", "x y", "granted"]
+        )
+        func nonsense(_ answer: String) async {
+            struct Babbling: LeaseServer {
+                let answer: String
+                func evaluate(_ script: String, keys: [String], arguments: [String]) async -> String? { answer }
+                func subscribe(_ channel: String, receive: @escaping @Sendable (String) -> Void) async {}
+            }
+            let leases = RedisLeases(Babbling(answer: answer), prefix: "t:")
+            if case .unavailable = await leases.lease(StoreKey([1]), variant: StoreKey([]), for: .seconds(5)) {
+            } else {
+                Issue.record("taken for a lease")
+            }
+            let board = LeaseBoard()
+            for message in ["", " ", "a", "a b", "a stored", "a stored b"] { board.receive(message) }
+            #expect(board.count == 0)
+        }
+    }
+#endif
