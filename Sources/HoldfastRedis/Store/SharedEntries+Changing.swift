@@ -4,6 +4,7 @@
 #if Redis
 
     internal import HoldfastStorage
+    internal import Synchronization
 
     /// Changes of entries that are there.
     extension SharedEntries {

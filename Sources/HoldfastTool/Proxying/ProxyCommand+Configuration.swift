@@ -105,7 +105,16 @@
 
         private func redisCache(_ url: String) async throws -> HTTPCache {
             #if Redis
-                throw CommandFailure.usage("--redis is not to be had yet")
+                var options = RedisOptions()
+                options.memory = memory.bytes
+                do {
+                    return HTTPCache(store: try await RedisStore.connect(url, options: options), options: cacheOptions)
+                } catch let error as StoreError {
+                    throw CommandFailure(
+                        "--redis: \(error.message)",
+                        exitStatus: error.code == .badConfiguration ? 64 : 1
+                    )
+                }
             #else
                 throw CommandFailure.usage(
                     "--redis needs the trait Redis: swift run --traits Tool,Redis holdfast proxy …"

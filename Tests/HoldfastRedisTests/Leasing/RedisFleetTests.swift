@@ -18,7 +18,7 @@
 
     @Suite(
         "One fill for a fleet that shares a Redis",
-        .enabled(if: LeaseRedis.program != nil, "redis-server is not installed"),
+        .enabled(if: RedisServer.program != nil, "redis-server is not installed"),
         .timeLimit(.minutes(20))
     )
     struct RedisFleetTests {
@@ -38,7 +38,7 @@
             }
         }
 
-        private static func processes(_ redis: LeaseRedis, _ origin: Origin) -> [(Pipeline, HTTPCache, RedisLeases)] {
+        private static func processes(_ redis: RedisServer, _ origin: Origin) -> [(Pipeline, HTTPCache, RedisLeases)] {
             let store = MemoryStore(capacity: 16 << 20)
             return (0..<2).map { _ in
                 let leases = RedisLeases(SocketLeaseServer(redis), prefix: "t:")
@@ -62,7 +62,7 @@
 
         @Test("50 callers each of two processes make one request")
         func coldKey() async throws {
-            let redis = try LeaseRedis()
+            let redis = try RedisServer()
             let origin = Origin()
             let fleet = Self.processes(redis, origin)
             let calls = try Self.calls(50, fleet[0].0)
@@ -77,7 +77,7 @@
 
         @Test("Redis is killed while one process waits for the other: all calls of both are answered")
         func killed() async throws {
-            let redis = try LeaseRedis()
+            let redis = try RedisServer()
             let origin = Origin()
             let fleet = Self.processes(redis, origin)
             let calls = try Self.calls(50, fleet[0].0)

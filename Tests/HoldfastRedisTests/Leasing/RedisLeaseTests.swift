@@ -18,11 +18,11 @@
 
     @Suite(
         "Leases in a Redis",
-        .enabled(if: LeaseRedis.program != nil, "redis-server is not installed"),
+        .enabled(if: RedisServer.program != nil, "redis-server is not installed"),
         .timeLimit(.minutes(20))
     )
     struct RedisLeaseTests {
-        private static func subject(_ redis: LeaseRedis, hearsMessages: Bool = true) -> LeaseConformance.Subject {
+        private static func subject(_ redis: RedisServer, hearsMessages: Bool = true) -> LeaseConformance.Subject {
             LeaseConformance.Subject(
                 one: RedisLeases(SocketLeaseServer(redis, hearsMessages: hearsMessages), prefix: "t:"),
                 other: RedisLeases(SocketLeaseServer(redis, hearsMessages: hearsMessages), prefix: "t:"),
@@ -32,7 +32,7 @@
 
         @Test("Two processes at one server keep every law, told by messages or by looking", arguments: [true, false])
         func laws(_ hearsMessages: Bool) async throws {
-            let redis = try LeaseRedis()
+            let redis = try RedisServer()
             let subject = Self.subject(redis, hearsMessages: hearsMessages)
             for (number, law) in LeaseConformance.laws.enumerated() {
                 let findings = await law.findings(of: subject, key: StoreKey([UInt8(number)]))
@@ -42,7 +42,7 @@
 
         @Test("An end is heard of by its message, however long it takes until the next look")
         func message() async throws {
-            let redis = try LeaseRedis()
+            let redis = try RedisServer()
             let clock = ManualClock()
             let server = SocketLeaseServer(redis)
             let one = RedisLeases(SocketLeaseServer(redis), prefix: "t:", clock: clock)
@@ -65,7 +65,7 @@
 
         @Test("A server that is killed ends a wait, and grants nothing")
         func killed() async throws {
-            let redis = try LeaseRedis()
+            let redis = try RedisServer()
             let subject = Self.subject(redis)
             let (key, variant) = (StoreKey([1]), StoreKey([]))
             guard case .granted(let lease) = await subject.one.lease(key, variant: variant, for: .seconds(600)),
@@ -87,7 +87,7 @@
 
         @Test("A caller that leaves while it asks leaves no lease behind")
         func leaving() async throws {
-            let redis = try LeaseRedis()
+            let redis = try RedisServer()
             let subject = Self.subject(redis)
             for number in 0..<20 as Range<UInt8> {
                 let (one, key) = (subject.one, StoreKey([number]))

@@ -18,7 +18,7 @@
         private let hearsMessages: Bool
 
         /// - Parameter hearsMessages: whether published ends arrive; else those who wait must look.
-        init(_ redis: LeaseRedis, hearsMessages: Bool = true) {
+        init(_ redis: RedisServer, hearsMessages: Bool = true) {
             port = redis.port
             self.hearsMessages = hearsMessages
         }

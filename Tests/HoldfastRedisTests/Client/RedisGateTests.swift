@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Redis
+
+    import HoldfastStorage
+    import Testing
+
+    @testable import HoldfastRedis
+
+    @Suite("RedisGate")
+    struct RedisGateTests {
+        private let start = ContinuousClock.now
+
+        @Test("After a failure nobody is let through, then one, and after his success all")
+        func probing() {
+            var gate = RedisGate(firstRest: .milliseconds(100), longestRest: .seconds(1))
+            let answer1 = gate.admits(now: start)
+            #expect(answer1)
+            gate.noteFailure(now: start, share: 1)
+            #expect(!gate.isOpen)
+            let answer2 = gate.admits(now: start + .milliseconds(99))
+            #expect(!answer2)
+            let answer3 = gate.admits(now: start + .milliseconds(100))
+            #expect(answer3)
+            let answer4 = gate.admits(now: start + .milliseconds(101))
+            #expect(!answer4, "two are let through to find out")
+            gate.noteSuccess()
+            #expect(gate.isOpen)
+            let answer5 = gate.admits(now: start + .milliseconds(102))
+            #expect(answer5)
+        }
+
+        @Test("Each failed probe doubles the wait, up to the longest")
+        func doubling() {
+            var gate = RedisGate(firstRest: .milliseconds(100), longestRest: .milliseconds(350))
+            var now = start
+            gate.noteFailure(now: now, share: 1)
+            for rest in [100, 200, 350, 350] {
+                let answer6 = gate.admits(now: now + .milliseconds(rest - 1))
+                #expect(!answer6, "\(rest)")
+                now = now + .milliseconds(rest)
+                let answer7 = gate.admits(now: now)
+                #expect(answer7, "\(rest)")
+                gate.noteFailure(now: now, share: 1)
+            }
+        }
+
+        @Test("What fails that was asked before lengthens nothing; chance takes half of a wait at most")
+        func late() {
+            var gate = RedisGate(firstRest: .milliseconds(100), longestRest: .seconds(1))
+            gate.noteFailure(now: start, share: 0)
+            gate.noteFailure(now: start + .milliseconds(10), share: 1)
+            let answer8 = gate.admits(now: start + .milliseconds(49))
+            #expect(!answer8)
+            let answer9 = gate.admits(now: start + .milliseconds(50))
+            #expect(answer9)
+        }
+    }
+#endif
