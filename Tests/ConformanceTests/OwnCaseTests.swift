@@ -9,7 +9,7 @@ import Testing
 struct OwnCaseTests {
     @Test("Each passes", arguments: ConformanceMode.allCases)
     func conformance(_ mode: ConformanceMode) async throws {
-        let run = await ConformanceRun(try CaseFile(contentsOf: CaseFile.ownURLs), mode: mode, only: CaseFile.only)
+        let run = try await ConformanceRun(CaseFile(contentsOf: CaseFile.ownURLs), mode: mode, only: CaseFile.only)
         print("own \(run.summary)")
         if CaseFile.isVerbose { print(run.report) }
         #expect(run.outcomes.count > 500 || CaseFile.only != nil)
@@ -20,7 +20,7 @@ struct OwnCaseTests {
 
     @Test("None passes without a cache", arguments: ConformanceMode.allCases)
     func floor(_ mode: ConformanceMode) async throws {
-        let run = await ConformanceRun(try CaseFile(contentsOf: CaseFile.ownURLs), mode: mode, hasCache: false)
+        let run = try await ConformanceRun(CaseFile(contentsOf: CaseFile.ownURLs), mode: mode, hasCache: false)
         #expect(run.outcomes.allSatisfy { !$0.verdict.isPass })
     }
 }

@@ -12,38 +12,57 @@ import Synchronization
     import FoundationNetworking
 #endif
 
-/// Sends the requests of one case through a pipeline of its own and has them judged.
+/// Carries the requests of one case to a cache of the case's own, and its answers back.
+protocol CaseCourier: Sendable {
+    /// Sends a request; a call that fails is a response with a failure.
+    func receive(_ request: URLRequest, handsRedirectsUp: Bool) async -> ReceivedResponse
+
+    /// Lets what a call left running in the background reach its end; none of it waits for anything but its turn.
+    func settle() async
+
+    /// Ends what carries.
+    func end() async
+}
+
+extension CaseCourier {
+    func end() async {}
+}
+
+/// How the requests of a case travel: made anew for each, with an origin and a clock that are the case's own.
+typealias CourierFactory =
+    @Sendable (_ origin: CaseOrigin, _ clock: ManualClock, _ mode: ConformanceMode?) async throws -> any CaseCourier
+
+/// Sends the requests of one case and has them judged.
 struct CaseRun {
     private let test: CacheCase
     private let origin: CaseOrigin
     private let clock = ManualClock()
-    private let following: Pipeline
-    private let handingUp: Pipeline
+    private let courier: any CaseCourier
     private let target: String
 
     /// - Parameters:
     ///   - test: the case.
     ///   - mode: the cache's mode; nil for no cache at all.
-    init(_ test: CacheCase, mode: ConformanceMode?) {
+    ///   - makeCourier: what carries the requests; by default a pipeline of this process.
+    init(
+        _ test: CacheCase,
+        mode: ConformanceMode?,
+        by makeCourier: CourierFactory = { PipelineCourier($0, clock: $1, mode: $2) }
+    ) async throws {
         self.test = test
         target = "http://origin.example/test/\(test.id)"
         origin = CaseOrigin(test.requests, marker: "body of \(test.id)", clock: clock)
-        var cache: HTTPCache?
-        if let mode {
-            let options: CacheOptions = mode == .shared ? .shared : .private
-            cache = HTTPCache(store: MemoryStore(capacity: 1 << 20), options: options)
-        }
-        var configuration = PipelineConfiguration()
-        configuration.clock = clock
-        // The origin answers in no time, and a pause of its own moves the clock.
-        configuration.attemptTimeout = nil
-        following = Pipeline(transport: origin, cache: cache, configuration: configuration)
-        configuration.redirects = .handUp
-        handingUp = Pipeline(transport: origin, cache: cache, configuration: configuration)
+        courier = try await makeCourier(origin, clock, mode)
     }
 
     /// What came of the case, and what was sent and received, line by line.
     func run() async -> (verdict: Verdict, transcript: [String]) {
+        let outcome = await judged()
+        await courier.end()
+        return outcome
+    }
+
+    private func judged() async -> (verdict: Verdict, transcript: [String]) {
         let judge = CaseJudge(requests: test.requests, marker: origin.marker)
         var responses: [ReceivedResponse] = []
         var transcript: [String] = []
@@ -55,8 +74,8 @@ struct CaseRun {
                 return (.setupFailed("request \(index + 1): \(error)"), transcript)
             }
             let seenBefore = origin.exchanges.count
-            let response = await receive(request, config)
-            await settle()
+            let response = await courier.receive(request, handsRedirectsUp: config.handsRedirectsUp)
+            await courier.settle()
             responses.append(response)
             transcript += lines(index + 1, request, origin.exchanges.dropFirst(seenBefore), response)
             if let verdict = judge.response(response, to: index) { return (verdict, transcript) }
@@ -95,30 +114,6 @@ struct CaseRun {
         return request
     }
 
-    private func receive(_ request: URLRequest, _ config: CaseRequest) async -> ReceivedResponse {
-        let interim = InterimLog()
-        var options = CallOptions()
-        options.onInterimResponse = { interim.append(InterimHead($0)) }
-        var received = ReceivedResponse()
-        do {
-            let pipeline = config.handsRedirectsUp ? handingUp : following
-            let response = try await pipeline.send(request, options: options)
-            received.body = String(decoding: try await response.body.collect().array, as: UTF8.self)
-            received.status = response.status.rawValue
-            received.fields = response.fields
-        } catch {
-            received.failure = String(describing: error)
-        }
-        received.interim = interim.heads
-        return received
-    }
-
-    /// Lets what a call left running in the background reach its end; none of it waits for anything but its turn.
-    private func settle() async {
-        await following.drain()
-        await handingUp.drain()
-    }
-
     private func lines(
         _ number: Int,
         _ request: URLRequest,
@@ -137,16 +132,5 @@ struct CaseRun {
         lines.append("    < \(response.status.map(String.init) ?? response.failure ?? "nothing")")
         lines += response.fields.map { "    < \($0.name.rawName): \($0.value)" }
         return lines
-    }
-}
-
-/// The interim responses of one call, from whatever thread they come on.
-private final class InterimLog: Sendable {
-    private let received = Mutex<[InterimHead]>([])
-
-    var heads: [InterimHead] { received.withLock { $0 } }
-
-    func append(_ head: InterimHead) {
-        received.withLock { $0.append(head) }
     }
 }

@@ -19,8 +19,17 @@ struct ConformanceRun: Sendable {
     ///   - mode: which of them, and the cache's mode.
     ///   - hasCache: false to run them without a cache in between.
     ///   - only: the ids to run, whatever they build upon; nil for all.
-    init(_ file: CaseFile, mode: ConformanceMode, hasCache: Bool = true, only: Set<String>? = nil) async {
-        label = hasCache ? mode.rawValue : "\(mode.rawValue) without a cache"
+    ///   - way: how the label names the way the requests take; "" for a pipeline of this process.
+    ///   - makeCourier: what carries the requests of each case.
+    init(
+        _ file: CaseFile,
+        mode: ConformanceMode,
+        hasCache: Bool = true,
+        only: Set<String>? = nil,
+        way: String = "",
+        by makeCourier: CourierFactory = { PipelineCourier($0, clock: $1, mode: $2) }
+    ) async throws {
+        label = (hasCache ? mode.rawValue : "\(mode.rawValue) without a cache") + way
         var verdicts: [String: Verdict] = [:]
         var outcomes: [Outcome] = []
         for test in file.cases where test.belongs(to: mode) && only?.contains(test.id) != false {
@@ -29,7 +38,7 @@ struct ConformanceRun: Sendable {
             if let missing, only == nil {
                 result = (.dependencyFailed(missing), [])
             } else {
-                result = await CaseRun(test, mode: hasCache ? mode : nil).run()
+                result = try await CaseRun(test, mode: hasCache ? mode : nil, by: makeCourier).run()
             }
             verdicts[test.id] = result.verdict
             outcomes.append(Outcome(test: test, verdict: result.verdict, transcript: result.transcript))

@@ -47,15 +47,25 @@ final class CaseOrigin: Transport {
     /// Every exchange so far, in the order of arrival.
     var exchanges: [Exchange] { seen.withLock { $0 } }
 
-    func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
-        let fields = HeaderFields(request.allHTTPHeaderFields ?? [:])
+    /// What the origin does with a request.
+    struct Reply: Sendable {
+        let interim: [ResponseHead]
+        let status: Int
+        let fields: HeaderFields
+        /// The content; nil where the response has none.
+        let body: String?
+    }
+
+    /// Takes a request down and answers it.
+    ///
+    /// - Parameter path: the target without its query.
+    /// - Returns: nil where the connection is to be closed instead.
+    func reply(to method: String, _ path: String, _ fields: HeaderFields) throws(ServiceError) -> Reply? {
         guard let number = FieldName(CaseOrigin.numberField).flatMap({ fields[$0] }).flatMap({ Int($0) }),
             requests.indices.contains(number - 1)
         else { throw ServiceError(.badRequest, "The request bears no number of this case.", progress: .notSent) }
         let config = requests[number - 1]
         let now = clock.timestamp
-        let method = request.httpMethod ?? "GET"
-        let path = request.url?.path ?? "/"
 
         let lines = config.disconnects ? [] : sentLines(config, below: path, now: now)
         let status = config.disconnects ? 0 : self.status(config, number: number, requestFields: fields)
@@ -71,10 +81,7 @@ final class CaseOrigin: Transport {
             seen.append(exchange)
             return seen.count
         }
-        if config.disconnects {
-            throw ServiceError(.connectionLost, "The origin closed the connection.", progress: .bodySent)
-        }
-        for interim in config.interimResponses { context.report(interim: interim.head) }
+        if config.disconnects { return nil }
         if config.responsePause > 0 { clock.advance(by: .seconds(config.responsePause)) }
 
         var response = HeaderFields(exchange.responseFields)
@@ -85,10 +92,24 @@ final class CaseOrigin: Transport {
         if !response.contains(.contentType) { response.append(.contentType, "text/plain") }
         if !response.contains(.date) { response.append(.date, HTTPDate(now).description) }
         let isEmpty = method == "HEAD" || status == 204 || status == 304
-        return Response(
-            status: StatusCode(rawValue: status),
+        return Reply(
+            interim: config.interimResponses.map(\.head),
+            status: status,
             fields: response,
-            body: isEmpty ? ResponseBody() : ResponseBody(ByteChunk(copying: content(of: config).utf8)),
+            body: isEmpty ? nil : content(of: config)
+        )
+    }
+
+    func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
+        let fields = HeaderFields(request.allHTTPHeaderFields ?? [:])
+        guard let reply = try reply(to: request.httpMethod ?? "GET", request.url?.path ?? "/", fields) else {
+            throw ServiceError(.connectionLost, "The origin closed the connection.", progress: .bodySent)
+        }
+        for interim in reply.interim { context.report(interim: interim) }
+        return Response(
+            status: StatusCode(rawValue: reply.status),
+            fields: reply.fields,
+            body: reply.body.map { ResponseBody(ByteChunk(copying: $0.utf8)) } ?? ResponseBody(),
             url: request.url
         )
     }

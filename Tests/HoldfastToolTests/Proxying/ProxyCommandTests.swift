@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Tool
+    import ArgumentParser
+    import Foundation
+    import Holdfast
+    @testable import HoldfastProxy
+    import HoldfastSemantics
+    import HoldfastTesting
+    import Synchronization
+    import Testing
+
+    @testable import HoldfastTool
+
+    @Suite("holdfast proxy", .timeLimit(.minutes(20)))
+    struct ProxyCommandTests {
+        private func command(_ arguments: String...) throws -> ProxyCommand {
+            try ProxyCommand.parse(arguments)
+        }
+
+        /// What a command wrote, and a console to write to.
+        private final class Written: Sendable {
+            private let texts = Mutex<(output: String, error: String)>(("", ""))
+            let lines = CountWatch()
+
+            var output: String { texts.withLock { $0.output } }
+            var error: String { texts.withLock { $0.error } }
+
+            var console: Console {
+                Console(
+                    write: { data in self.texts.withLock { $0.output += String(decoding: data, as: UTF8.self) } },
+                    error: { text in
+                        self.texts.withLock { $0.error += text }
+                        self.lines.increment()
+                    },
+                    outputIsTerminal: false,
+                    errorIsTerminal: false,
+                    width: 80
+                )
+            }
+        }
+
+        @Test(
+            "Where to listen, as people write it",
+            arguments: [
+                ("127.0.0.1:8080", "127.0.0.1", 8080), ("8081", "127.0.0.1", 8081), (":0", "127.0.0.1", 0),
+                ("[::1]:80", "::1", 80),
+                ("0.0.0.0:65535", "0.0.0.0", 65_535), ("localhost:9", "localhost", 9),
+            ]
+        )
+        func listens(_ text: String, _ host: String, _ port: Int) {
+            let address = ListenAddress(argument: text)
+            #expect(address?.host == host)
+            #expect(address?.port == port)
+        }
+
+        @Test(
+            "What is no place to listen is refused",
+            arguments: [
+                "", ":", "host:", "host", "127.0.0.1:65536", "::1:80", "[::1]", "a b:80", "http://x:80", "x:+1", "x:-1",
+            ]
+        )
+        func noAddress(_ text: String) {
+            #expect(ListenAddress(argument: text) == nil)
+        }
+
+        @Test(
+            "A wrong command line gets one line and 64",
+            arguments: [
+                [], ["--origin", "http://x", "--forward"], ["--origin", "x"], ["--origin", "http://x/path"],
+                ["--origin", "http://127.0.0.1:8080"], ["--origin", "http://x", "--open-forward-proxy"],
+                ["--origin", "http://x", "--allow-host", "y"], ["--forward", "--listen", "0.0.0.0:80"],
+                ["--origin", "http://x", "--via", "a b"], ["--origin", "http://x", "--max-connections", "0"],
+                ["--origin", "http://x", "--header-limit", "10"], ["--origin", "http://x", "--inspect", "70000"],
+                ["--origin", "http://x", "--cache-status", "a,b"], ["--origin", "ftp://x"],
+            ]
+        )
+        func refused(_ arguments: [String]) async throws {
+            let command = try ProxyCommand.parse(arguments)
+            let failure = #expect(throws: CommandFailure.self) { try command.proxyConfiguration() }
+            #expect(failure?.exitStatus == 64)
+            #expect(failure?.description.contains("\n") == false)
+        }
+
+        @Test(
+            "So do values that are none",
+            arguments: [
+                ["--mode", "public"], ["--retry", "often"], ["--memory", "lots"], ["--timeout", "soon"],
+                ["--listen", "nowhere"],
+                ["--log", "all"], ["--client-address", "x"], ["--inspect", "x"], ["--no-such-option"], ["word"],
+            ]
+        )
+        func unreadable(_ arguments: [String]) {
+            let error = #expect(throws: (any Error).self) {
+                try ProxyCommand.parse(["--origin", "http://x"] + arguments)
+            }
+            #expect(error.map { ProxyCommand.exitCode(for: $0).rawValue } == 64)
+        }
+
+        @Test("The options reach the configuration")
+        func options() throws {
+            let all = try command(
+                "--forward",
+                "--listen",
+                "[::1]:9",
+                "--open-forward-proxy",
+                "--allow-host",
+                "a",
+                "--allow-host",
+                ".b",
+                "--deny-private",
+                "--via",
+                "edge",
+                "--timeout",
+                "0",
+                "--client-address",
+                "forwarded",
+                "--max-connections",
+                "5",
+                "--header-limit",
+                "2KiB",
+                "--client-idle",
+                "0",
+                "--mode",
+                "private",
+                "--cache-status",
+                "edge"
+            )
+            let configuration = try all.proxyConfiguration()
+            #expect(configuration.host == "::1")
+            #expect(configuration.port == 9)
+            var rules = ForwardRules()
+            rules.isOpen = true
+            rules.allowedHosts = ["a", ".b"]
+            rules.deniesPrivateAddresses = true
+            #expect(configuration.role == .forward(rules))
+            #expect(configuration.viaName == "edge")
+            #expect(configuration.answerTimeout == nil)
+            #expect(configuration.clientAddressFields == .forwarded)
+            #expect(configuration.limits.connections == 5)
+            #expect(configuration.limits.headBytes == 2_048)
+            #expect(configuration.limits.idleTimeout == .seconds(86_400))
+            #expect(all.cacheOptions.mode == .private)
+            #expect(all.cacheOptions.cacheName == "edge")
+            let bare = try command("--origin", "http://x")
+            #expect(try bare.proxyConfiguration().answerTimeout == .seconds(9))
+            #expect(bare.cacheOptions.mode == .shared)
+        }
+
+        @Test(
+            "It says where it listens, serves, logs, drains and closes the directory, which another one can then open"
+        )
+        func serves() async throws {
+            let directory = FileManager.default.temporaryDirectory.appending(path: "holdfast-\(UUID().uuidString)")
+            defer { try? FileManager.default.removeItem(at: directory) }
+            let origin = try LoopbackServer.start { _ in
+                LoopbackReply(fields: [("Cache-Control", "max-age=600")], body: "body")
+            }
+            defer { origin.stop() }
+            for turn in 1...2 {
+                let written = Written()
+                let command = try command(
+                    "--origin",
+                    "http://127.0.0.1:\(origin.port)",
+                    "--listen",
+                    "127.0.0.1:0",
+                    "--disk",
+                    directory.path,
+                    "--log",
+                    "access"
+                )
+                let (endings, ending) = AsyncStream<Void>.makeStream()
+                async let run: Void = command.run(on: written.console, until: endings)
+                try await written.lines.wait(for: 1)
+                #expect(written.error.hasPrefix("listening on http://127.0.0.1:"))
+                let port = try #require(written.error.split(separator: ":").last.flatMap { Int($0.filter(\.isNumber)) })
+                let url = try #require(URL(string: "http://127.0.0.1:\(port)/x?\"y"))
+                let response = try await Pipeline(transport: OriginTransport()).data(from: url)
+                #expect(response.0 == Data("body".utf8))
+                if turn == 1 {
+                    let second = try self.command(
+                        "--origin",
+                        "http://x",
+                        "--listen",
+                        "127.0.0.1:0",
+                        "--disk",
+                        directory.path
+                    )
+                    let locked = await #expect(throws: CommandFailure.self) {
+                        try await second.run(on: Written().console, until: AsyncStream { $0.finish() })
+                    }
+                    #expect(locked?.exitStatus == 1)
+                    #expect(locked?.description.hasPrefix("--disk ") == true)
+                    let taken = try self.command("--origin", "http://x", "--listen", "127.0.0.1:\(port)")
+                    let failure = await #expect(throws: CommandFailure.self) {
+                        try await taken.run(on: Written().console, until: AsyncStream { $0.finish() })
+                    }
+                    #expect(
+                        failure
+                            == CommandFailure(
+                                "cannot listen on 127.0.0.1:\(port): the port is taken; choose another one"
+                            )
+                    )
+                }
+                ending.yield()
+                try await run
+                #expect(written.output.hasPrefix("127.0.0.1 - - ["))
+                #expect(written.output.contains("] \"GET /x?%22y HTTP/1.1\" 200 4 \"-\" "))
+            }
+            #expect(origin.requests.count == 1)
+        }
+
+        @Test("Nothing that a client sends ends a line of the log, or a quotation in it")
+        func lines() {
+            let record = ProxyRecordSample.record(target: "/a\"\u{85}\\b", userAgent: "x\" 200 \u{7F}")
+            let line = ProxyLog.line(record, .access)
+            #expect(
+                line
+                    == "- - - [14/Nov/2023:22:13:20 +0000] \"GET /a\\x22\\x85\\x5Cb HTTP/1.1\" 200 4 \"-\" \"x\\x22 200 \\x7F\""
+            )
+            #expect(ProxyLog.line(record, .decisions) == "GET /a\\x22\\x85\\x5Cb 200 1500ms 2 sent, no cache")
+        }
+
+        #if !Redis
+            @Test("--redis says which trait it needs")
+            func redis() async throws {
+                let command = try command("--origin", "http://x", "--redis", "redis://x")
+                let failure = await #expect(throws: CommandFailure.self) { try await command.makeCache() }
+                #expect(failure?.exitStatus == 64)
+            }
+        #endif
+    }
+
+    private enum ProxyRecordSample {
+        static func record(target: String, userAgent: String) -> ProxyRecord {
+            ProxyRecord(
+                method: .get,
+                target: target,
+                version: "1.1",
+                clientAddress: nil,
+                userAgent: userAgent,
+                referer: nil,
+                status: .ok,
+                bodyLength: 4,
+                decision: nil,
+                source: .network(attempts: 2),
+                attempts: 2,
+                start: Timestamp(secondsSinceEpoch: 1_700_000_000),
+                duration: .milliseconds(1_500)
+            )
+        }
+    }
+#endif
