@@ -332,7 +332,7 @@ let package = Package(
         ),
         .testTarget(
             name: "ConformanceTests",
-            dependencies: ["Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastTesting"],
+            dependencies: ["Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastTesting", "HoldfastProxy"],
             resources: [.copy("Fixtures")]
         ),
         .executableTarget(

@@ -5,6 +5,7 @@
     internal import Foundation
     internal import Holdfast
     internal import HoldfastProxy
+    internal import HoldfastRedis
     internal import HoldfastSemantics
     internal import HoldfastStorage
 

@@ -214,8 +214,11 @@ struct FleetFailureTests {
         let others = bench.other.calls(5)
         await bench.other.waitForReaders(5)
         try await bench.leases.waits.wait(for: 1)
-        bench.origin.open(9)
+        bench.origin.open()
         #expect(try await call.value.body == "1")
+        try await bench.origin.asked.wait(for: 2)
+        await bench.other.waitForReaders(5)
+        bench.origin.open(9)
         // Within the process they still share one exchange.
         for call in others { #expect(try await call.value.body == "2") }
         #expect(bench.sends == 2 && bench.other.waits == ["not-reusable"])
