@@ -38,6 +38,10 @@
             /// How TLS is spoken; nil, the default: TLS 1.2 or later, the system's roots, host names verified.
             public var tls: TLSConfiguration?
 
+            /// Throws where a connection that was made must not be used, by the IP address that a host led to; nil, the default: none
+            /// is refused.
+            var admission: (@Sendable (_ host: String, _ port: Int, _ address: String?) throws -> Void)?
+
             /// All defaults.
             public init() {}
 

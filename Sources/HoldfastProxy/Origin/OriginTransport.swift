@@ -49,7 +49,14 @@
             let timeout = configuration.connectTimeout.timeAmount
             pool = OriginPool(limits: configuration.poolLimits, loops: group) { key, loop, end in
                 let context = key.isSecure ? try await tls.context() : nil
-                return try await OriginConnector.connect(key, on: loop, tls: context, timeout: timeout, end: end)
+                let made = try await OriginConnector.connect(key, on: loop, tls: context, timeout: timeout, end: end)
+                do {
+                    try configuration.admission?(key.host, key.port, made.channel.remoteAddress?.ipAddress)
+                } catch {
+                    made.close()
+                    throw error
+                }
+                return made
             }
         }
 

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 #if Proxy
+    internal import Holdfast
     internal import HoldfastSemantics
 
     /// Whom a forward proxy sends to, and whom it serves.
@@ -51,18 +52,29 @@
                 return
             }
             if deniesPrivate, NetworkAddress.isPrivate(host: host) {
-                throw ProxyRefusal(.forbidden, "this proxy asks no loopback, private or link-local address")
+                throw ForwardRules.privateAddress
             }
         }
 
-        /// Whether a connection that was made to an address may be used for a host.
+        /// Refuses a connection that was made to an address which must not be asked.
         ///
         /// - Parameter address: an IP address as text; nil where it has none.
-        func permits(_ address: String?, for host: String, port: Int) -> Bool {
-            if !deniesPrivate || names(host: host, port: port) { return true }
-            guard let address = address.flatMap({ NetworkAddress($0) }) else { return false }
-            return !address.isPrivate
+        /// - Throws: ``ServiceError`` whose cause is the refusal, and which no retrier repeats.
+        func admit(_ host: String, _ port: Int, _ address: String?) throws(ServiceError) {
+            if !deniesPrivate || names(host: host, port: port) { return }
+            if let address = address.flatMap({ NetworkAddress($0) }), !address.isPrivate { return }
+            throw ServiceError(
+                .unsupported,
+                "The host leads to an address that must not be asked; name it among the allowed ones if it may.",
+                cause: ForwardRules.privateAddress,
+                progress: .notSent
+            )
         }
+
+        private static let privateAddress = ProxyRefusal(
+            .forbidden,
+            "this proxy asks no loopback, private or link-local address"
+        )
 
         /// A pattern's host and port.
         private static func parts(_ pattern: String) -> (host: String, port: Int?) {

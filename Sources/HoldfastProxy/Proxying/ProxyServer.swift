@@ -135,6 +135,9 @@
             var configuration = proxy.transport
             // Retriers make a stale connection good by rules of their own; both together would send more often than these say.
             if proxy.retrierFactory.governor != nil { configuration.resendsAfterStaleConnection = false }
+            if case .forward(let rules) = proxy.role.kind, rules.deniesPrivate {
+                configuration.admission = { try rules.admit($0, $1, $2) }
+            }
             return configuration
         }
 

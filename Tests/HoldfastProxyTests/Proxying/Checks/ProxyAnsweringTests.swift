@@ -4,10 +4,11 @@
 #if Proxy
     import Foundation
     import Holdfast
-    import HoldfastProxy
     import HoldfastSemantics
     import HoldfastTesting
     import Testing
+
+    @testable import HoldfastProxy
 
     /// The requirements of PROXY-REQUIREMENTS as bytes on real sockets: what is answered here.
     @Suite("From the proxy, byte for byte", .timeLimit(.minutes(20)))
@@ -175,6 +176,28 @@
             }
         }
 
+        @Test("A forward proxy that denies private addresses sees through names, by the connection")
+        func privateAddresses() async throws {
+            var rules = ForwardRules()
+            rules.deniesPrivateAddresses = true
+            try await ProxyBench.with(isForward: true, adjust: { $0.role = .forward(rules) }) { bench in
+                for name in ["127.0.0.1", "localhost", "127.1"] {
+                    let answer = try await bench.ask("http://\(name):\(bench.origin.port)/x")
+                    #expect(answer.status == 403, "\(name)")
+                }
+                #expect(bench.origin.requests.isEmpty)
+            }
+            // As it does behind a name of the world's that leads here, which no test can have.
+            try await ProxyBench.with(
+                adjust: { $0.transport.admission = { try rules.admit("name.example", $1, $2) } },
+                { bench in
+                    let answer = try await bench.ask("/x")
+                    #expect(answer.status == 403)
+                    #expect(bench.origin.requests.isEmpty)
+                }
+            )
+        }
+
         @Test("RFC 9110 §7.6.3, RFC 9211: Via and Cache-Status where they are asked for")
         func names() async throws {
             var options = CacheOptions.shared
@@ -189,6 +212,8 @@
                 #expect(first["Via"] == "1.1 edge")
                 #expect(first["Cache-Status"]?.contains("fwd=uri-miss") == true)
                 #expect(bench.seen(path).first?.values(of: "Via") == ["1.1 edge"])
+                // What is still being stored is shared as an exchange, and called so.
+                await bench.proxy.pipeline.drain()
                 let second = try await bench.ask(path)
                 #expect(second["Via"] == "1.1 edge")
                 #expect(second["Cache-Status"]?.contains("; hit") == true)

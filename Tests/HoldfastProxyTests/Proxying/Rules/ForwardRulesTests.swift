@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 #if Proxy
+    import Holdfast
     import Testing
 
     @testable import HoldfastProxy
@@ -68,16 +69,18 @@
         }
 
         @Test("A name that leads to a private address is refused by the address of the connection")
-        func connections() {
+        func connections() throws {
             var rules = ForwardRules()
-            #expect(rules.permits("127.0.0.1", for: "evil.example", port: 80))
+            try rules.admit("evil.example", 80, "127.0.0.1")
             rules.isOpen = true
-            #expect(!rules.permits("127.0.0.1", for: "evil.example", port: 80))
-            #expect(!rules.permits("fe80::1%eth0", for: "evil.example", port: 80))
-            #expect(!rules.permits(nil, for: "evil.example", port: 80))
-            #expect(rules.permits("93.184.216.34", for: "good.example", port: 80))
+            for address in ["127.0.0.1", "fe80::1%eth0", "::ffff:10.0.0.1", nil] {
+                #expect(throws: ServiceError.self, "\(address ?? "none")") {
+                    try rules.admit("evil.example", 80, address)
+                }
+            }
+            try rules.admit("good.example", 80, "93.184.216.34")
             rules.allowedHosts = ["inside.example"]
-            #expect(rules.permits("127.0.0.1", for: "inside.example", port: 80))
+            try rules.admit("inside.example", 80, "127.0.0.1")
         }
     }
 #endif
