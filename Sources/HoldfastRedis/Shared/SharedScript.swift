@@ -101,10 +101,9 @@
               return h
             end
             local function expire(id, b, c, u, now)
-              local ttl = tonumber(u) - tonumber(now)
-              if ttl < 0 then ttl = 0 end
-              ttl = ttl + 3600000
-              if u == 'never' or ttl > 1e12 or redis.call('SISMEMBER', K..'pins', id) == 1 then
+              local ttl = tonumber(u)
+              if ttl then ttl = math.max(0, ttl - tonumber(now)) + 3600000 end
+              if not ttl or ttl > 1e12 or redis.call('SISMEMBER', K..'pins', id) == 1 then
                 redis.call('PERSIST', K..'e:'..id)
                 if b ~= '' then chunks(b, c, function(k) redis.call('PERSIST', k) end) end
               else

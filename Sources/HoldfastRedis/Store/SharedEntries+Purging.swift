@@ -26,7 +26,15 @@
             case .matching(let predicate): count = try await purge(where: predicate, now: now)
             }
             noteRemoved(count)
-            return count
+            // What bears a mark is taken by whoever comes across it, so that nobody has the whole count.
+            return isCounted(selection) ? count : nil
+        }
+
+        private func isCounted(_ selection: PurgeSelection) -> Bool {
+            switch selection.form {
+            case .all, .tag: false
+            case .keyPrefix, .matching: true
+            }
         }
 
         @discardableResult

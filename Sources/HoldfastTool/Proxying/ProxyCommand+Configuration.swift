@@ -108,9 +108,9 @@
             #if Redis
                 var options = RedisOptions()
                 options.memory = memory.bytes
-                do {
+                do throws(StoreError) {
                     return HTTPCache(store: try await RedisStore.connect(url, options: options), options: cacheOptions)
-                } catch let error as StoreError {
+                } catch {
                     throw CommandFailure(
                         "--redis: \(error.message)",
                         exitStatus: error.code == .badConfiguration ? 64 : 1

@@ -187,9 +187,10 @@
                 }
                 #expect(bench.origin.requests.isEmpty)
             }
+            let held = rules
             // As it does behind a name of the world's that leads here, which no test can have.
             try await ProxyBench.with(
-                adjust: { $0.transport.admission = { try rules.admit("name.example", $1, $2) } },
+                adjust: { $0.transport.admission = { try held.admit("name.example", $1, $2) } },
                 { bench in
                     let answer = try await bench.ask("/x")
                     #expect(answer.status == 403)
