@@ -54,15 +54,29 @@
             }
         }
 
-        @Test("HTTP/1.0 gets none, and nobody gets one after the final response, or more than 32")
-        func bounds() async throws {
+        @Test("nobody gets one after the final response of its request")
+        func late() async throws {
             let kept = Kept()
             try await withServer { request in
                 kept.request.withLock { $0?.sendInterim(ResponseHead(status: 103)) }
+                kept.request.withLock { $0 = request }
+                return .text("a")
+            } _: { server in
+                let client = try await RawClient.connect(to: server)
+                defer { client.bytes.close() }
+                for _ in 0..<3 {
+                    try await client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+                    #expect(try await client.answer() == "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na")
+                }
+            }
+        }
+
+        @Test("HTTP/1.0 gets none, and nobody more than 32")
+        func bounds() async throws {
+            try await withServer { request in
                 if request.version == .http11 {
                     for _ in 0..<100 { request.sendInterim(ResponseHead(status: 102)) }
                 }
-                kept.request.withLock { $0 = request }
                 return await request.version == .http10 ? Self.answer(request) : .text("a")
             } _: { server in
                 #expect(

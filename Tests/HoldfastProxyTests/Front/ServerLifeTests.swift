@@ -26,7 +26,10 @@
                     try await client.send(Self.get)
                     _ = try await client.answer()
                 }
-                let refused = try await RawClient.exchange(Self.get, with: server)
+                let refused = try await RawClient.exchange(
+                    "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+                    with: server
+                )
                 #expect(refused.hasPrefix("HTTP/1.1 503 Service Unavailable\r\n"))
                 #expect(refused.contains("\r\nRetry-After: 5\r\n"))
                 #expect(server.statistics.connectionsRefused == 1)
