@@ -5,14 +5,6 @@
     package import NIOCore
     private import Synchronization
 
-    #if canImport(Darwin)
-        private import Darwin
-    #elseif canImport(Glibc)
-        private import Glibc
-    #elseif canImport(Musl)
-        private import Musl
-    #endif
-
     /// A channel of SwiftNIO as bytes that are pulled and pushed by tasks, with back-pressure both ways.
     ///
     /// At most one buffer is read ahead of what was asked for, so that the end of the input is noticed although nobody reads.
@@ -238,14 +230,6 @@
         /// Tells the peer that nothing more comes; call ``flush(stallLimit:)`` first. The input stays open.
         package func closeOutput() {
             channel.close(mode: .output, promise: nil)
-        }
-
-        /// Closes at once with a reset, so that a peer that counts on the end of the connection sees that something is missing.
-        package func reset() {
-            if let options = channel as? any SocketOptionProvider {
-                onLoop { _ = options.setSoLinger(linger(l_onoff: 1, l_linger: 0)) }
-            }
-            close()
         }
 
         /// Becomes complete when the connection is closed.

@@ -27,6 +27,7 @@
     }
 
     /// A server that ends with the test.
+    @discardableResult
     func withServer<Result>(
         configuration: ServerConfiguration = ServerConfiguration(),
         _ answer: @escaping @Sendable (ClientRequest) async -> Response,

@@ -34,15 +34,15 @@
         func answer(isHead: Bool = false) async throws -> String {
             var all = ByteBuffer()
             while true {
-                let text = String(buffer: all)
+                let text = all.withUnsafeReadableBytes { FieldText.string($0) }
                 if let end = text.range(of: "\r\n\r\n") {
                     let head = text[..<end.upperBound]
                     let length = isHead ? 0 : RawClient.length(in: head)
                     let hasAll =
-                        length.map { all.readableBytes >= head.utf8.count + $0 }
+                        length.map { all.readableBytes >= head.unicodeScalars.count + $0 }
                         ?? text[end.upperBound...].hasSuffix("0\r\n\r\n")
                     if hasAll {
-                        let total = length.map { head.utf8.count + $0 } ?? all.readableBytes
+                        let total = length.map { head.unicodeScalars.count + $0 } ?? all.readableBytes
                         let answer = all.readString(length: total) ?? ""
                         bytes.putBack(all)
                         return answer

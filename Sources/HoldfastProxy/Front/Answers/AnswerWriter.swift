@@ -17,6 +17,9 @@
         /// Used again for the next answer once the bytes have left; kept only while it is small.
         private var spare = ByteBuffer()
         private static let spareLimit = 16 << 10
+        /// How much was sent since others had a turn on the event loop.
+        private var sentInTurn = 0
+        private static let turn = 1 << 20
 
         init(_ channel: ByteChannel, configuration: ServerConfiguration) {
             self.channel = channel
@@ -60,7 +63,7 @@
             return plan.keepsAlive
         }
 
-        private func write(_ bytes: ByteChunk, behind head: inout ByteBuffer) async throws {
+        private mutating func write(_ bytes: ByteChunk, behind head: inout ByteBuffer) async throws {
             guard bytes.count > sliceSize else {
                 bytes.withUnsafeBytes { _ = head.writeBytes($0) }
                 return try await channel.write(head, stallLimit: stallLimit)
@@ -70,19 +73,29 @@
             try await writeSlices(of: bytes[sliceSize..<bytes.count])
         }
 
-        private func writeSlices(of bytes: ByteChunk) async throws {
+        /// Sends a part of a long body, and gives way to the event loop's other connections now and then: neither a body in memory
+        /// nor a client that keeps up would ever make this wait.
+        private mutating func send(_ slice: ByteBuffer) async throws {
+            sentInTurn += slice.readableBytes
+            try await channel.write(slice, stallLimit: stallLimit)
+            guard sentInTurn >= AnswerWriter.turn else { return }
+            sentInTurn = 0
+            await channel.yield()
+        }
+
+        private mutating func writeSlices(of bytes: ByteChunk) async throws {
             var offset = 0
             while offset < bytes.count {
                 let end = min(bytes.count, offset + sliceSize)
                 var slice = ByteBuffer()
                 slice.reserveCapacity(end - offset)
                 bytes[offset..<end].withUnsafeBytes { _ = slice.writeBytes($0) }
-                try await channel.write(slice, stallLimit: stallLimit)
+                try await send(slice)
                 offset = end
             }
         }
 
-        private func write(_ source: any ByteSource, exactly length: Int) async throws {
+        private mutating func write(_ source: any ByteSource, exactly length: Int) async throws {
             var remaining = length
             while let chunk = try await source.next() {
                 // More than was announced is not sent in part: the client would take the answer for whole.
@@ -93,7 +106,7 @@
             guard remaining == 0 else { throw Cut() }
         }
 
-        private func writeChunks(_ source: any ByteSource) async throws {
+        private mutating func writeChunks(_ source: any ByteSource) async throws {
             while let chunk = try await source.next() {
                 var offset = 0
                 while offset < chunk.count {
@@ -103,7 +116,7 @@
                     ChunkedEncoder.begin(end - offset, in: &slice)
                     chunk[offset..<end].withUnsafeBytes { _ = slice.writeBytes($0) }
                     ChunkedEncoder.end(in: &slice)
-                    try await channel.write(slice, stallLimit: stallLimit)
+                    try await send(slice)
                     offset = end
                 }
             }
@@ -112,7 +125,7 @@
             try await channel.write(last, stallLimit: stallLimit)
         }
 
-        private func writeAll(_ source: any ByteSource) async throws {
+        private mutating func writeAll(_ source: any ByteSource) async throws {
             while let chunk = try await source.next() { try await writeSlices(of: chunk) }
         }
     }

@@ -126,6 +126,8 @@
                     mustClose: mustClose
                 )
             )
+            // What lies in memory goes out even to a client that has closed its side: if it is gone, the write fails soon.
+            if case .bytes = plan.content { connection.becomeBusy() }
             guard try await writer.write(plan, response) else { return false }
             return await settle(body)
         }

@@ -8,13 +8,19 @@
 
     /// Writes the interim responses of one request, before its final one and never after.
     final class InterimWriter: Sendable {
+        private struct State {
+            /// How many more may be written; none once the final response began.
+            var allowance: Int
+            /// What waits for its turn on the event loop.
+            var pending = ByteBuffer()
+        }
+
         private let channel: ByteChannel
-        /// How many more may be written; none once the final response began.
-        private let allowance: Mutex<Int>
+        private let state: Mutex<State>
 
         init(_ channel: ByteChannel, allows: Bool) {
             self.channel = channel
-            allowance = Mutex(allows ? 32 : 0)
+            state = Mutex(State(allowance: allows ? 32 : 0))
         }
 
         /// Writes an interim response; 100 and 101 are the server's own affair.
@@ -28,25 +34,30 @@
             write(ResponseHead(status: 100))
         }
 
-        /// Writes nothing from now on; on the event loop.
+        /// Writes what was sent from other threads so far, and nothing from now on; on the event loop.
         func end() {
-            allowance.withLock { $0 = 0 }
+            state.withLock { $0.allowance = 0 }
+            flush()
         }
 
         private func write(_ head: ResponseHead) {
-            guard allowance.withLock({ $0 > 0 }) else { return }
-            var bytes = ByteBuffer()
-            ResponseHeadWriter.write(head.status, head.fields, framing: .init(.unsaid), to: &bytes)
-            let message = bytes
-            let work = { @Sendable in
-                let isAllowed = self.allowance.withLock { allowance in
-                    guard allowance > 0 else { return false }
-                    allowance -= 1
-                    return true
-                }
-                if isAllowed { self.channel.offer(message) }
+            let isFirst = state.withLock { state in
+                guard state.allowance > 0 else { return false }
+                state.allowance -= 1
+                let isFirst = state.pending.readableBytes == 0
+                ResponseHeadWriter.write(head.status, head.fields, framing: .init(.unsaid), to: &state.pending)
+                return isFirst
             }
-            if channel.eventLoop.inEventLoop { work() } else { channel.eventLoop.execute(work) }
+            guard isFirst else { return }
+            if channel.eventLoop.inEventLoop { flush() } else { channel.eventLoop.execute { self.flush() } }
+        }
+
+        private func flush() {
+            let bytes = state.withLock { state in
+                defer { state.pending = ByteBuffer() }
+                return state.pending
+            }
+            if bytes.readableBytes > 0 { channel.offer(bytes) }
         }
     }
 #endif

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Proxy
+    import Foundation
+    import Holdfast
+    import HoldfastProxy
+    import HoldfastTesting
+    import NIOCore
+    import Testing
+
+    @Suite("The server's limits and its end", .timeLimit(.minutes(20)))
+    struct ServerLifeTests {
+        private static let get = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+
+        @Test("a connection too many is answered 503 with Retry-After, until one ends")
+        func connectionLimit() async throws {
+            var configuration = ServerConfiguration()
+            configuration.maximumConnections = 2
+            try await withServer(configuration: configuration) { _ in
+                .text("a")
+            } _: { server in
+                let first = try await RawClient.connect(to: server)
+                let second = try await RawClient.connect(to: server)
+                for client in [first, second] {
+                    try await client.send(Self.get)
+                    _ = try await client.answer()
+                }
+                let refused = try await RawClient.exchange(
+                    "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+                    with: server
+                )
+                #expect(refused.hasPrefix("HTTP/1.1 503 Service Unavailable\r\n"))
+                #expect(refused.contains("\r\nRetry-After: 5\r\n"))
+                #expect(server.statistics.connectionsRefused == 1)
+                // One ends when it is asked to, so that the server has noticed it when the client has.
+                try await second.send("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                _ = try await second.rest()
+                second.bytes.close()
+                var answer = ""
+                for _ in 0..<10_000 where !answer.hasPrefix("HTTP/1.1 200") {
+                    answer = try await RawClient.exchange(
+                        "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+                        with: server
+                    )
+                }
+                #expect(answer.hasPrefix("HTTP/1.1 200 OK"))
+                first.bytes.close()
+            }
+        }
+
+        @Test("draining: idle connections end at once, those at work with their answer")
+        func drains() async throws {
+            let begun = CountWatch()
+            let gate = CountWatch()
+            let handler = ClosureHandler { request in
+                if request.target.text == "/slow" {
+                    begun.increment()
+                    try? await gate.wait(for: 1)
+                }
+                return .text("a")
+            }
+            let server = try await HTTPServer.start(at: .host("127.0.0.1", port: 0), handler: handler)
+            let idle = try await RawClient.connect(to: server)
+            try await idle.send(Self.get)
+            _ = try await idle.answer()
+            let busy = try await RawClient.connect(to: server)
+            try await busy.send("GET /slow HTTP/1.1\r\nHost: x\r\n\r\n" + Self.get)
+            try await begun.wait(for: 1)
+            let drained = Task { await server.drain(within: .hours(1)) }
+            #expect(try await idle.rest() == "")
+            gate.increment()
+            #expect(try await busy.rest() == "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n\r\na")
+            busy.bytes.close()
+            idle.bytes.close()
+            await drained.value
+            #expect(server.statistics.connectionsOpen == 0)
+            #expect(server.statistics.requestsUnderWay == 0)
+            await #expect(throws: (any Error).self) { try await RawClient.connect(to: server) }
+        }
+
+        @Test("when the time for draining is up, the rest is cut", arguments: ["time", "cancellation", "close"])
+        func cuts(how: String) async throws {
+            let begun = CountWatch()
+            let cancelled = CountWatch()
+            let never = CountWatch()
+            let handler = ClosureHandler { _ in
+                begun.increment()
+                do { try await never.wait(for: 1) } catch { cancelled.increment() }
+                return .text("a")
+            }
+            let server = try await HTTPServer.start(at: .host("127.0.0.1", port: 0), handler: handler)
+            let client = try await RawClient.connect(to: server)
+            try await client.send(Self.get)
+            try await begun.wait(for: 1)
+            switch how {
+            case "time": await server.drain(within: .milliseconds(1))
+            case "close": await server.close()
+            default:
+                let drained = Task { await server.drain(within: .hours(1)) }
+                drained.cancel()
+                await drained.value
+            }
+            try await cancelled.wait(for: 1)
+            #expect((try? await client.rest()) ?? "" == "")
+            client.bytes.close()
+            #expect(server.statistics.connectionsOpen == 0)
+        }
+
+        @Test("it listens on a socket in the file system, and on IPv6 where there is one")
+        func addresses() async throws {
+            let path = NSTemporaryDirectory() + "holdfast-\(UUID().uuidString.prefix(8)).sock"
+            let addresses: [HTTPServer.Address] = [.unixSocket(path), .host("::1", port: 0)]
+            for address in addresses {
+                let handler = ClosureHandler { _ in .text("a") }
+                let server: HTTPServer
+                do {
+                    server = try await HTTPServer.start(at: address, handler: handler)
+                } catch {
+                    // A machine without IPv6.
+                    guard case .host = address else { throw error }
+                    continue
+                }
+                let client = try await RawClient.connect(to: server)
+                try await client.send(Self.get)
+                #expect(try await client.answer().hasSuffix("\r\n\r\na"))
+                client.bytes.close()
+                await server.close()
+            }
+            try? FileManager.default.removeItem(atPath: path)
+        }
+
+        @Test("300 clients that come and vanish leave nothing behind")
+        func vanishing() async throws {
+            try await withServer { request in
+                Response(status: 200, body: ResponseBody(CountingSource(chunk: 100_000, limit: 20)))
+            } _: { server in
+                for round in 0..<300 {
+                    let client = try await RawClient.connect(to: server)
+                    if round % 3 > 0 { try await client.send(Self.get) }
+                    if round % 3 > 1 { _ = try await client.bytes.read() }
+                    client.bytes.vanish()
+                }
+                // One that comes after them is served, and the server ends although they are all it had.
+                let client = try await RawClient.connect(to: server)
+                try await client.send("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                #expect(try await client.rest().hasSuffix("0\r\n\r\n"))
+                client.bytes.close()
+                await server.drain(within: .hours(1))
+                #expect(server.statistics.connectionsOpen == 0)
+                #expect(server.statistics.requestsUnderWay == 0)
+            }
+        }
+    }
+#endif
