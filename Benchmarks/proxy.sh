@@ -120,7 +120,7 @@ measure() {
     latency="$(printf '%s\n' "$output" | awk '/ 50%/ { m = $2 } / 99%/ { print "50% " m ", 99% " $2 }')"
     errors="$(printf '%s\n' "$output" | awk '/Socket errors/ { gsub(",", ""); s += $4 + $6 + $8 + $10 } /Non-2xx/ { s += $NF } END { print s + 0 }')"
     cpu="$(awk -v t="$((after - before))" -v hz="$(getconf CLK_TCK)" 'BEGIN { printf "%.2f", t / hz }')"
-    per="$(awk -v n="$count" -v c="$cpu" 'BEGIN { printf "%.0f", c > 0 ? n / c : 0 }')"
+    per="$(awk -v n="$count" -v c="$cpu" 'BEGIN { printf "%.0f", (c > 0 ? n / c : 0) }')"
     memory="$(peak "$pid")"
     say "$(printf '%-10s %12.0f %10s %16s %9s MB %8s  %s' "$name" "$rate" "$cpu" "$per" "$((memory / 1024))" "$errors" "$latency")"
     for figure in "hot-1KiB:$rate:requests/s" "hot-1KiB-per-core:$per:requests/cpu-s" "hot-1KiB-memory:$((memory * 1024)):bytes" \

@@ -12,7 +12,7 @@
         /// which the transport sets to the origin, Content-Length, which it makes from the content, and Expect, which the server has
         /// answered by then. Connection cannot name Cache-Control: that is for all on the way.
         static func requestFields(_ fields: HeaderFields) -> HeaderFields {
-            remaining(fields, without: connectionBound.union(requestBound), sparing: [.cacheControl])
+            remaining(fields, without: requestBound, sparing: [.cacheControl])
         }
 
         /// The fields of a response that go on to the client.
@@ -29,6 +29,11 @@
             sparing spared: Set<FieldName>
         ) -> HeaderFields {
             guard fields.contains(where: { dropped.contains($0.name) }) else { return fields }
+            guard fields.contains(.connection) else {
+                var kept = fields
+                kept.removeAll { dropped.contains($0.name) }
+                return kept
+            }
             var dropped = dropped
             for line in fields where line.name == .connection {
                 for option in line.value.split(separator: ",") {
@@ -45,7 +50,7 @@
             .connection, .keepAlive, .proxyConnection, .te, .trailer, .transferEncoding, .upgrade,
         ]
 
-        private static let requestBound: Set<FieldName> = [.host, .contentLength, .expect, .proxyAuthorization]
+        private static let requestBound = connectionBound.union([.host, .contentLength, .expect, .proxyAuthorization])
     }
 
     extension Substring {

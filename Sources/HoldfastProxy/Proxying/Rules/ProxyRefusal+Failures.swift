@@ -13,6 +13,10 @@
                 self.init(.badGateway, "the exchange with the origin failed")
                 return
             }
+            if let refusal = error.cause as? ProxyRefusal {
+                self = refusal
+                return
+            }
             let (status, text) =
                 ProxyRefusal.answers[error.code] ?? (.badGateway, "the exchange with the origin failed")
             let seconds = error.retryAfter.map { max(1, Int(clamping: ($0 + .milliseconds(999)).components.seconds)) }

@@ -26,6 +26,26 @@
         /// Is told of every answer.
         var onAnswer: (@Sendable (ProxyRecord) -> Void)?
 
+        /// What was made of the targets of late.
+        private let heads: RecentHeads
+
+        init(
+            pipeline: Pipeline,
+            targets: TargetRules,
+            via: ViaField? = nil,
+            clientAddress: ClientAddressFields = .none,
+            answerTimeout: Duration? = nil,
+            onAnswer: (@Sendable (ProxyRecord) -> Void)? = nil
+        ) {
+            self.pipeline = pipeline
+            self.targets = targets
+            self.via = via
+            self.clientAddress = clientAddress
+            self.answerTimeout = answerTimeout
+            self.onAnswer = onAnswer
+            heads = RecentHeads()
+        }
+
         private var clock: any HoldfastClock { pipeline.configuration.clock }
 
         /// The answer to a request; every failure is one as well.
@@ -78,11 +98,14 @@
 
         /// What the pipeline makes of a request.
         private func exchange(_ request: ProxiedRequest) async throws(ProxyRefusal) -> Response {
-            let head = try targets.head(request.method, request.target)
-            var sent = head.makeRequest()
-            sent.allHTTPHeaderFields = ProxiedRequest.joined(outgoing(request))
+            let made = try heads.made(request.method, request.target) { () throws(ProxyRefusal) in
+                try targets.head(request.method, request.target)
+            }
+            var sent = made.request
+            let fields = outgoing(request)
+            if !fields.isEmpty { sent.allHTTPHeaderFields = ProxiedRequest.joined(fields) }
             var options = CallOptions()
-            options.exactHead = head
+            options.exactHead = made.head
             if let sendInterim = request.sendInterim {
                 options.onInterimResponse = { interim in
                     sendInterim(
