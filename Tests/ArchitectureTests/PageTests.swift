@@ -10,7 +10,7 @@ struct PageTests {
     private static let pages = [
         "http-service", "web-service-proxy", "endpoints", "in-process-services", "streams", "mocking-and-logging",
         "migrating", "urlsession", "intercepting", "async-http-client", "http-types", "observing", "weather-example",
-        "writing-a-transport",
+        "writing-a-transport", "inspector", "redis", "proxy",
     ]
 
     /// Lines without indentation and without blank ones.
