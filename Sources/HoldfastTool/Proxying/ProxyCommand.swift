@@ -52,7 +52,7 @@
         @Flag(help: "Let a forward proxy listen where other machines reach it: whoever does sends in your name.")
         var openForwardProxy = false
 
-        @Option(help: "For whom the cache stores: one user, or many (private, shared).")
+        @Option(help: "For whom the cache stores: one user, or many.")
         var mode = Mode.shared
 
         @Option(help: ArgumentHelp("Memory for stored responses; 0 keeps none there.", valueName: "size"))
@@ -69,7 +69,7 @@
         )
         var redis: String?
 
-        @Option(help: "How failed requests are repeated (gateway, default, strict, patient, interactive, none).")
+        @Option(help: "How failed requests are repeated.")
         var retry = Retry.gateway
 
         @Option(help: ArgumentHelp("How long the origin may take to answer, retries included.", valueName: "time"))
@@ -81,7 +81,7 @@
         @Option(help: ArgumentHelp("Tell under this name in Cache-Status what the cache did.", valueName: "name"))
         var cacheStatus: String?
 
-        @Option(help: "Tell the origin who asked (none, x-forwarded-for, forwarded).")
+        @Option(help: "Tell the origin who asked.")
         var clientAddress = ClientAddress.none
 
         @Option(help: ArgumentHelp("How many client connections are served at a time.", valueName: "count"))
@@ -104,7 +104,7 @@
         )
         var inspect: Int?
 
-        @Option(help: "Write a line for each request to standard output (none, access, decisions).")
+        @Option(help: "Write a line for each request to standard output.")
         var log = Log.none
 
         func run() async throws {

@@ -79,7 +79,7 @@
                 let milliseconds =
                     record.duration.components.seconds * 1_000
                     + record.duration.components.attoseconds / 1_000_000_000_000_000
-                let decision = record.decision.map { "\($0)" } ?? "no cache"
+                let decision = record.decision.map { "\($0)" } ?? "not from a cache"
                 return "\(record.method) \(target) \(record.status.rawValue) \(milliseconds)ms "
                     + "\(record.attempts) sent, \(decision)"
             }

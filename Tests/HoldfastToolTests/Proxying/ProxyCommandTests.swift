@@ -219,7 +219,7 @@
                 line
                     == "- - - [14/Nov/2023:22:13:20 +0000] \"GET /a\\x22\\x85\\x5Cb HTTP/1.1\" 200 4 \"-\" \"x\\x22 200 \\x7F\""
             )
-            #expect(ProxyLog.line(record, .decisions) == "GET /a\\x22\\x85\\x5Cb 200 1500ms 2 sent, no cache")
+            #expect(ProxyLog.line(record, .decisions) == "GET /a\\x22\\x85\\x5Cb 200 1500ms 2 sent, not from a cache")
         }
 
         #if !Redis

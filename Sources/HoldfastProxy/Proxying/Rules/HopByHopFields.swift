@@ -12,7 +12,7 @@
         /// which the transport sets to the origin, Content-Length, which it makes from the content, and Expect, which the server has
         /// answered by then. Connection cannot name Cache-Control: that is for all on the way.
         static func requestFields(_ fields: HeaderFields) -> HeaderFields {
-            remaining(fields, without: requestBound, sparing: [.cacheControl])
+            remaining(fields, without: requestBound, sparing: requestSpared)
         }
 
         /// The fields of a response that go on to the client.
@@ -20,7 +20,7 @@
         /// Connection cannot take away what caches go by. What is for the client of a proxy (RFC 9110 §11.7) passes: a gateway is the
         /// origin to its clients.
         static func responseFields(_ fields: HeaderFields) -> HeaderFields {
-            remaining(fields, without: connectionBound, sparing: [.age, .cacheControl, .date, .expires, .vary])
+            remaining(fields, without: connectionBound, sparing: responseSpared)
         }
 
         private static func remaining(
@@ -50,6 +50,8 @@
             .connection, .keepAlive, .proxyConnection, .te, .trailer, .transferEncoding, .upgrade,
         ]
 
+        private static let requestSpared: Set<FieldName> = [.cacheControl]
+        private static let responseSpared: Set<FieldName> = [.age, .cacheControl, .date, .expires, .vary]
         private static let requestBound = connectionBound.union([.host, .contentLength, .expect, .proxyAuthorization])
     }
 

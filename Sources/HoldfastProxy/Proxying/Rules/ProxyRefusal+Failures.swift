@@ -25,6 +25,7 @@
                 text + " [\(error.code)]",
                 retryAfter: status == .serviceUnavailable ? min(seconds ?? 1, 86_400) : nil
             )
+            attempts = error.attempts
         }
 
         private static let answers: [ServiceError.Code: (StatusCode, String)] = [

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 #if Proxy
+    internal import Holdfast
     internal import HoldfastSemantics
 
     /// Why a proxy answers a request itself: a status, a line for people, and fields.
@@ -12,6 +13,8 @@
         let text: String
         /// How many seconds to stay away; nil where nobody knows.
         var retryAfter: Int?
+        /// Every time the origin was asked.
+        var attempts: [AttemptRecord] = []
 
         init(_ status: StatusCode, _ text: String, retryAfter: Int? = nil) {
             self.status = status

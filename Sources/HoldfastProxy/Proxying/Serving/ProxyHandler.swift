@@ -191,6 +191,7 @@
             response.fields.append(.cacheControl, "no-store")
             if let seconds = refusal.retryAfter { response.fields.append(.retryAfter, String(seconds)) }
             response.body = ResponseBody(ByteChunk(copying: "holdfast: \(refusal.text)\n".utf8))
+            response.attempts = refusal.attempts
             return response
         }
     }

@@ -108,7 +108,9 @@
         func failures(_ code: ServiceError.Code, _ status: Int) async throws {
             var error = ServiceError(code, "secret words of the library", progress: .notSent)
             error.retryAfter = .milliseconds(2_100)
-            let handler = try handler(ScriptedTransport([.fail(error)]))
+            let records = Mutex<[ProxyRecord]>([])
+            var handler = try handler(ScriptedTransport([.fail(error)]))
+            handler.onAnswer = { record in records.withLock { $0.append(record) } }
             let response = await handler.answer(ProxiedRequest(method: .get, target: "/"))
             #expect(response.status.rawValue == status)
             #expect(response.fields[.contentType] == "text/plain; charset=utf-8")
@@ -116,6 +118,7 @@
             let text = try await text(response)
             #expect(text.hasPrefix("holdfast: ") && text.hasSuffix("\n") && !text.contains("secret"))
             #expect(text.contains("[\(code)]") || code == .other)
+            #expect(records.withLock { $0.map(\.attempts) } == [1])
         }
 
         @Test("A10: an origin that says nothing is given up in time, and one that takes 5 s is not")
