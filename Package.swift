@@ -169,6 +169,7 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Proxy"])),
                 .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["Proxy"])),
                 .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["Proxy"])),
+                .product(name: "NIOTLS", package: "swift-nio", condition: .when(traits: ["Proxy"])),
             ]
         ),
         .executableTarget(

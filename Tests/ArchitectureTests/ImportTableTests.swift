@@ -37,7 +37,7 @@ struct ImportTableTests {
         ],
         "HoldfastProxy": [
             "Holdfast", "HoldfastSemantics", "HoldfastStorage", "Foundation", "FoundationNetworking", "Synchronization",
-            "Dispatch", "Glibc", "Darwin", "Musl", "NIOCore", "NIOPosix", "NIOSSL",
+            "Dispatch", "Glibc", "Darwin", "Musl", "NIOCore", "NIOPosix", "NIOSSL", "NIOTLS",
         ],
         "HoldfastRedis": [
             "Holdfast", "HoldfastSemantics", "HoldfastStorage", "Foundation", "Synchronization", "Dispatch", "Glibc",
