@@ -31,7 +31,11 @@
                 Console.standard.error("holdfast: \(failure)\n")
                 exit(withError: ExitCode(failure.exitStatus))
             } catch {
-                exit(withError: error)
+                guard exitCode(for: error) == .validationFailure else { exit(withError: error) }
+                // One line: what is wrong, and where more stands.
+                let text = message(for: error).split(whereSeparator: \.isNewline).joined(separator: " ")
+                Console.standard.error("holdfast: \(text) (--help tells more)\n")
+                exit(withError: ExitCode.validationFailure)
             }
         }
     }
