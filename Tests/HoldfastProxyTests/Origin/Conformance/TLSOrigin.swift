@@ -9,7 +9,7 @@
     import NIOSSL
     import NIOTLS
 
-    /// A ``LoopbackServer`` behind TLS on localhost: bytes go through as they come, and so do the ends of connections.
+    /// A ``LoopbackServer`` behind TLS on 127.0.0.1: bytes go through as they come, and so do the ends of connections.
     final class TLSOrigin: LoopbackOrigin {
         let server: LoopbackServer
         private let listener: any Channel
@@ -43,7 +43,7 @@
         }
 
         func url(_ target: String) -> URL {
-            let text = "https://localhost:\(listener.localAddress?.port ?? 0)\(target)"
+            let text = "https://127.0.0.1:\(listener.localAddress?.port ?? 0)\(target)"
             guard let url = URL(string: text) else { preconditionFailure("not a URL: \(text)") }
             return url
         }
@@ -115,6 +115,7 @@
         private let breaker: ConnectionBreaker
         private var partner: (any Channel)?
         private var early: [ByteBuffer] = []
+        private var hasEnded = false
 
         init(_ side: Side, _ breaker: ConnectionBreaker, partner: (any Channel)? = nil) {
             self.side = side
@@ -125,6 +126,7 @@
         func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
             if case .handshakeCompleted = event as? TLSUserEvent { connect(context) }
             guard case .inputClosed = event as? ChannelEvent else { return }
+            hasEnded = true
             // The server's last word, once all before it has left.
             let ended = context.channel
             partner?.writeAndFlush(ByteBuffer()).whenComplete { [partner] _ in
@@ -172,7 +174,11 @@
         }
 
         func channelInactive(context: ChannelHandlerContext) {
-            if case .front = side { partner?.close(promise: nil) }
+            switch side {
+            case .front: partner?.close(promise: nil)
+            // A write that failed ends the connection without another word.
+            case .back: if !hasEnded { breaker.breakConnection() }
+            }
             context.fireChannelInactive()
         }
     }
