@@ -115,7 +115,6 @@
         private let breaker: ConnectionBreaker
         private var partner: (any Channel)?
         private var early: [ByteBuffer] = []
-        private var hasEnded = false
 
         init(_ side: Side, _ breaker: ConnectionBreaker, partner: (any Channel)? = nil) {
             self.side = side
@@ -126,7 +125,6 @@
         func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
             if case .handshakeCompleted = event as? TLSUserEvent { connect(context) }
             guard case .inputClosed = event as? ChannelEvent else { return }
-            hasEnded = true
             // The server's last word, once all before it has left.
             let ended = context.channel
             partner?.writeAndFlush(ByteBuffer()).whenComplete { [partner] _ in
@@ -174,11 +172,7 @@
         }
 
         func channelInactive(context: ChannelHandlerContext) {
-            switch side {
-            case .front: partner?.close(promise: nil)
-            // A write that failed ends the connection without another word.
-            case .back: if !hasEnded { breaker.breakConnection() }
-            }
+            if case .front = side { partner?.close(promise: nil) }
             context.fireChannelInactive()
         }
     }
