@@ -42,6 +42,9 @@
         /// Whether the connection stands, as far as this side knows.
         package var isActive: Bool { channel.isActive }
 
+        /// Whether ``close()`` was called.
+        package var isClosedHere: Bool { state.withLock { $0.isClosedHere } }
+
         /// Whether bytes lie here that nobody took, or the input has ended: an idle client connection is then of no use.
         package var hasInputOrEnded: Bool { state.withLock { $0.isReadable } }
 

@@ -60,12 +60,11 @@
             in bytes: UnsafeRawBufferPointer
         ) throws(MessageFault) -> (head: Head, count: Int)? {
             let end = try scanner.end(in: bytes)
-            // What is not HTTP is told at once, since its end may never come.
+            // What is not HTTP is told at once, since its end may never come. A CR may begin an empty line in front.
             let start = scanner.start
-            guard zip(bytes[min(start, bytes.count)...], "HTTP/".utf8).allSatisfy({ $0 == $1 }) else {
-                throw MessageFault(
-                    "The answer is not HTTP; check that the port speaks HTTP/1.1, and whether it wants TLS."
-                )
+            let begins = bytes.count == 1 && bytes.first == UInt8(ascii: "\r") ? "" : "HTTP/"
+            guard zip(bytes[min(start, bytes.count)...], begins.utf8).allSatisfy({ $0 == $1 }) else {
+                throw MessageFault("The answer is not HTTP; check that the port speaks HTTP/1.1 without TLS.")
             }
             guard let end else { return nil }
             let head = try ResponseHeadParser.parse(UnsafeRawBufferPointer(rebasing: bytes[start..<end]), limits)

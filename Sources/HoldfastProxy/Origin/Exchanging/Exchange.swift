@@ -92,7 +92,8 @@
                 state.wasHeadSent = true
                 state.upload = upload
             }
-            upload.start()
+            // A caller on the connection's loop has sources that belong there; others may take their time.
+            upload.start(on: channel.eventLoop.inEventLoop ? EventLoopExecutor(channel.eventLoop) : nil)
         }
 
         // MARK: Receiving

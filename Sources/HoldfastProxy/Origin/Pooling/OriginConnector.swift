@@ -56,13 +56,17 @@
                 .channelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
                         let pipeline = channel.pipeline.syncOperations
+                        let closer = tls.map { _ in PromptClose() }
+                        if let closer { try pipeline.addHandler(closer) }
                         if let tls { try pipeline.addHandler(NIOSSLClientHandler(context: tls, serverHostname: name)) }
                         let handshake = channel.eventLoop.makePromise(of: Void.self)
                         if tls == nil { handshake.succeed(()) }
                         // In front of the end of the pipeline, which keeps errors to itself.
                         let setup = ConnectionSetup(handshake)
                         try pipeline.addHandler(setup)
-                        setup.bytes = try ByteChannel.attach(to: channel)
+                        let bytes = try ByteChannel.attach(to: channel)
+                        setup.bytes = bytes
+                        closer?.bytes = bytes
                     }
                 }
         }
@@ -113,6 +117,25 @@
 
         func handlerRemoved(context: ChannelHandlerContext) {
             handshake.fail(ChannelError.eof)
+        }
+    }
+
+    /// Closes a connection as soon as TLS has said goodbye.
+    ///
+    /// It would wait for the peer's goodbye for seconds, and nobody reads any more: a peer that goes on sending would hold the
+    /// connection for as long.
+    private final class PromptClose: ChannelOutboundHandler {
+        typealias OutboundIn = ByteBuffer
+
+        var bytes: ByteChannel?
+
+        func flush(context: ChannelHandlerContext) {
+            context.flush()
+            if bytes?.isClosedHere == true { context.close(promise: nil) }
+        }
+
+        func handlerRemoved(context: ChannelHandlerContext) {
+            bytes = nil
         }
     }
 

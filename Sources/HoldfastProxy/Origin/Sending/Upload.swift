@@ -55,8 +55,10 @@
         var failure: Failure? { state.withLock { $0.failure } }
 
         /// Begins to send; once.
-        func start() {
-            let task = Task { await run() }
+        ///
+        /// - Parameter executor: where the source is read; nil: on the cooperative pool.
+        func start(on executor: EventLoopExecutor?) {
+            let task = Task(executorPreference: executor) { await self.run() }
             let isStopped = state.withLock { state in
                 state.task = task
                 return state.isStopped

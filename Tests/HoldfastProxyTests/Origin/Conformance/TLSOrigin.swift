@@ -9,7 +9,7 @@
     import NIOSSL
     import NIOTLS
 
-    /// A ``LoopbackServer`` behind TLS on localhost: bytes go through as they come, and so do the ends of connections.
+    /// A ``LoopbackServer`` behind TLS on 127.0.0.1: bytes go through as they come, and so do the ends of connections.
     final class TLSOrigin: LoopbackOrigin {
         let server: LoopbackServer
         private let listener: any Channel
@@ -43,7 +43,7 @@
         }
 
         func url(_ target: String) -> URL {
-            let text = "https://localhost:\(listener.localAddress?.port ?? 0)\(target)"
+            let text = "https://127.0.0.1:\(listener.localAddress?.port ?? 0)\(target)"
             guard let url = URL(string: text) else { preconditionFailure("not a URL: \(text)") }
             return url
         }
