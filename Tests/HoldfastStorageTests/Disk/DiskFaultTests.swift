@@ -69,7 +69,10 @@ struct DiskFaultTests {
             #expect(try await store.get("after").count == 1, "\(what)")
             #expect(files.peakBytes <= ScriptedDiskRun.capacity, "\(what)")
             #expect(store.statistics.bytesUsed <= ScriptedDiskRun.capacity, "\(what)")
-            #expect(store.statistics.bytesUsed >= files.usedBytes, "\(what)")
+            // The store may still be at work in the background: what it counted in between must cover one of two looks.
+            let before = files.usedBytes
+            let counted = store.statistics.bytesUsed
+            #expect(counted >= min(before, files.usedBytes), "\(what)")
             var next = files
             if kind.isKilled { next = files.crashed(.process) }
             await store.close()

@@ -32,6 +32,22 @@
             }
         }
 
+        /// Whether a path has segments `.` or `..`, their dots written as they may be (RFC 3986 §5.2.4, §6.2.2).
+        ///
+        /// Caches key by the path without them, and the target goes out as it came: an origin that takes them for names would
+        /// leave its answer under another path's key, for all who ask that.
+        static func hasDotSegments(_ target: String) -> Bool {
+            guard target.utf8.contains(UInt8(ascii: ".")) || target.utf8.contains(UInt8(ascii: "%")) else {
+                return false
+            }
+            return target.prefix { $0 != "?" }.split(separator: "/", omittingEmptySubsequences: true).contains {
+                segment in
+                guard segment.utf8.count <= 6 else { return false }
+                let plain = segment.lowercased().replacing("%2e", with: ".")
+                return plain == "." || plain == ".."
+            }
+        }
+
         /// The origin, and the target as it is to be sent there.
         private func split(_ method: RequestMethod, _ target: String) throws(ProxyRefusal) -> (String, String) {
             let isOriginForm = target.utf8.first == UInt8(ascii: "/") || target == "*"

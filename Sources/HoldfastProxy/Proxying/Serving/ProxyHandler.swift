@@ -106,6 +106,7 @@
             if !fields.isEmpty { sent.allHTTPHeaderFields = ProxiedRequest.joined(fields) }
             var options = CallOptions()
             options.exactHead = made.head
+            if made.isKeyedOtherwise { options.cache = .noStore }
             if let sendInterim = request.sendInterim {
                 options.onInterimResponse = { interim in
                     sendInterim(

@@ -19,6 +19,8 @@
         struct Made: Sendable {
             let head: ExactRequestHead
             let request: URLRequest
+            /// Whether a cache would key it by another target than the one that is sent.
+            let isKeyedOtherwise: Bool
         }
 
         private let made = Mutex<[String: Made]>([:])
@@ -36,7 +38,11 @@
             let isHeld = method == .get && target.utf8.count <= RecentHeads.length
             if isHeld, let known = made.withLock({ $0[target] }) { return known }
             let head = try make()
-            let new = Made(head: head, request: head.makeRequest())
+            let new = Made(
+                head: head,
+                request: head.makeRequest(),
+                isKeyedOtherwise: TargetRules.hasDotSegments(head.requestTarget)
+            )
             guard isHeld else { return new }
             made.withLock { made in
                 if made.count >= RecentHeads.count { made.removeAll(keepingCapacity: true) }

@@ -101,7 +101,7 @@
             let bench = try await Self.filled()
             let (status, _) = try await bench.purge(String(repeating: " ", count: PurgeOrder.longest + 1))
             #expect(status == 413)
-            let endless = EndlessSource()
+            let endless = UnendingSource()
             let order = InspectorRequest.order("")
             let request = InspectorRequest.page(.post, "/api/purge", order.fields, body: .oneShot(endless))
             #expect(await bench.desk.answer(request).status == 413)
@@ -110,7 +110,7 @@
     }
 
     /// A body without an end.
-    private final class EndlessSource: ByteSource {
+    private final class UnendingSource: ByteSource {
         private let cancelled = CountWatch()
 
         var wasCancelled: Bool { cancelled.count > 0 }

@@ -47,6 +47,29 @@
             }
         }
 
+        @Test("A path with dot segments is asked for as it came, and leaves nothing under another path's key")
+        func dotSegments() async throws {
+            try await ProxyBench.with { bench in
+                let path = bench.lay(LoopbackReply(fields: [Self.lasting], body: "body"))
+                for _ in 0..<2 { _ = try await bench.ask("/a/..\(path)") }
+                #expect(bench.seen("/a/..\(path)").count == 2)
+                #expect(try await bench.ask(path).text == "body")
+                #expect(bench.seen(path).count == 1)
+            }
+        }
+
+        @Test(
+            "What counts as a dot segment",
+            arguments: [
+                ("/a/../b", true), ("/./b", true), ("/a/%2e%2E/b", true), ("/a/.%2e", true), ("/..", true),
+                ("/a.b/c..d", false),
+                ("/...", false), ("/a?x=/../", false), ("/%2f..", false), ("/.well-known/x", false), ("*", false),
+            ]
+        )
+        func dots(_ target: String, _ has: Bool) {
+            #expect(TargetRules.hasDotSegments(target) == has)
+        }
+
         @Test("A12: a stored response has nothing of the hop, nor what is for a proxy")
         func stored() async throws {
             try await ProxyBench.with { bench in
