@@ -21,8 +21,8 @@ struct AcceptanceStage<Next: Exchanging>: Exchanging {
         switch first {
         case .success(let response): return response
         case .failure(let refusal):
-            guard let removeStored = refusal.response?.removeStored else { throw refusal.error }
-            await removeStored()
+            guard let origin = refusal.response?.storedOrigin else { throw refusal.error }
+            await origin.remove()
             let maySend = !context.options.cache.onlyIfCached && request.cachePolicy != .returnCacheDataDontLoad
             guard maySend, context.body.isWhole else { throw refusal.error }
             context.options.cache.reload = true

@@ -27,7 +27,8 @@ public struct Pipeline: Transport {
     private typealias Stages = HookChain<AcceptanceStage<RedirectLoop<HookChain<AttemptLoop>>>>
     private let stages: Stages
     private let retrierFactory: any RetrierFactory
-    let background: BackgroundTasks
+    private let environment: CallEnvironment
+    var background: BackgroundTasks { environment.background }
 
     private static let lastCallID = Atomic<UInt64>(0)
 
@@ -50,7 +51,12 @@ public struct Pipeline: Transport {
         self.cache = cache
         self.configuration = configuration
         self.retrierFactory = retrierFactory
-        background = BackgroundTasks(executor: configuration.executor)
+        environment = CallEnvironment(
+            clock: configuration.clock,
+            transport: transport,
+            observers: configuration.observers,
+            background: BackgroundTasks(executor: configuration.executor)
+        )
         var callHooks = hooks.filter { $0.scope == .call }
         if let authorization = configuration.authorization { callHooks.append(AuthorizationHook(authorization)) }
         var messageHooks = hooks.filter { $0.scope == .message }
@@ -104,12 +110,9 @@ public struct Pipeline: Transport {
         addIdempotencyKey(to: &request, options)
         var context = CallContext(
             callID: CallID(number: Pipeline.lastCallID.add(1, ordering: .relaxed).newValue),
-            clock: configuration.clock,
+            environment: environment,
             options: options,
-            body: body ?? .carried(by: request),
-            transport: transport,
-            observers: configuration.observers,
-            background: background
+            body: body ?? .carried(by: request)
         )
         if let timeout = options.timeout ?? configuration.callTimeout {
             context.deadline = configuration.clock.now.advanced(by: timeout)
@@ -132,12 +135,9 @@ public struct Pipeline: Transport {
         options.prepare = []
         var context = CallContext(
             callID: outer.callID,
-            clock: configuration.clock,
+            environment: environment,
             options: options,
-            body: body,
-            transport: transport,
-            observers: configuration.observers,
-            background: background
+            body: body
         )
         if let left = outer.attemptDeadline.map({ outer.clock.now.duration(to: $0) }) {
             context.deadline = configuration.clock.now.advanced(by: left)

@@ -40,7 +40,7 @@ extension AttemptLoop {
             if let deadline = context.deadline, context.clock.now >= deadline { throw deadlineExceeded(cause: nil) }
             context.exchange = SentExchange(
                 request: prepared,
-                presentedFields: context.presentedFields(of: prepared),
+                presented: context.presented(by: prepared),
                 requestTime: context.clock.timestamp,
                 responseTime: nil
             )
@@ -55,8 +55,8 @@ extension AttemptLoop {
             response.responseTime = responseTime
             if response.url == nil { response.url = prepared.url }
             context.options.cookies?.keep(response)
-            if case .unknown = response.presentation, let presented = context.exchange?.presentedFields {
-                response.presentation = .fields(presented)
+            if case .unknown = response.presentation, let presented = context.exchange?.presented {
+                response.presentation = .presented(presented)
             }
             response.body = response.body.announcingEnd(to: context)
             let isOwnPart = context.validation?.asksPart == true && response.status == .partialContent
