@@ -112,6 +112,17 @@ public struct CallOptions: Sendable {
         parts = CallOptions.defaults
     }
 
+    /// Whether they say anything that an attempt goes by.
+    var concernAttempts: Bool {
+        if parts.isSame(as: CallOptions.defaults) { return false }
+        let parts = parts.value
+        return parts.rulesInForce != nil || parts.retrierFactory != nil || !parts.prepare.isEmpty
+            || parts.acceptance?.judgesAttempts ?? false || parts.cookies != nil
+    }
+
+    /// Whether nothing was changed since they were made.
+    var areDefault: Bool { parts.isSame(as: CallOptions.defaults) }
+
     /// One for all, so that calls without options of their own allocate none.
     private static let defaults = CopyOnWrite(Parts())
     private var parts: CopyOnWrite<Parts>

@@ -28,6 +28,9 @@ public struct Pipeline: Transport {
     private let stages: Stages
     private let retrierFactory: any RetrierFactory
     private let environment: CallEnvironment
+    private let callTimeout: Duration?
+    /// Whether calls without options of their own may be given an idempotency key.
+    private let mayMintKeys: Bool
     var background: BackgroundTasks { environment.background }
 
     private static let lastCallID = Atomic<UInt64>(0)
@@ -51,6 +54,8 @@ public struct Pipeline: Transport {
         self.cache = cache
         self.configuration = configuration
         self.retrierFactory = retrierFactory
+        callTimeout = configuration.callTimeout
+        mayMintKeys = retrierFactory.governor?.rules.mintsIdempotencyKey ?? false
         environment = CallEnvironment(
             clock: configuration.clock,
             transport: transport,
@@ -99,7 +104,7 @@ public struct Pipeline: Transport {
         body: RequestBody? = nil,
         options: CallOptions = CallOptions()
     ) async throws -> Response {
-        if let inForce = options.rulesInForce {
+        if !options.areDefault, let inForce = options.rulesInForce {
             do throws(RetryRulesError) {
                 try inForce.rules.validate()
             } catch {
@@ -107,14 +112,14 @@ public struct Pipeline: Transport {
             }
         }
         var request = request
-        addIdempotencyKey(to: &request, options)
+        if mayMintKeys || !options.areDefault { addIdempotencyKey(to: &request, options) }
         var context = CallContext(
             callID: CallID(number: Pipeline.lastCallID.add(1, ordering: .relaxed).newValue),
             environment: environment,
             options: options,
             body: body ?? .carried(by: request)
         )
-        if let timeout = options.timeout ?? configuration.callTimeout {
+        if let timeout = options.areDefault ? callTimeout : options.timeout ?? callTimeout {
             context.deadline = configuration.clock.now.advanced(by: timeout)
         }
         return try await run(request, &context)

@@ -228,11 +228,19 @@ public struct SentExchange: Sendable {
     public let request: URLRequest
     /// Its fields together with the transport's implicit ones; put together at each reading where the transport adds none.
     public var presentedFields: HeaderFields { presented.fields }
-    let presented: PresentedFields
+    var presented: PresentedFields { together.map { .fields($0) } ?? .own(request) }
+    /// Those of the transport and the request's own, where the transport adds any.
+    private let together: HeaderFields?
     /// When it was handed to the transport.
     public let requestTime: Timestamp
     /// When the response head was there; nil when none came.
     public internal(set) var responseTime: Timestamp?
+
+    init(request: URLRequest, presented: PresentedFields, requestTime: Timestamp) {
+        self.request = request
+        self.requestTime = requestTime
+        together = if case .fields(let fields) = presented { fields } else { nil }
+    }
 }
 
 /// What a cache asked in place of the caller, and how to tell whether a response answers that.

@@ -26,4 +26,22 @@ public struct AttemptRecord: Sendable, Hashable {
     public var stopReason: StopReason?
     /// What was sent beneath for this attempt: hedges, or the attempts of a pipeline that is this one's transport.
     public var beneath: [AttemptRecord] = []
+
+    init(
+        number: Int,
+        start: MonotonicInstant,
+        end: MonotonicInstant,
+        status: StatusCode? = nil,
+        errorCode: ServiceError.Code? = nil,
+        progress: TransportProgress? = nil,
+        beneath: [AttemptRecord] = []
+    ) {
+        self.number = number
+        self.start = start
+        self.end = end
+        self.status = status
+        self.errorCode = errorCode
+        self.progress = progress
+        self.beneath = beneath
+    }
 }

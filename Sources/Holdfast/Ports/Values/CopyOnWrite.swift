@@ -10,25 +10,34 @@
 /// reference to it, so that nobody else reads or writes it then; `Value` is Sendable itself. CopyOnWriteStressTests changes copies
 /// from many threads.
 struct CopyOnWrite<Value: Sendable>: @unchecked Sendable {
-    // A managed buffer is reached without the run-time check of exclusive access, which the uniqueness above makes needless.
-    private var buffer: ManagedBuffer<Value, Void>
+    private final class Box {
+        // The uniqueness above makes the check at run time needless, which each access would pay for.
+        @exclusivity(unchecked)
+        var value: Value
+
+        init(_ value: Value) {
+            self.value = value
+        }
+    }
+
+    private var box: Box
 
     /// A value of its own; costs one allocation.
     init(_ value: Value) {
-        buffer = .create(minimumCapacity: 0) { _ in value }
+        box = Box(value)
     }
+
+    /// Whether both are one and the same, so that neither was changed since one was copied from the other.
+    func isSame(as other: CopyOnWrite) -> Bool { box === other.box }
 
     /// The value; a change to it is seen by this copy alone.
     var value: Value {
         @inline(__always)
-        _read { yield buffer.header }
+        _read { yield box.value }
         @inline(__always)
         _modify {
-            if !isKnownUniquelyReferenced(&buffer) {
-                let copy = buffer.header
-                buffer = .create(minimumCapacity: 0) { _ in copy }
-            }
-            yield &buffer.header
+            if !isKnownUniquelyReferenced(&box) { box = Box(box.value) }
+            yield &box.value
         }
     }
 }
