@@ -19,6 +19,8 @@ public final class HTTPCache: Sendable {
     public let options: CacheOptions
 
     let decoded: DecodedResponses
+    /// What answers plain requests at once.
+    let ready: ReadyAnswers
     let invalidations = InvalidationLog()
     let flights = FlightTable()
     /// Keys whose last response could not be shared.
@@ -42,6 +44,7 @@ public final class HTTPCache: Sendable {
         self.options = options
         contentKeys = Atomic(store.statistics.entryCount > 0)
         searchVariance = Atomic(store.statistics.entryCount > 0)
+        ready = ReadyAnswers(capacity: store.statistics.capacity)
         decoded = DecodedResponses(targetedFields: options.targets)
         leasing = options.collapsesRequests && options.longestFillWait > .zero ? store.fillLeasing : nil
     }

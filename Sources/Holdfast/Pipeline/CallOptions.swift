@@ -120,6 +120,14 @@ public struct CallOptions: Sendable {
             || parts.acceptance?.judgesAttempts ?? false || parts.cookies != nil
     }
 
+    /// Whether they say anything that a cache goes by when it looks for an answer.
+    var concernReuse: Bool {
+        if parts.isSame(as: CallOptions.defaults) { return false }
+        let parts = parts.value
+        return parts.principal != nil || parts.cachesContent != nil || !parts.credentialFields.isEmpty
+            || parts.exactHead != nil || parts.cache != .default
+    }
+
     /// Whether nothing was changed since they were made.
     var areDefault: Bool { parts.isSame(as: CallOptions.defaults) }
 

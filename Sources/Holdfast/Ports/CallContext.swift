@@ -179,9 +179,12 @@ public struct CallContext: Sendable {
         presented(by: request).fields
     }
 
+    /// What the transport will add to a request beneath the hooks.
+    func implicitFields(for request: URLRequest) -> HeaderFields { environment.transport.implicitFields(for: request) }
+
     /// As ``presentedFields(of:)``, put together once somebody reads them.
     func presented(by request: URLRequest) -> PresentedFields {
-        PresentedFields(request, implicit: environment.transport.implicitFields(for: request))
+        PresentedFields(request, implicit: implicitFields(for: request))
     }
 
     /// Whether anyone listens, so that building an event can be spared.

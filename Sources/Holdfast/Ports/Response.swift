@@ -24,6 +24,7 @@ public struct Response: Sendable {
         var presentation = Presentation.unknown
         var hasAgeDeducted = false
         var storedOrigin: (any RemovableOrigin)?
+        var ready: ReadyAnswer?
     }
 
     private var parts: CopyOnWrite<Parts>
@@ -117,6 +118,36 @@ public struct Response: Sendable {
         )
     }
 
+    /// The answer of a cache to a plain request.
+    init(
+        _ ready: ReadyAnswer,
+        _ fields: HeaderFields,
+        _ body: ByteChunk,
+        to request: URLRequest,
+        _ url: URL,
+        implicit: HeaderFields,
+        _ decision: CacheDecision,
+        origin: (any RemovableOrigin)?
+    ) {
+        parts = CopyOnWrite(
+            Parts(
+                status: ready.stored.head.status,
+                fields: fields,
+                body: ResponseBody(body),
+                url: url,
+                source: .fresh,
+                requestTime: ready.stored.requestTime,
+                responseTime: ready.stored.responseTime,
+                contentDecoded: ready.stored.contentDecoded,
+                cacheDecision: decision,
+                presentation: .presented(PresentedFields(request, implicit: implicit)),
+                hasAgeDeducted: true,
+                storedOrigin: origin,
+                ready: ready
+            )
+        )
+    }
+
     /// Status and fields, as the rules of HTTP look at them.
     public var head: ResponseHead {
         get { ResponseHead(status: status, fields: fields) }
@@ -134,6 +165,11 @@ public struct Response: Sendable {
     /// Repeated field lines are joined with a comma, since its fields are a dictionary. Costs about 10 µs on Linux.
     public func makeHTTPURLResponse() -> HTTPURLResponse? {
         guard let url else { return nil }
+        if let made = parts.value.ready?.foundation(for: self, url, make: { assembled(url) }) { return made }
+        return assembled(url)
+    }
+
+    private func assembled(_ url: URL) -> HTTPURLResponse? {
         var joined: [String: String] = [:]
         for line in fields {
             let name = line.name.rawName

@@ -23,6 +23,11 @@ final class CacheMeter: Sendable {
         stripes[stripe].state.withLock { $0.arrive(from: origin, in: minute) }
     }
 
+    /// Counts a request and its fresh hit at once.
+    func hit(from origin: CountedOrigin, in minute: Int64, stripe: Int, bytes: Int, saved: Duration) {
+        stripes[stripe].state.withLock { $0.hit(from: origin, in: minute, bytes: bytes, saved: saved) }
+    }
+
     func count(
         for origin: CountedOrigin?,
         in minute: Int64,
