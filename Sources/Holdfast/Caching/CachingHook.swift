@@ -31,8 +31,9 @@ public struct CachingHook: ServiceHook {
     public var scope: HookScope { .message }
 
     public func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
-        if let response = readyAnswer(to: request, &context) { return response }
-        guard var response = try await look(request, LookTrail(begun: context.clock.now), &context) else { return nil }
+        let trail = LookTrail(begun: context.clock.now)
+        if let response = readyAnswer(to: request, trail, &context) { return response }
+        guard var response = try await look(request, trail, &context) else { return nil }
         StatusReport(cache.options)?.sign(&response, context[CacheLookup.self]?.key)
         return response
     }

@@ -29,6 +29,8 @@ public struct Pipeline: Transport {
     private let retrierFactory: any RetrierFactory
     private let environment: CallEnvironment
     private let callTimeout: Duration?
+    /// The caching hook, where no other hook, observer or surrounding takes part in a call.
+    private let loneCache: CachingHook?
     /// Whether calls without options of their own may be given an idempotency key.
     private let mayMintKeys: Bool
     var background: BackgroundTasks { environment.background }
@@ -55,6 +57,10 @@ public struct Pipeline: Transport {
         self.configuration = configuration
         self.retrierFactory = retrierFactory
         callTimeout = configuration.callTimeout
+        let isAlone =
+            hooks.isEmpty && configuration.authorization == nil && configuration.observers.isEmpty
+            && configuration.surroundings.isEmpty
+        loneCache = isAlone ? cache.map { CachingHook($0) } : nil
         mayMintKeys = retrierFactory.governor?.rules.mintsIdempotencyKey ?? false
         environment = CallEnvironment(
             clock: configuration.clock,
@@ -104,6 +110,7 @@ public struct Pipeline: Transport {
         body: RequestBody? = nil,
         options: CallOptions = CallOptions()
     ) async throws -> Response {
+        if let response = loneAnswer(to: request, body, options) { return response }
         if !options.areDefault, let inForce = options.rulesInForce {
             do throws(RetryRulesError) {
                 try inForce.rules.validate()
@@ -172,6 +179,14 @@ public struct Pipeline: Transport {
 
     /// The inner attempt loop ends each attempt itself.
     public var enforcesDeadline: Bool { true }
+
+    /// The answer of a cache that stands in the pipeline alone, and has one ready: nobody else takes part in such a call.
+    private func loneAnswer(to request: URLRequest, _ body: RequestBody?, _ options: CallOptions) -> Response? {
+        guard let loneCache, options.areDefault, body == nil, request.httpBody == nil, request.httpBodyStream == nil
+        else { return nil }
+        let trail = LookTrail(begun: environment.clock.now)
+        return loneCache.readyHit(for: request, trail, environment.clock, transport)?.response
+    }
 
     private func run(_ request: URLRequest, _ context: inout CallContext) async throws -> Response {
         guard InterceptionRegistry.shared.intercepts(for: identity) else { return try await perform(request, &context) }

@@ -87,6 +87,8 @@ public struct CallContext: Sendable {
         get { extras?.value.flightPath ?? [] }
         set { change(!newValue.isEmpty) { $0.flightPath = newValue } }
     }
+    /// The type whose default implementation of a moment ran last.
+    var defaultTaken: ObjectIdentifier?
     /// Whether the attempt in hand ends with the call's deadline, rather than with a limit of its own.
     var attemptIsCut = false
     /// Runs what outlives the call.
@@ -179,12 +181,12 @@ public struct CallContext: Sendable {
         presented(by: request).fields
     }
 
-    /// What the transport will add to a request beneath the hooks.
-    func implicitFields(for request: URLRequest) -> HeaderFields { environment.transport.implicitFields(for: request) }
+    /// What the pipeline sends through.
+    var transport: any Transport { environment.transport }
 
     /// As ``presentedFields(of:)``, put together once somebody reads them.
     func presented(by request: URLRequest) -> PresentedFields {
-        PresentedFields(request, implicit: implicitFields(for: request))
+        PresentedFields(request, implicit: environment.transport.implicitFields(for: request))
     }
 
     /// Whether anyone listens, so that building an event can be spared.

@@ -126,8 +126,7 @@ public struct Response: Sendable {
         to request: URLRequest,
         _ url: URL,
         implicit: HeaderFields,
-        _ decision: CacheDecision,
-        origin: (any RemovableOrigin)?
+        _ decision: CacheDecision
     ) {
         parts = CopyOnWrite(
             Parts(
@@ -142,7 +141,6 @@ public struct Response: Sendable {
                 cacheDecision: decision,
                 presentation: .presented(PresentedFields(request, implicit: implicit)),
                 hasAgeDeducted: true,
-                storedOrigin: origin,
                 ready: ready
             )
         )

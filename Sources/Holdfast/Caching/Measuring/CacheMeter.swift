@@ -10,7 +10,7 @@ final class CacheMeter: Sendable {
         let state = Mutex(MeterState())
     }
 
-    private static let stripeCount = 4
+    static let stripeCount = 4
     /// How many origins are told apart by a reader.
     static let originLimit = 64
 

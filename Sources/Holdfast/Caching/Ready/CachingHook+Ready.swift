@@ -14,14 +14,32 @@ internal import HoldfastStorage
 /// It decides nothing that the long way would decide otherwise; where anything is in doubt, the request goes the long way.
 extension CachingHook {
     /// The answer to a plain request, where one is ready and still as good.
-    func readyAnswer(to request: URLRequest, _ context: inout CallContext) -> Response? {
-        guard !context.options.concernReuse, let url = request.url, request.httpMethod == "GET" else { return nil }
-        guard let ready = cache.ready.answer(for: url.absoluteString), context.body.isNone,
-            request.cachePolicy == .useProtocolCachePolicy, !cache.recording.isUnderWay
+    func readyAnswer(to request: URLRequest, _ trail: LookTrail, _ context: inout CallContext) -> Response? {
+        guard !context.options.concernReuse, context.body.isNone,
+            let hit = readyHit(for: request, trail, context.clock, context.transport)
         else { return nil }
-        let implicit = context.implicitFields(for: request)
+        var response = hit.response
+        if context.isObserved, let decision = response.cacheDecision { explain(decision, context) }
+        // Only a caller that judges responses can refuse one.
+        if !context.options.areDefault {
+            response.storedOrigin = EntryOrigin(hook: self, entry: hit.entry, context: context)
+        }
+        return response
+    }
+
+    /// - Parameter request: without content, and sent without a wish of the caller's.
+    func readyHit(
+        for request: URLRequest,
+        _ trail: LookTrail,
+        _ clock: any HoldfastClock,
+        _ transport: any Transport
+    ) -> (response: Response, entry: StoredEntry)? {
+        guard let url = request.url, let ready = cache.ready.answer(for: url.absoluteString, stripe: trail.stripe),
+            request.httpMethod == "GET", request.cachePolicy == .useProtocolCachePolicy, !cache.recording.isUnderWay
+        else { return nil }
+        let implicit = transport.implicitFields(for: request)
         guard ready.answers(request.allHTTPHeaderFields ?? [:], implicit: implicit) else { return nil }
-        let now = context.clock.timestamp
+        let now = clock.timestamp
         let standing = ready.reuse.standing(now: now)
         guard !standing.isStale, let entries = cache.store.peek(ready.key, now: StoreInstant(now)), entries.count == 1,
             entries[0].version == ready.version, !entries[0].needsValidation,
@@ -29,24 +47,14 @@ extension CachingHook {
         else { return nil }
         cache.meter.hit(
             from: ready.origin,
-            in: context.clock.now.minute,
-            stripe: CacheMeter.stripe(),
+            in: trail.begun.minute,
+            stripe: trail.stripe,
             bytes: body.count,
             saved: ready.saved
         )
         let decision = CacheDecision(.hit, .fresh, age: standing.age, freshnessLeft: standing.freshnessLeft)
-        if context.isObserved { explain(decision, context) }
-        return Response(
-            ready,
-            ready.fields(age: standing.age, now: now),
-            body,
-            to: request,
-            url,
-            implicit: implicit,
-            decision,
-            // Only a caller that judges responses can refuse one.
-            origin: context.options.areDefault ? nil : EntryOrigin(hook: self, entry: entries[0], context: context)
-        )
+        let fields = ready.fields(age: standing.age, now: now)
+        return (Response(ready, fields, body, to: request, url, implicit: implicit, decision), entries[0])
     }
 
     /// Keeps ready what answered a request, if that was a plain one.
@@ -62,7 +70,7 @@ extension CachingHook {
             lookup.directive == .default, !context.options.concernReuse, context.body.isNone,
             request.cachePolicy == .useProtocolCachePolicy, cache.options.cacheName == nil,
             !selected.entry.needsValidation, selected.entry.version != .beingWritten,
-            !lookup.head.fields.contains(where: { ReuseFields.contains($0.name.rawName) }),
+            !lookup.head.fields.contains(where: { ReuseFields.names.contains($0.name.canonicalName) }),
             let url = request.url?.absoluteString, let reuse = PlainReuse(selected.stored, options: cache.options)
         else { return }
         cache.ready.keep(
@@ -72,9 +80,10 @@ extension CachingHook {
                 reuse,
                 url: url,
                 request,
-                implicit: context.implicitFields(for: request),
+                implicit: context.transport.implicitFields(for: request),
                 lookup.head.target
-            )
+            ),
+            stripe: lookup.trail.stripe
         )
     }
 }

@@ -16,12 +16,6 @@ private import Synchronization
 ///
 /// Holds no bytes of the store: an entry that leaves it is freed, and found missing by its version.
 final class ReadyAnswer: Sendable {
-    /// A field that the response's Vary nominates, and its value in the requests that this answers.
-    private struct Nominated: Sendable {
-        let name: String
-        let value: String?
-    }
-
     /// The head as it is while the age is that of one second.
     private struct Face: Sendable {
         let age: Int64
@@ -38,7 +32,11 @@ final class ReadyAnswer: Sendable {
     let origin: CountedOrigin
     /// What each hit spares its caller.
     let saved: Duration
-    private let nominated: [Nominated]
+    /// Finds the fields that make a request go the long way, and behind them those that the response's Vary nominates.
+    private let finder: FieldNameFinder
+    /// The values of the nominated fields in the requests that this answers.
+    private let nominated: [String?]
+    private let presentCount: Int
     private let implicit: HeaderFields
     private let face = Mutex<Face?>(nil)
 
@@ -63,9 +61,15 @@ final class ReadyAnswer: Sendable {
         saved = max(.zero, min(stored.delay, CallTally.longestDelay))
         self.implicit = implicit
         let fields = request.allHTTPHeaderFields ?? [:]
-        nominated = stored.nominated.names.map { name in
-            Nominated(name: name, value: fields.first { $0.key.isSameFieldName(as: name) }?.value)
+        let names = stored.nominated.names
+        finder = FieldNameFinder(ReuseFields.names + names)
+        let own = FieldNameFinder(names)
+        var values = [String?](repeating: nil, count: names.count)
+        for (name, value) in fields {
+            if let number = own.number(of: name) { values[number] = value }
         }
+        nominated = values
+        presentCount = values.count { $0 != nil }
     }
 
     /// Whether a request with these fields is a plain one with the nominated values; false sends it the long way.
@@ -74,15 +78,14 @@ final class ReadyAnswer: Sendable {
         var presented = 0
         var index = fields.startIndex
         while index != fields.endIndex {
-            let name = fields.keys[index]
-            if ReuseFields.contains(name) { return false }
-            for field in nominated where name.isSameFieldName(as: field.name) {
-                guard field.value == fields.values[index] else { return false }
+            if let number = finder.number(of: fields.keys[index]) {
+                let place = number - ReuseFields.names.count
+                guard place >= 0, let value = nominated[place], value == fields.values[index] else { return false }
                 presented += 1
             }
-            index = fields.index(after: index)
+            fields.formIndex(after: &index)
         }
-        return presented == nominated.count { $0.value != nil }
+        return presented == presentCount
     }
 
     /// The fields with the Age of this moment; made once a second.

@@ -11,7 +11,7 @@ private import Synchronization
 final class ReadyAnswers: Sendable {
     private typealias Place = Mutex<ReadyAnswer?>
 
-    private static let stripes = 4
+    private static let stripes = CacheMeter.stripeCount
     /// One place for so many bytes of the store: a ready answer takes about 2 KiB.
     private static let bytesPerPlace = 128 << 10
 
@@ -34,20 +34,21 @@ final class ReadyAnswers: Sendable {
     }
 
     /// What was kept for a URL, if it still has its place.
-    func answer(for url: String) -> ReadyAnswer? {
-        let found = place(of: url).pointee.withLock { $0 }
+    ///
+    /// - Parameter stripe: the caller's, one of those of ``CacheMeter``; the same for what it finds and what it keeps.
+    func answer(for url: String, stripe: Int) -> ReadyAnswer? {
+        let found = place(of: url, stripe).pointee.withLock { $0 }
         return found?.url == url ? found : nil
     }
 
     /// Keeps an answer in the place of another.
-    func keep(_ answer: ReadyAnswer) {
-        place(of: answer.url).pointee.withLock { $0 = answer }
+    func keep(_ answer: ReadyAnswer, stripe: Int) {
+        place(of: answer.url, stripe).pointee.withLock { $0 = answer }
     }
 
-    private func place(of url: String) -> UnsafeMutablePointer<Place> {
+    private func place(of url: String, _ stripe: Int) -> UnsafeMutablePointer<Place> {
         var url = url
         let hash = url.withUTF8 { HeadHash.of(UnsafeRawBufferPointer($0), seed: seed) }
-        let stripe = ThreadStripe.current(of: ReadyAnswers.stripes)
         return places.advanced(by: stripe * count + Int(hash % UInt64(count)))
     }
 }
