@@ -111,11 +111,12 @@ public struct CallContext: Sendable {
 
     /// - Parameter isSomething: whether the change sets anything; one that only clears makes no place for it.
     private mutating func change(_ isSomething: Bool, _ change: (inout Extras) -> Void) {
-        if extras == nil {
-            guard isSomething else { return }
-            extras = CopyOnWrite(Extras())
-        }
-        if extras != nil { change(&extras!.value) }
+        guard isSomething || extras != nil else { return }
+        var changed = extras ?? CopyOnWrite(Extras())
+        // Two references would make the change copy.
+        extras = nil
+        change(&changed.value)
+        extras = changed
     }
 
     init(callID: CallID, environment: CallEnvironment, options: CallOptions, body: RequestBody) {
@@ -227,39 +228,6 @@ public struct CallContext: Sendable {
     }
 }
 
-/// What was sent for a call, and when: of the last attempt.
-public struct SentExchange: Sendable {
-    /// The request as it went to the transport, after every `prepare` step.
-    public let request: URLRequest
-    /// Its fields together with the transport's implicit ones; put together at each reading where the transport adds none.
-    public var presentedFields: HeaderFields { presented.fields }
-    var presented: PresentedFields { together.map { .fields($0) } ?? .own(request) }
-    /// Those of the transport and the request's own, where the transport adds any.
-    private let together: HeaderFields?
-    /// When it was handed to the transport.
-    public let requestTime: Timestamp
-    /// When the response head was there; nil when none came.
-    public internal(set) var responseTime: Timestamp?
-
-    init(request: URLRequest, presented: PresentedFields, requestTime: Timestamp) {
-        self.request = request
-        self.requestTime = requestTime
-        together = if case .fields(let fields) = presented { fields } else { nil }
-    }
-}
-
-/// What a cache asked in place of the caller, and how to tell whether a response answers that.
-struct OfferedValidation: Sendable {
-    /// The fields that the caller's request had itself, of those that were replaced.
-    let own: [FieldName: String]
-    let replaced: [FieldName]
-    /// Whether it asked for a part, which is not what the caller will be given.
-    let asksPart: Bool
-    let isAnswered: @Sendable (_ response: Response) -> Bool
-    /// Asks with conditions that fit what is stored by now; nil where the request is good as it is.
-    let renewed: @Sendable (_ context: inout CallContext) async -> URLRequest?
-}
-
 private struct HookStateKey: Hashable, Sendable {
     let hook: Int
     let type: ObjectIdentifier
@@ -272,26 +240,6 @@ private final class FlightLink: Sendable {
 
     init(_ flight: Flight) {
         self.flight = flight
-    }
-}
-
-/// What all calls of a pipeline have in common.
-final class CallEnvironment: Sendable {
-    let clock: any HoldfastClock
-    let transport: any Transport
-    let observers: [any EventObserver]
-    let background: BackgroundTasks
-
-    init(
-        clock: any HoldfastClock,
-        transport: any Transport,
-        observers: [any EventObserver],
-        background: BackgroundTasks
-    ) {
-        self.clock = clock
-        self.transport = transport
-        self.observers = observers
-        self.background = background
     }
 }
 

@@ -18,12 +18,12 @@ final class ReadyAnswers: Sendable {
     private let count: Int
     private let seed = UInt64.random(in: .min ... .max)
     // Proof: set in `init`, and never again; what it points to is filled there, Sendable, and freed in `deinit`, when nobody can reach
-    // it any more. ReadyAnswerStressTests uses it from many threads.
+    // it any more. ReadyAnswersTests uses it from many threads.
     private nonisolated(unsafe) let places: UnsafeMutablePointer<Place>
 
-    /// - Parameter capacity: what the store holds at most, in bytes.
-    init(capacity: Int) {
-        count = min(max(capacity / ReadyAnswers.bytesPerPlace, 64), 4096)
+    /// - Parameter capacity: what the store holds at most, in bytes; nil: nothing is kept.
+    init(capacity: Int?) {
+        count = capacity.map { min(max($0 / ReadyAnswers.bytesPerPlace, 64), 4096) } ?? 0
         places = .allocate(capacity: count * ReadyAnswers.stripes)
         for index in 0..<count * ReadyAnswers.stripes { places.advanced(by: index).initialize(to: Mutex(nil)) }
     }
@@ -37,12 +37,14 @@ final class ReadyAnswers: Sendable {
     ///
     /// - Parameter stripe: the caller's, one of those of ``CacheMeter``; the same for what it finds and what it keeps.
     func answer(for url: String, stripe: Int) -> ReadyAnswer? {
+        guard count > 0 else { return nil }
         let found = place(of: url, stripe).pointee.withLock { $0 }
         return found?.url == url ? found : nil
     }
 
     /// Keeps an answer in the place of another.
     func keep(_ answer: ReadyAnswer, stripe: Int) {
+        guard count > 0 else { return }
         place(of: answer.url, stripe).pointee.withLock { $0 = answer }
     }
 

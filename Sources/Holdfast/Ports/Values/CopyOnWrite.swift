@@ -6,9 +6,9 @@
 /// What has many parts and is handed from stage to stage would count each part's references up and down at every hand-over, which is
 /// most of what a call costs that succeeds at once.
 ///
-/// Proof that it is Sendable: what lies behind the reference is changed in `_modify` alone, and only while this copy holds the only
-/// reference to it, so that nobody else reads or writes it then; `Value` is Sendable itself. CopyOnWriteStressTests changes copies
-/// from many threads.
+/// Proof: what lies behind the reference is changed in `_modify` alone, and only while this copy holds the only
+/// reference to it, so that nobody else reads or writes it then; `Value` is Sendable itself. CopyOnWriteTests changes copies from
+/// many tasks.
 struct CopyOnWrite<Value: Sendable>: @unchecked Sendable {
     private final class Box {
         // The uniqueness above makes the check at run time needless, which each access would pay for.
