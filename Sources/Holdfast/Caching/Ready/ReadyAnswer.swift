@@ -37,6 +37,7 @@ final class ReadyAnswer: Sendable {
     /// The values of the nominated fields in the requests that this answers.
     private let nominated: [String?]
     private let presentCount: Int
+    private let reuseCount: Int
     private let implicit: HeaderFields
     private let face = Mutex<Face?>(nil)
 
@@ -61,6 +62,7 @@ final class ReadyAnswer: Sendable {
         saved = max(.zero, min(stored.delay, CallTally.longestDelay))
         self.implicit = implicit
         let fields = request.allHTTPHeaderFields ?? [:]
+        reuseCount = ReuseFields.names.count
         let names = stored.nominated.names
         finder = FieldNameFinder(ReuseFields.names + names)
         let own = FieldNameFinder(names)
@@ -76,10 +78,11 @@ final class ReadyAnswer: Sendable {
     func answers(_ fields: [String: String], implicit: HeaderFields) -> Bool {
         guard implicit.isEmpty ? self.implicit.isEmpty : implicit == self.implicit else { return false }
         var presented = 0
+        // By index: an iterator would count references to each key and value.
         var index = fields.startIndex
         while index != fields.endIndex {
             if let number = finder.number(of: fields.keys[index]) {
-                let place = number - ReuseFields.names.count
+                let place = number - reuseCount
                 guard place >= 0, let value = nominated[place], value == fields.values[index] else { return false }
                 presented += 1
             }
