@@ -102,7 +102,8 @@ public struct HeaderFields: Sendable, Hashable {
     /// Whether both are one list of lines that nobody changed since one was copied from the other; a false answer says nothing.
     package func isIdentical(to other: HeaderFields) -> Bool {
         lines.count == other.lines.count
-            && lines.withUnsafeBufferPointer { $0.baseAddress } == other.lines.withUnsafeBufferPointer { $0.baseAddress }
+            && lines.withUnsafeBufferPointer { $0.baseAddress }
+                == other.lines.withUnsafeBufferPointer { $0.baseAddress }
     }
 
     /// Removes every line of one field.
