@@ -13,7 +13,7 @@ public struct CallOptions: Sendable {
     /// Whose responses may be used and stored: replaces the credentials as the name of the cache partition.
     public var principal: String?
     /// Says that a POST of this call only asks, and how its content is read for the key it is then cached under; nil, the
-    /// default, leaves it to the cache's ``KeyRule``s. Of a QUERY it is the reading of the content alone (RFC 10008).
+    /// default, leaves it to the cache's `KeyRule`s. Of a QUERY it is the reading of the content alone (RFC 10008).
     public var cachesContent: ContentNormalizer?
     /// Words by which a stored response can be purged.
     public var tags: Set<String> = []
