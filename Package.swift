@@ -230,7 +230,7 @@ let package = Package(
         ),
         .testTarget(
             name: "HoldfastCryptoTests",
-            dependencies: ["HoldfastCrypto", "HoldfastStorage", "HoldfastTesting"]
+            dependencies: ["HoldfastCrypto", "Holdfast", "HoldfastStorage", "HoldfastTesting"]
         ),
         .testTarget(
             name: "HoldfastXMLTests",
