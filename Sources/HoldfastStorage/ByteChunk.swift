@@ -6,8 +6,8 @@
 /// A chunk shares its storage with the chunks cut from it, so slicing costs O(1) and keeps the whole storage alive;
 /// call ``compacted()`` before keeping a small cut of a large chunk for long. Indices are offsets from 0.
 public struct ByteChunk: Sendable, RandomAccessCollection {
-    private let storage: [UInt8]
-    private let bounds: Range<Int>
+    @usableFromInline let storage: [UInt8]
+    @usableFromInline let bounds: Range<Int>
 
     /// An empty chunk.
     public init() {
@@ -64,6 +64,7 @@ public struct ByteChunk: Sendable, RandomAccessCollection {
     }
 
     /// Calls `body` with the bytes; the pointer must not outlive the call.
+    @inlinable
     public func withUnsafeBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {

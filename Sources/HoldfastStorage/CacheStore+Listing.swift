@@ -4,6 +4,9 @@
 internal import Synchronization
 
 extension CacheStore {
+    /// Nil: only ``CacheStore/body(of:)`` can tell.
+    public func peekBody(of entry: StoredEntry) -> ByteChunk? { nil }
+
     public func list(
         after cursor: StoreCursor?,
         limit: Int,

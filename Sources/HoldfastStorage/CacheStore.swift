@@ -33,6 +33,11 @@ public protocol CacheStore: Sendable {
     /// - Throws: `.superseded` when this version is gone; treat it as a miss.
     func body(of entry: StoredEntry) async throws(StoreError) -> any StoredBody
 
+    /// Opens the body of an entry that lies in memory, without suspending; counts as ``body(of:)`` does.
+    ///
+    /// - Returns: the whole body, or nil where only ``body(of:)`` can tell; by default always nil.
+    func peekBody(of entry: StoredEntry) -> ByteChunk?
+
     /// Starts an entry; see ``EntryWriter``.
     ///
     /// - Parameters:

@@ -52,7 +52,7 @@ struct ConditionalsTests {
 
     private static func isImport(_ line: String) -> Bool {
         line.range(
-            of: #"^((public|internal|private|@[a-zA-Z_]+(\([a-zA-Z]+\))?)\s+)*import\s"#,
+            of: #"^((public|package|internal|private|@[a-zA-Z_]+(\([a-zA-Z]+\))?)\s+)*import\s"#,
             options: .regularExpression
         ) != nil
     }

@@ -26,7 +26,8 @@ struct HeldResponse: Sendable {
     var stored: StoredResponse
     let isOwn: Bool
     private let bytes: ByteChunk?
-    private let body: any StoredBody
+    /// Nil where all of it was at hand at once.
+    private let body: (any StoredBody)?
 
     init(_ candidate: CacheCandidate, in store: any CacheStore) async throws(StoreError) {
         entry = candidate.entry
@@ -38,7 +39,12 @@ struct HeldResponse: Sendable {
                 "A stored body is not as long as the parts it consists of; it is taken for a miss."
             )
         }
-        body = try await store.body(of: candidate.entry)
+        if let inMemory = store.peekBody(of: candidate.entry) {
+            (bytes, body) = (inMemory, nil)
+            return
+        }
+        let body = try await store.body(of: candidate.entry)
+        self.body = body
         if let inMemory = body.bytesInMemory {
             bytes = inMemory
         } else if candidate.entry.bodyLength == 0 {
@@ -51,6 +57,12 @@ struct HeldResponse: Sendable {
             bytes = nil
         }
     }
+
+    /// Whether the store gave the body without suspending, and will again.
+    var isAtHand: Bool { body == nil }
+
+    /// The bytes as a stored body, for what reads by position.
+    private var positions: any StoredBody { body ?? MemoryBody(bytes ?? ByteChunk()) }
 
     private static func whole(_ body: any StoredBody, length: Int) async throws(StoreError) -> ByteChunk {
         let first = try await body.read(from: 0, upTo: length)
@@ -88,7 +100,7 @@ struct HeldResponse: Sendable {
         response.requestTime = stored.requestTime
         response.responseTime = stored.responseTime
         response.hasAgeDeducted = true
-        response.presentation = .fields(lookup.head.fields)
+        response.presentation = .presented(.fields(lookup.head.fields))
         guard lookup.head.method != .head, form != .empty else { return response }
         response.body = body(form, delivered: delivered, failed: failed, rest: rest)
         return response
@@ -178,7 +190,7 @@ struct HeldResponse: Sendable {
             }
             length = Int(clamping: multipart.contentLength)
         }
-        let source = StoredBodySource(body, pieces, delivered: delivered, failed: failed)
+        let source = StoredBodySource(positions, pieces, delivered: delivered, failed: failed)
         guard let content else { return ResponseBody(source, length: length) }
         return ResponseBody(HealingBody(source, of: content, rest: rest), length: length)
     }
@@ -203,7 +215,7 @@ struct HeldResponse: Sendable {
         { [self] interval in
             let offsets = offsets(of: interval)
             if let bytes { return BytesSource(bytes[offsets]) }
-            return StoredBodySource(body, [.stored(offsets)], delivered: { _ in }, failed: failed)
+            return StoredBodySource(positions, [.stored(offsets)], delivered: { _ in }, failed: failed)
         }
     }
 }

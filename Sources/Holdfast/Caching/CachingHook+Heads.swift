@@ -10,7 +10,7 @@ extension CachingHook {
     func updateStored(byHead response: Response, _ lookup: CacheLookup, _ context: CallContext) async {
         // What another principal was told of the URI is no news about this one's.
         guard case .network = response.source, let exchange = context.exchange,
-            case .fields(let presented) = response.presentation,
+            let presented = response.presentation.fields,
             let sent = context.head(of: exchange.request, fields: presented), sent.target == lookup.head.target,
             StoragePlan.principal(of: response, lookup, context, cache) == lookup.principal
         else { return }

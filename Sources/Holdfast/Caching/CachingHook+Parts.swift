@@ -64,7 +64,7 @@ extension CachingHook {
         delivered: @escaping @Sendable (Int) -> Void
     ) async -> HopOutcome {
         let now = response.responseTime ?? context.clock.timestamp
-        guard case .fields(let presented) = response.presentation,
+        guard let presented = response.presentation.fields,
             let sent = context.head(of: exchange.request, fields: presented),
             let part = ReceivedPart(response.head, to: sent, receivedAt: now, contentDecoded: response.contentDecoded)
         else { return leave(&response, .partialContent, lookup, context, delivered: delivered) }

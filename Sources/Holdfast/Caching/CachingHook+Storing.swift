@@ -40,7 +40,7 @@ extension CachingHook {
             failed: { await origin.failed($0) },
             rest: { await origin.rest($0) }
         )
-        response.removeStored = { await origin.remove() }
+        response.storedOrigin = origin
         return response
     }
 

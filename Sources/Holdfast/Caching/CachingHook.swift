@@ -31,7 +31,9 @@ public struct CachingHook: ServiceHook {
     public var scope: HookScope { .message }
 
     public func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
-        guard var response = try await look(request, LookTrail(begun: context.clock.now), &context) else { return nil }
+        let trail = LookTrail(begun: context.clock.now)
+        if let response = readyAnswer(to: request, trail, &context) { return response }
+        guard var response = try await look(request, trail, &context) else { return nil }
         StatusReport(cache.options)?.sign(&response, context[CacheLookup.self]?.key)
         return response
     }
@@ -103,6 +105,7 @@ public struct CachingHook: ServiceHook {
         case .reuse(_, _, false) where lookup.trail.isFilled:
             return answerFilled(selected, to: lookup, request, context)
         case .reuse(_, _, let isStale):
+            if !isStale { keepReady(selected, of: candidates, request, lookup, context) }
             return answerHit(selected, to: lookup, request, judgement.reason, isStale ? .stale : .fresh, context)
         case .reuseWhileRevalidating(let indices, _):
             let offered = await offer(indices, selected, candidates, context)

@@ -19,6 +19,8 @@ public final class HTTPCache: Sendable {
     public let options: CacheOptions
 
     let decoded: DecodedResponses
+    /// What answers plain requests at once.
+    let ready: ReadyAnswers
     let invalidations = InvalidationLog()
     let flights = FlightTable()
     /// Keys whose last response could not be shared.
@@ -37,11 +39,17 @@ public final class HTTPCache: Sendable {
     let recording = Recording()
 
     /// A cache over `store`; private mode by default.
-    public init(store: any CacheStore, options: CacheOptions = CacheOptions()) {
+    public convenience init(store: any CacheStore, options: CacheOptions = CacheOptions()) {
+        self.init(store: store, options: options, answersReady: true)
+    }
+
+    /// - Parameter answersReady: whether plain requests are answered the short way; false is for tests that compare both.
+    init(store: any CacheStore, options: CacheOptions, answersReady: Bool) {
         self.store = store
         self.options = options
         contentKeys = Atomic(store.statistics.entryCount > 0)
         searchVariance = Atomic(store.statistics.entryCount > 0)
+        ready = ReadyAnswers(capacity: answersReady ? store.statistics.capacity : nil)
         decoded = DecodedResponses(targetedFields: options.targets)
         leasing = options.collapsesRequests && options.longestFillWait > .zero ? store.fillLeasing : nil
     }

@@ -16,13 +16,15 @@ struct AcceptanceStage<Next: Exchanging>: Exchanging {
     let next: Next
 
     func exchange(_ request: URLRequest, _ context: inout CallContext) async throws -> Response {
-        guard let acceptance = context.options.acceptance else { return try await next.exchange(request, &context) }
+        guard !context.options.areDefault, let acceptance = context.options.acceptance else {
+            return try await next.exchange(request, &context)
+        }
         let first = try await judged(request, acceptance, &context)
         switch first {
         case .success(let response): return response
         case .failure(let refusal):
-            guard let removeStored = refusal.response?.removeStored else { throw refusal.error }
-            await removeStored()
+            guard let origin = refusal.response?.storedOrigin else { throw refusal.error }
+            await origin.remove()
             let maySend = !context.options.cache.onlyIfCached && request.cachePolicy != .returnCacheDataDontLoad
             guard maySend, context.body.isWhole else { throw refusal.error }
             context.options.cache.reload = true

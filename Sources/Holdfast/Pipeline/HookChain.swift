@@ -26,6 +26,7 @@ final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
     private let hooks: [any ServiceHook]
     private let firstIndex: Int
     private let next: Next
+    private let idle = IdleMoments()
 
     /// - Parameter firstIndex: the place of the first hook in the whole pipeline, which names its state in the context.
     init(hooks: [any ServiceHook], firstIndex: Int, next: Next) {
@@ -35,48 +36,119 @@ final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
     }
 
     func exchange(_ request: URLRequest, _ context: inout CallContext) async throws -> Response {
-        try await exchange(request, from: 0, &context)
-    }
-
-    private func exchange(
-        _ request: URLRequest,
-        from index: Int,
-        _ context: inout CallContext
-    ) async throws -> Response {
-        guard index < hooks.count else { return try await next.exchange(request, &context) }
-        var request = request
-        context.currentHook = firstIndex + index
-        context.chain = self
-        if let answer = try await hooks[index].onSchedule(&request, &context) {
-            return answer.answering(request)
-        }
-        return try await forward(request, beneath: firstIndex + index, &context)
+        if hooks.isEmpty { return try await next.exchange(request, &context) }
+        return try await run(request, from: 0, endings: 0, &context)
     }
 
     func forward(_ request: URLRequest, beneath place: Int, _ context: inout CallContext) async throws -> Response {
-        let hook = hooks[place - firstIndex]
-        var response: Response
-        do {
-            response = try await exchange(request, from: place - firstIndex + 1, &context)
-        } catch {
-            context.currentHook = place
-            let seen = context.exchange?.request ?? request
-            // A failure that a cancelled caller will never look at is no failure either.
-            if error.isCancellation || Task.isCancelled {
-                hook.onCancel(seen, context)
-                throw CancellationError()
+        try await run(request, from: place - firstIndex + 1, endings: place - firstIndex, &context)
+    }
+
+    /// - Parameters:
+    ///   - first: the first hook that is asked.
+    ///   - top: the uppermost hook that is given an ending.
+    private func run(
+        _ request: URLRequest,
+        from first: Int,
+        endings top: Int,
+        _ context: inout CallContext
+    ) async throws -> Response {
+        var request = request
+        var left = LeftRequests(top: top, of: hooks.count)
+        var outcome: Result<Response, any Error>?
+        var index = first
+        // One function for the way down and the way up: a call of its own for each moment would cost as much as the moment.
+        while index < hooks.count {
+            if !idle.isIdle(.schedule, index) {
+                left.keep(request, before: index)
+                context.currentHook = firstIndex + index
+                if context.chain !== self { context.chain = self }
+                do {
+                    if let answer = try await hooks[index].onSchedule(&request, &context) {
+                        outcome = .success(answer.answering(request))
+                    }
+                    if context.takesDefault(of: hooks[index]) { idle.note(.schedule, index) }
+                } catch {
+                    outcome = .failure(error)
+                }
+                // Who answers or throws has no ending, and who stands beneath is never asked.
+                if outcome != nil { break }
             }
-            guard let replacement = await hook.onFailure(error, seen, &context) else { throw error }
-            return replacement.answering(request)
+            index += 1
         }
-        context.currentHook = place
-        do {
-            try await hook.onSuccess(&response, context.exchange?.request ?? request, &context)
-        } catch {
-            response.body.discard()
-            throw error
+        if outcome == nil {
+            do {
+                outcome = .success(try await next.exchange(request, &context))
+            } catch {
+                outcome = .failure(error)
+            }
         }
-        return response
+        while index > top {
+            index -= 1
+            switch outcome {
+            case .success(var response):
+                if idle.isIdle(.success, index) { continue }
+                context.currentHook = firstIndex + index
+                let seen = context.exchange?.request ?? left.request(index) ?? request
+                do {
+                    try await hooks[index].onSuccess(&response, seen, &context)
+                    if context.takesDefault(of: hooks[index]) { idle.note(.success, index) }
+                    outcome = .success(response)
+                } catch {
+                    response.body.discard()
+                    outcome = .failure(error)
+                }
+            case .failure(let error):
+                outcome = await ending(error, index, left.request(index) ?? request, &context)
+            case nil: break
+            }
+        }
+        guard let outcome else { throw CancellationError() }
+        return try outcome.get()
+    }
+
+    /// Tells a hook that the call failed, or was cancelled.
+    ///
+    /// - Parameter request: as it left the hook.
+    private func ending(
+        _ error: any Error,
+        _ index: Int,
+        _ request: URLRequest,
+        _ context: inout CallContext
+    ) async -> Result<Response, any Error> {
+        context.currentHook = firstIndex + index
+        let seen = context.exchange?.request ?? request
+        // A failure that a cancelled caller will never look at is no failure either.
+        if error.isCancellation || Task.isCancelled {
+            hooks[index].onCancel(seen, context)
+            return .failure(CancellationError())
+        }
+        guard let replacement = await hooks[index].onFailure(error, seen, &context) else { return .failure(error) }
+        return .success(replacement.answering(request))
+    }
+}
+
+/// The request as it left each hook, kept only where a hook beneath may have edited it since.
+private struct LeftRequests {
+    private let top: Int
+    private let hookCount: Int
+    private var requests: [URLRequest] = []
+
+    init(top: Int, of hookCount: Int) {
+        self.top = top
+        self.hookCount = hookCount
+    }
+
+    /// The hooks above `index` that are not noted yet have let this request pass.
+    mutating func keep(_ request: URLRequest, before index: Int) {
+        guard top + requests.count < index else { return }
+        if requests.isEmpty { requests.reserveCapacity(hookCount - top) }
+        while top + requests.count < index { requests.append(request) }
+    }
+
+    /// Nil where nobody beneath the hook could edit it.
+    func request(_ index: Int) -> URLRequest? {
+        index - top < requests.count ? requests[index - top] : nil
     }
 }
 

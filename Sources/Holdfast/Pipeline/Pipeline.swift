@@ -27,7 +27,13 @@ public struct Pipeline: Transport {
     private typealias Stages = HookChain<AcceptanceStage<RedirectLoop<HookChain<AttemptLoop>>>>
     private let stages: Stages
     private let retrierFactory: any RetrierFactory
-    let background: BackgroundTasks
+    private let environment: CallEnvironment
+    private let callTimeout: Duration?
+    /// The caching hook, where no other hook, observer or surrounding takes part in a call.
+    private let loneCache: CachingHook?
+    /// Whether calls without options of their own may be given an idempotency key.
+    private let mayMintKeys: Bool
+    var background: BackgroundTasks { environment.background }
 
     private static let lastCallID = Atomic<UInt64>(0)
 
@@ -50,7 +56,18 @@ public struct Pipeline: Transport {
         self.cache = cache
         self.configuration = configuration
         self.retrierFactory = retrierFactory
-        background = BackgroundTasks(executor: configuration.executor)
+        callTimeout = configuration.callTimeout
+        let isAlone =
+            hooks.isEmpty && configuration.authorization == nil && configuration.observers.isEmpty
+            && configuration.surroundings.isEmpty
+        loneCache = isAlone ? cache.map { CachingHook($0) } : nil
+        mayMintKeys = retrierFactory.governor?.rules.mintsIdempotencyKey ?? false
+        environment = CallEnvironment(
+            clock: configuration.clock,
+            transport: transport,
+            observers: configuration.observers,
+            background: BackgroundTasks(executor: configuration.executor)
+        )
         var callHooks = hooks.filter { $0.scope == .call }
         if let authorization = configuration.authorization { callHooks.append(AuthorizationHook(authorization)) }
         var messageHooks = hooks.filter { $0.scope == .message }
@@ -93,7 +110,8 @@ public struct Pipeline: Transport {
         body: RequestBody? = nil,
         options: CallOptions = CallOptions()
     ) async throws -> Response {
-        if let inForce = options.rulesInForce {
+        if let response = loneAnswer(to: request, body, options) { return response }
+        if !options.areDefault, let inForce = options.rulesInForce {
             do throws(RetryRulesError) {
                 try inForce.rules.validate()
             } catch {
@@ -101,17 +119,14 @@ public struct Pipeline: Transport {
             }
         }
         var request = request
-        addIdempotencyKey(to: &request, options)
+        if mayMintKeys || !options.areDefault { addIdempotencyKey(to: &request, options) }
         var context = CallContext(
             callID: CallID(number: Pipeline.lastCallID.add(1, ordering: .relaxed).newValue),
-            clock: configuration.clock,
+            environment: environment,
             options: options,
-            body: body ?? .carried(by: request),
-            transport: transport,
-            observers: configuration.observers,
-            background: background
+            body: body ?? .carried(by: request)
         )
-        if let timeout = options.timeout ?? configuration.callTimeout {
+        if let timeout = options.areDefault ? callTimeout : options.timeout ?? callTimeout {
             context.deadline = configuration.clock.now.advanced(by: timeout)
         }
         return try await run(request, &context)
@@ -132,12 +147,9 @@ public struct Pipeline: Transport {
         options.prepare = []
         var context = CallContext(
             callID: outer.callID,
-            clock: configuration.clock,
+            environment: environment,
             options: options,
-            body: body,
-            transport: transport,
-            observers: configuration.observers,
-            background: background
+            body: body
         )
         if let left = outer.attemptDeadline.map({ outer.clock.now.duration(to: $0) }) {
             context.deadline = configuration.clock.now.advanced(by: left)
@@ -167,6 +179,14 @@ public struct Pipeline: Transport {
 
     /// The inner attempt loop ends each attempt itself.
     public var enforcesDeadline: Bool { true }
+
+    /// The answer of a cache that stands in the pipeline alone, and has one ready: nobody else takes part in such a call.
+    private func loneAnswer(to request: URLRequest, _ body: RequestBody?, _ options: CallOptions) -> Response? {
+        guard let loneCache, options.areDefault, body == nil, request.httpBody == nil, request.httpBodyStream == nil
+        else { return nil }
+        let trail = LookTrail(begun: environment.clock.now)
+        return loneCache.readyHit(for: request, trail, environment.clock, transport)?.response
+    }
 
     private func run(_ request: URLRequest, _ context: inout CallContext) async throws -> Response {
         guard InterceptionRegistry.shared.intercepts(for: identity) else { return try await perform(request, &context) }

@@ -21,7 +21,8 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
         var request = request
         while true {
             let response = try await next.exchange(request, &context)
-            guard policy.limit > 0, !context.handsRedirectsUp, let hop = nextHop(after: response, to: request, context)
+            guard response.status.isRedirection, policy.limit > 0, !context.handsRedirectsUp,
+                let hop = nextHop(after: response, to: request, context)
             else { return response }
             guard context.redirectCount < policy.limit else {
                 response.body.discard()
@@ -81,7 +82,7 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
         to request: URLRequest,
         _ context: CallContext
     ) -> (redirection: Redirection, request: URLRequest)? {
-        guard response.status.isRedirection, let head = context.head(of: request) else { return nil }
+        guard let head = context.head(of: request) else { return nil }
         guard let redirection = Redirection.next(after: response.head, to: head),
             !redirection.keepsBody || context.body.isReplayable,
             let url = URL(string: redirection.location)

@@ -15,7 +15,7 @@ public struct CallContext: Sendable {
     /// The call's number within this process.
     public let callID: CallID
     /// The time all parts of the call go by.
-    public let clock: any HoldfastClock
+    public var clock: any HoldfastClock { environment.clock }
     /// The instant by which the response head must be there; nil: no limit.
     ///
     /// Of an exchange that several calls wait for it is the latest of theirs, and moves on when another one joins.
@@ -40,46 +40,91 @@ public struct CallContext: Sendable {
     public internal(set) var redirectCount = 0
 
     /// What the call asks for; kept only where somebody observes it.
-    public internal(set) var subject: CallSubject?
+    public internal(set) var subject: CallSubject? {
+        get { extras?.value.subject }
+        set { change(newValue != nil) { $0.subject = newValue } }
+    }
 
-    var verdict: Verdict?
+    /// What the caller decides about the response that a cache holds back until then.
+    var verdict: Verdict? {
+        get { extras?.value.verdict }
+        set { change(newValue != nil) { $0.verdict = newValue } }
+    }
     /// The conditions a cache added to the request; a 304 that selects none of its responses is no answer.
-    var validation: OfferedValidation?
+    var validation: OfferedValidation? {
+        get { extras?.value.validation }
+        set { change(newValue != nil) { $0.validation = newValue } }
+    }
     /// Whether an attempt ended so that the origin may have acted, which nothing that comes later takes back.
     var mayBeApplied = false
     /// Whether redirects are handed up: always, when a pipeline is another one's transport.
     var handsRedirectsUp = false
     /// The credential of the pipeline's own that the call bears.
-    var authorized: AuthorizedCall?
+    var authorized: AuthorizedCall? {
+        get { extras?.value.authorized }
+        set { change(newValue != nil) { $0.authorized = newValue } }
+    }
     var currentHook = 0
     /// The chain that the running hook stands in.
     var chain: (any Forwarding)?
     /// The exchange that this is the context of, where other calls may be waiting for it too; nil once it is over.
     var flight: Flight? {
-        get { flightLink?.flight }
-        set { flightLink = newValue.map { FlightLink($0) } }
+        get { extras?.value.flightLink?.flight }
+        set { change(newValue != nil) { $0.flightLink = newValue.map { FlightLink($0) } } }
     }
     /// Whether nobody waits for the exchange: a revalidation in the background, or a flight whose callers have all been answered
     /// with something stale.
     ///
     /// Changes while the exchange goes on, since callers leave and others join.
     var isBackground: Bool {
-        let isUnattendedAbove = flightLinkAbove?.flight?.isUnattended ?? false
+        guard let extras = extras?.value else { return false }
+        let isUnattendedAbove = extras.flightLinkAbove?.flight?.isUnattended ?? false
         guard let flight else { return isUnattendedAbove }
         return flight.isUnattended || isUnattendedAbove && flight.readers <= 1
     }
     /// The flights that wait for this call, outermost first: it must not wait for one of them.
-    var flightPath: [ObjectIdentifier] = []
+    var flightPath: [ObjectIdentifier] {
+        get { extras?.value.flightPath ?? [] }
+        set { change(!newValue.isEmpty) { $0.flightPath = newValue } }
+    }
+    /// The type whose default implementation of a moment ran last.
+    var defaultTaken: ObjectIdentifier?
     /// Whether the attempt in hand ends with the call's deadline, rather than with a limit of its own.
     var attemptIsCut = false
     /// Runs what outlives the call.
-    let background: BackgroundTasks
-    private var flightLink: FlightLink?
-    private var flightLinkAbove: FlightLink?
+    var background: BackgroundTasks { environment.background }
+    private let environment: CallEnvironment
     private var ownDeadline: MonotonicInstant?
-    private var hookStates: [HookStateKey: any Sendable] = [:]
-    private let transport: any Transport
-    private let observers: [any EventObserver]
+    private var extras: CopyOnWrite<Extras>?
+
+    /// What few calls have: apart, so that the context of the others is cheap to hand on.
+    private struct Extras: Sendable {
+        var subject: CallSubject?
+        var verdict: Verdict?
+        var validation: OfferedValidation?
+        var authorized: AuthorizedCall?
+        var flightPath: [ObjectIdentifier] = []
+        var flightLink: FlightLink?
+        var flightLinkAbove: FlightLink?
+        var hookStates: [HookStateKey: any Sendable] = [:]
+    }
+
+    /// - Parameter isSomething: whether the change sets anything; one that only clears makes no place for it.
+    private mutating func change(_ isSomething: Bool, _ change: (inout Extras) -> Void) {
+        guard isSomething || extras != nil else { return }
+        var changed = extras ?? CopyOnWrite(Extras())
+        // Two references would make the change copy.
+        extras = nil
+        change(&changed.value)
+        extras = changed
+    }
+
+    init(callID: CallID, environment: CallEnvironment, options: CallOptions, body: RequestBody) {
+        self.callID = callID
+        self.environment = environment
+        self.options = options
+        self.body = body
+    }
 
     init(
         callID: CallID,
@@ -90,13 +135,17 @@ public struct CallContext: Sendable {
         observers: [any EventObserver],
         background: BackgroundTasks = BackgroundTasks()
     ) {
-        self.callID = callID
-        self.clock = clock
-        self.options = options
-        self.body = body
-        self.transport = transport
-        self.observers = observers
-        self.background = background
+        self.init(
+            callID: callID,
+            environment: CallEnvironment(
+                clock: clock,
+                transport: transport,
+                observers: observers,
+                background: background
+            ),
+            options: options,
+            body: body
+        )
     }
 
     /// A context outside any pipeline, for calling a transport directly.
@@ -119,28 +168,39 @@ public struct CallContext: Sendable {
 
     /// State of the hook that is running, for this call (`.call`) or this hop of it (`.message`); no other hook sees it.
     public subscript<State: Sendable>(_ type: State.Type) -> State? {
-        get { hookStates[HookStateKey(hook: currentHook, type: ObjectIdentifier(type))] as? State }
-        set { hookStates[HookStateKey(hook: currentHook, type: ObjectIdentifier(type))] = newValue }
+        get { extras?.value.hookStates[HookStateKey(hook: currentHook, type: ObjectIdentifier(type))] as? State }
+        set {
+            let key = HookStateKey(hook: currentHook, type: ObjectIdentifier(type))
+            change(newValue != nil) { $0.hookStates[key] = newValue }
+        }
     }
 
     /// The request's header fields together with those the transport will add beneath the hooks.
     ///
     /// A field that the request names itself wins over an implicit one.
     public func presentedFields(of request: URLRequest) -> HeaderFields {
-        transport.implicitFields(for: request).merging(HeaderFields(request.allHTTPHeaderFields ?? [:]))
+        presented(by: request).fields
+    }
+
+    /// What the pipeline sends through.
+    var transport: any Transport { environment.transport }
+
+    /// As ``presentedFields(of:)``, put together once somebody reads them.
+    func presented(by request: URLRequest) -> PresentedFields {
+        PresentedFields(request, implicit: environment.transport.implicitFields(for: request))
     }
 
     /// Whether anyone listens, so that building an event can be spared.
-    public var isObserved: Bool { !observers.isEmpty }
+    public var isObserved: Bool { !environment.observers.isEmpty }
 
     /// Tells the pipeline's observers of something that happened to this call.
     public func emit(_ name: ServiceEvent.Name, _ fill: (inout ServiceEvent) -> Void = { _ in }) {
-        guard !observers.isEmpty else { return }
+        guard isObserved else { return }
         var event = ServiceEvent(name, callID: callID, timestamp: clock.timestamp)
         event.subject = subject
         if flightPath.count > 0 { event.isBackground = isBackground }
         fill(&event)
-        for observer in observers { observer.observe(event) }
+        for observer in environment.observers { observer.observe(event) }
     }
 
     /// Hands up an interim (1xx) response: to the caller's `onInterimResponse` and to the observers.
@@ -155,39 +215,17 @@ public struct CallContext: Sendable {
     /// Makes this the context of what an attempt of `outer` asks another pipeline for.
     mutating func stand(beneath outer: CallContext) {
         flightPath = outer.flightPath
-        flightLinkAbove = outer.flightLink ?? outer.flightLinkAbove
+        let above = outer.extras?.value
+        let link = above?.flightLink ?? above?.flightLinkAbove
+        change(link != nil) { $0.flightLinkAbove = link }
     }
 
     mutating func forgetHookStates(from firstHook: Int) {
         validation = nil
         mayBeApplied = false
-        guard !hookStates.isEmpty else { return }
-        hookStates = hookStates.filter { $0.key.hook < firstHook }
+        guard let states = extras?.value.hookStates, !states.isEmpty else { return }
+        change(true) { $0.hookStates = states.filter { $0.key.hook < firstHook } }
     }
-}
-
-/// What was sent for a call, and when: of the last attempt.
-public struct SentExchange: Sendable {
-    /// The request as it went to the transport, after every `prepare` step.
-    public let request: URLRequest
-    /// Its fields together with the transport's implicit ones.
-    public let presentedFields: HeaderFields
-    /// When it was handed to the transport.
-    public let requestTime: Timestamp
-    /// When the response head was there; nil when none came.
-    public internal(set) var responseTime: Timestamp?
-}
-
-/// What a cache asked in place of the caller, and how to tell whether a response answers that.
-struct OfferedValidation: Sendable {
-    /// The fields that the caller's request had itself, of those that were replaced.
-    let own: [FieldName: String]
-    let replaced: [FieldName]
-    /// Whether it asked for a part, which is not what the caller will be given.
-    let asksPart: Bool
-    let isAnswered: @Sendable (_ response: Response) -> Bool
-    /// Asks with conditions that fit what is stored by now; nil where the request is good as it is.
-    let renewed: @Sendable (_ context: inout CallContext) async -> URLRequest?
 }
 
 private struct HookStateKey: Hashable, Sendable {

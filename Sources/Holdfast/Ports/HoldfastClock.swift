@@ -57,7 +57,9 @@ public struct SystemClock: HoldfastClock {
     }
 
     public var timestamp: Timestamp {
-        Timestamp(millisecondsSinceEpoch: Int64((Date().timeIntervalSince1970 * 1000).rounded(.down)))
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Timestamp(millisecondsSinceEpoch: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
     }
 
     public func sleep(until deadline: MonotonicInstant) async throws {

@@ -10,33 +10,92 @@ public import HoldfastSemantics
 
 /// A response: status, header field lines, a body that is bytes or a stream, and where it came from.
 public struct Response: Sendable {
+    private struct Parts: Sendable {
+        var status: StatusCode
+        var fields: HeaderFields
+        var body: ResponseBody
+        var url: URL?
+        var source: ResponseSource
+        var requestTime: Timestamp?
+        var responseTime: Timestamp?
+        var contentDecoded: Bool
+        var attempts: [AttemptRecord] = []
+        var cacheDecision: CacheDecision?
+        var presentation = Presentation.unknown
+        var hasAgeDeducted = false
+        var storedOrigin: (any RemovableOrigin)?
+        var ready: ReadyAnswer?
+    }
+
+    private var parts: CopyOnWrite<Parts>
+
     /// The status code.
-    public var status: StatusCode
+    public var status: StatusCode {
+        get { parts.value.status }
+        set { parts.value.status = newValue }
+    }
     /// The header fields, line by line.
-    public var fields: HeaderFields
+    public var fields: HeaderFields {
+        _read { yield parts.value.fields }
+        _modify { yield &parts.value.fields }
+    }
     /// The body.
-    public var body: ResponseBody
+    public var body: ResponseBody {
+        _read { yield parts.value.body }
+        _modify { yield &parts.value.body }
+    }
     /// The URL that answered: the request's, or the last one of a redirect chain.
-    public var url: URL?
+    public var url: URL? {
+        get { parts.value.url }
+        set { parts.value.url = newValue }
+    }
     /// Where it came from.
-    public var source: ResponseSource
-    /// When the request that got this response was sent, and when its head arrived: of the attempt that answered.
-    public var requestTime: Timestamp?
-    public var responseTime: Timestamp?
+    public var source: ResponseSource {
+        get { parts.value.source }
+        set { parts.value.source = newValue }
+    }
+    /// When the request that got this response was sent: of the attempt that answered.
+    public var requestTime: Timestamp? {
+        get { parts.value.requestTime }
+        set { parts.value.requestTime = newValue }
+    }
+    /// When its head arrived: of the attempt that answered.
+    public var responseTime: Timestamp? {
+        get { parts.value.responseTime }
+        set { parts.value.responseTime = newValue }
+    }
     /// Whether the transport has already undone the content coding that Content-Encoding names.
-    public var contentDecoded: Bool
+    public var contentDecoded: Bool {
+        get { parts.value.contentDecoded }
+        set { parts.value.contentDecoded = newValue }
+    }
     /// Every attempt of the exchange that made it, in order; one entry for a call that succeeded at once.
-    public var attempts: [AttemptRecord]
+    public var attempts: [AttemptRecord] {
+        _read { yield parts.value.attempts }
+        _modify { yield &parts.value.attempts }
+    }
 
     /// What the cache did for it, and why; nil where no cache was asked. Of several caches, the outermost one's.
-    public internal(set) var cacheDecision: CacheDecision?
+    public internal(set) var cacheDecision: CacheDecision? {
+        get { parts.value.cacheDecision }
+        set { parts.value.cacheDecision = newValue }
+    }
 
     /// The request fields it answers, as far as this side knows them: what a cache judges by whose response it is.
-    package var presentation = Presentation.unknown
+    package var presentation: Presentation {
+        get { parts.value.presentation }
+        set { parts.value.presentation = newValue }
+    }
     /// Whether a cache has taken the Age off its Retry-After already.
-    var hasAgeDeducted = false
-    /// Removes the stored entry it came from; nil where it came from none.
-    var removeStored: (@Sendable () async -> Void)?
+    var hasAgeDeducted: Bool {
+        get { parts.value.hasAgeDeducted }
+        set { parts.value.hasAgeDeducted = newValue }
+    }
+    /// The stored entry it came from; nil where it came from none.
+    var storedOrigin: (any RemovableOrigin)? {
+        get { parts.value.storedOrigin }
+        set { parts.value.storedOrigin = newValue }
+    }
 
     /// A response; by default from the network, with an empty body.
     public init(
@@ -47,15 +106,44 @@ public struct Response: Sendable {
         source: ResponseSource = .network(attempts: 1),
         contentDecoded: Bool = false
     ) {
-        self.status = status
-        self.fields = fields
-        self.body = body
-        self.url = url
-        self.source = source
-        self.contentDecoded = contentDecoded
-        requestTime = nil
-        responseTime = nil
-        attempts = []
+        parts = CopyOnWrite(
+            Parts(
+                status: status,
+                fields: fields,
+                body: body,
+                url: url,
+                source: source,
+                contentDecoded: contentDecoded
+            )
+        )
+    }
+
+    /// The answer of a cache to a plain request.
+    init(
+        _ ready: ReadyAnswer,
+        _ fields: HeaderFields,
+        _ body: ByteChunk,
+        to request: URLRequest,
+        _ url: URL,
+        implicit: HeaderFields,
+        _ decision: CacheDecision
+    ) {
+        parts = CopyOnWrite(
+            Parts(
+                status: ready.stored.head.status,
+                fields: fields,
+                body: ResponseBody(body),
+                url: url,
+                source: .fresh,
+                requestTime: ready.stored.requestTime,
+                responseTime: ready.stored.responseTime,
+                contentDecoded: ready.stored.contentDecoded,
+                cacheDecision: decision,
+                presentation: .presented(PresentedFields(request, implicit: implicit)),
+                hasAgeDeducted: true,
+                ready: ready
+            )
+        )
     }
 
     /// Status and fields, as the rules of HTTP look at them.
@@ -75,6 +163,11 @@ public struct Response: Sendable {
     /// Repeated field lines are joined with a comma, since its fields are a dictionary. Costs about 10 µs on Linux.
     public func makeHTTPURLResponse() -> HTTPURLResponse? {
         guard let url else { return nil }
+        if let made = parts.value.ready?.foundation(for: self, url, make: { assembled(url) }) { return made }
+        return assembled(url)
+    }
+
+    private func assembled(_ url: URL) -> HTTPURLResponse? {
         var joined: [String: String] = [:]
         for line in fields {
             let name = line.name.rawName
@@ -110,37 +203,8 @@ public enum ResponseSource: Sendable, Hashable {
     }
 }
 
-/// What is known of the request fields that a response answers.
-package enum Presentation: Sendable {
-    /// Nothing yet: the response is fresh from a transport, or a hook made it.
-    case unknown
-    /// These fields went out, or were looked up by.
-    case fields(HeaderFields)
-    /// Another pipeline answered, and what its hooks presented cannot be seen from outside.
-    case hidden
-}
-
-/// One attempt of a call, for explanations.
-public struct AttemptRecord: Sendable, Hashable {
-    /// Its number; the first is 1.
-    public let number: Int
-    /// When it began and ended.
-    public let start: MonotonicInstant
-    public let end: MonotonicInstant
-    /// The status it got, if a response came.
-    public let status: StatusCode?
-    /// The code of the error it ended with, if none came.
-    public let errorCode: ServiceError.Code?
-    /// How far the exchange came that ended with an error; nil where the transport did not say.
-    public var progress: TransportProgress?
-    /// What the failure proved; nil where there was none, or where no rules judged it.
-    public var retryClass: RetryClass?
-    /// The wait that followed before the next attempt; nil after the last.
-    public var delay: Duration?
-    /// How long the server asked to be left alone; nil where it did not.
-    public var retryAfter: Duration?
-    /// Why no attempt followed; nil where one did, or where none was needed.
-    public var stopReason: StopReason?
-    /// What was sent beneath for this attempt: hedges, or the attempts of a pipeline that is this one's transport.
-    public var beneath: [AttemptRecord] = []
+/// A stored entry that a response came from, and that can be taken out where the response turns out to be of no use.
+protocol RemovableOrigin: AnyObject, Sendable {
+    /// Removes the entry; does nothing where it is gone.
+    func remove() async
 }

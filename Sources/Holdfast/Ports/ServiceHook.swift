@@ -47,9 +47,17 @@ public protocol ServiceHook: Sendable {
 
 extension ServiceHook {
     public var scope: HookScope { .call }
-    public func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? { nil }
-    public func onSuccess(_ response: inout Response, _ request: URLRequest, _ context: inout CallContext) async throws
-    {}
+    public func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
+        context.noteDefault(of: Self.self)
+        return nil
+    }
+    public func onSuccess(
+        _ response: inout Response,
+        _ request: URLRequest,
+        _ context: inout CallContext
+    ) async throws {
+        context.noteDefault(of: Self.self)
+    }
     public func onFailure(_ error: any Error, _ request: URLRequest, _ context: inout CallContext) async -> Response? {
         nil
     }

@@ -129,7 +129,7 @@ public final class URLSessionTransport: Transport {
             addsCookiesItself
             || (!sessionFields.mayReplaceCookies(of: upload.request)
                 && presentedFields(of: upload.request) == presented)
-        response.presentation = isCertain ? .fields(presented) : .hidden
+        response.presentation = isCertain ? .presented(.fields(presented)) : .hidden
         return response
     }
 

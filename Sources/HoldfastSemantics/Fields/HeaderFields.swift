@@ -99,6 +99,13 @@ public struct HeaderFields: Sendable, Hashable {
         return true
     }
 
+    /// Whether both are one list of lines that nobody changed since one was copied from the other; a false answer says nothing.
+    package func isIdentical(to other: HeaderFields) -> Bool {
+        lines.count == other.lines.count
+            && lines.withUnsafeBufferPointer { $0.baseAddress }
+                == other.lines.withUnsafeBufferPointer { $0.baseAddress }
+    }
+
     /// Removes every line of one field.
     public mutating func removeAll(_ name: FieldName) {
         lines.removeAll { $0.name == name }

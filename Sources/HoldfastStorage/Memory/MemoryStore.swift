@@ -91,16 +91,21 @@ public final class MemoryStore: CacheStore {
     }
 
     public func body(of entry: StoredEntry) async throws(StoreError) -> any StoredBody {
-        guard let held = held(of: entry), !held.isGone else {
+        guard let bytes = peekBody(of: entry) else {
             if withShard(of: hash(of: entry.key), { $0.isClosed }) { throw Self.closed }
             throw StoreError(.superseded, "This version of the entry is gone; look the key up again.")
         }
+        return MemoryBody(bytes)
+    }
+
+    public func peekBody(of entry: StoredEntry) -> ByteChunk? {
+        guard let held = held(of: entry), !held.isGone else { return nil }
         if held.hasSiblings {
             let shard = MemoryShards.number(of: hash(of: entry.key))
             if shards.reading(shard, { $0.note(held.ticket) }) { passOn(.shard(shard)) }
         }
         bytesRead.add(held.bytes.count)
-        return MemoryBody(held.bytes)
+        return held.bytes
     }
 
     /// What a snapshot carries of its body; a snapshot that this store did not make is looked up.

@@ -103,6 +103,14 @@ public final class TieredStore: CacheStore {
         return promoting(try await lower.body(of: entry), of: entry)
     }
 
+    public func peekBody(of entry: StoredEntry) -> ByteChunk? {
+        guard trusts(entry.key), let held = copyAbove(of: entry, in: upper.peek(entry.key, now: now) ?? []),
+            let bytes = upper.peekBody(of: held)
+        else { return nil }
+        bytesReadAbove.add(entry.bodyLength, ordering: .relaxed)
+        return bytes
+    }
+
     public func write(
         _ key: StoreKey,
         variant: StoreKey,
@@ -212,14 +220,17 @@ public final class TieredStore: CacheStore {
         let now = now
         var found = upper.peek(entry.key, now: now)
         if found == nil { found = try? await upper.entries(for: entry.key, now: now) }
+        guard let held = copyAbove(of: entry, in: found ?? []) else { return nil }
+        return try? await upper.body(of: held)
+    }
+
+    /// The copy of one version, with its body, among what the upper tier has under its key.
+    private func copyAbove(of entry: StoredEntry, in found: [StoredEntry]) -> StoredEntry? {
         let generation = generation.load(ordering: .acquiring)
-        for held in found ?? [] where held.variant == entry.variant {
-            guard let promoted = PromotedEntry(held), promoted.hasBody, promoted.generation == generation,
-                promoted.entry.version == entry.version
-            else { continue }
-            return try? await upper.body(of: held)
+        return found.first { held in
+            guard held.variant == entry.variant, let promoted = PromotedEntry(held) else { return false }
+            return promoted.hasBody && promoted.generation == generation && promoted.entry.version == entry.version
         }
-        return nil
     }
 
     /// The latest instant a caller told of.

@@ -102,6 +102,6 @@ struct ForeignSessionTests {
     }
 
     private func presented(_ response: Response) -> HeaderFields? {
-        if case .fields(let fields) = response.presentation { fields } else { nil }
+        response.presentation.fields
     }
 }

@@ -215,7 +215,7 @@ extension CachingHook {
         } else {
             response = answer.response
             response.source = .collapsed
-            response.removeStored = nil
+            response.storedOrigin = nil
             if let body = answer.body {
                 response.body = ResponseBody(body.reader(delivered: delivered), length: body.length)
             } else {

@@ -10,7 +10,7 @@ final class CacheMeter: Sendable {
         let state = Mutex(MeterState())
     }
 
-    private static let stripeCount = 4
+    static let stripeCount = 4
     /// How many origins are told apart by a reader.
     static let originLimit = 64
 
@@ -21,6 +21,11 @@ final class CacheMeter: Sendable {
 
     func arrive(from origin: CountedOrigin?, in minute: Int64, stripe: Int) {
         stripes[stripe].state.withLock { $0.arrive(from: origin, in: minute) }
+    }
+
+    /// Counts a request and its fresh hit at once.
+    func hit(from origin: CountedOrigin, in minute: Int64, stripe: Int, bytes: Int, saved: Duration) {
+        stripes[stripe].state.withLock { $0.hit(from: origin, in: minute, bytes: bytes, saved: saved) }
     }
 
     func count(

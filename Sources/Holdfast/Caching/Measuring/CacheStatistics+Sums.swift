@@ -5,6 +5,14 @@ internal import HoldfastSemantics
 
 /// Counts taken together, and what was counted between two looks.
 extension CacheStatistics {
+    /// Adds a request that was a fresh hit.
+    mutating func addHit(bytes: Int, saved: Duration) {
+        requests += 1
+        hits += 1
+        hitBytes += bytes
+        timeSaved += saved
+    }
+
     static func += (left: inout CacheStatistics, right: CacheStatistics) {
         left.combine(right, { $0 &+= $1 }, { $0 += $1 })
     }

@@ -70,7 +70,7 @@ struct CallTally: Sendable {
     }
 
     /// No origin takes longer in earnest, while a clock that was set between sending and receiving can make it look so.
-    private static var longestDelay: Duration { .seconds(60) }
+    static var longestDelay: Duration { .seconds(60) }
 
     /// Counts a response that is not stored.
     func count(notStored reason: CacheReason) {

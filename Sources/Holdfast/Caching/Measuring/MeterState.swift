@@ -36,13 +36,25 @@ struct MeterState: Sendable {
     mutating func arrive(from origin: CountedOrigin?, in minute: Int64) {
         total.count(in: minute) { $0.requests += 1 }
         guard let origin else { return other.requests += 1 }
+        let index = placeOfRequest(to: origin, in: minute)
+        places[index].ring.count(in: minute) { $0.requests += 1 }
+    }
+
+    /// Counts a request and its fresh hit, as ``arrive(from:in:)`` and ``count(for:in:_:)`` do one after the other.
+    mutating func hit(from origin: CountedOrigin, in minute: Int64, bytes: Int, saved: Duration) {
+        let index = placeOfRequest(to: origin, in: minute)
+        total.count(in: minute) { $0.addHit(bytes: bytes, saved: saved) }
+        places[index].ring.count(in: minute) { $0.addHit(bytes: bytes, saved: saved) }
+    }
+
+    private mutating func placeOfRequest(to origin: CountedOrigin, in minute: Int64) -> Int {
         if minute / 10 > decade {
             decade = minute / 10
             for index in places.indices { places[index].weight /= 2 }
         }
         let index = place(of: origin) ?? makePlace(for: origin)
         places[index].weight += 1
-        places[index].ring.count(in: minute) { $0.requests += 1 }
+        return index
     }
 
     /// Counts what became of a request.

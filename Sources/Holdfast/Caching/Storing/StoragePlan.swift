@@ -32,7 +32,7 @@ enum StoragePlan {
         _ context: CallContext,
         _ cache: HTTPCache
     ) throws(Unstored) -> Entry {
-        guard case .fields(let presented) = response.presentation else {
+        guard let presented = response.presentation.fields else {
             throw Unstored(reason: .hiddenRequest)
         }
         guard let sent = context.head(of: exchange.request, fields: presented), sent.target == lookup.head.target
@@ -118,7 +118,7 @@ enum StoragePlan {
         _ context: CallContext,
         _ cache: HTTPCache
     ) -> String? {
-        guard case .fields(let presented) = response.presentation else { return nil }
+        guard let presented = response.presentation.fields else { return nil }
         return cache.principal(of: presented, to: lookup.head.target, context)
     }
 }

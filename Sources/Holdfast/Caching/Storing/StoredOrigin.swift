@@ -10,7 +10,7 @@ internal import HoldfastStorage
 #endif
 
 /// Where an answer from the store comes from, for what may become of it later: held once, whoever asks.
-final class StoredOrigin: Sendable {
+final class StoredOrigin: RemovableOrigin {
     private let hook: CachingHook
     private let entry: StoredEntry
     private let stored: StoredResponse

@@ -40,24 +40,13 @@ extension AttemptLoop {
             if let deadline = context.deadline, context.clock.now >= deadline { throw deadlineExceeded(cause: nil) }
             context.exchange = SentExchange(
                 request: prepared,
-                presentedFields: context.presentedFields(of: prepared),
-                requestTime: context.clock.timestamp,
-                responseTime: nil
+                presented: context.presented(by: prepared),
+                requestTime: context.clock.timestamp
             )
             context.emit(.attemptStarted) { $0.attempt = context.attempt }
             var response = try await send(prepared, course, context)
-            let responseTime = context.clock.timestamp
-            context.exchange?.responseTime = responseTime
-            // A transport that sent a later copy says itself when; what a store beneath remembers is older than the attempt.
-            if let sent = context.exchange?.requestTime {
-                response.requestTime = response.requestTime.map { max($0, sent) } ?? sent
-            }
-            response.responseTime = responseTime
-            if response.url == nil { response.url = prepared.url }
+            arrive(&response, prepared, &context)
             context.options.cookies?.keep(response)
-            if case .unknown = response.presentation, let presented = context.exchange?.presentedFields {
-                response.presentation = .fields(presented)
-            }
             response.body = response.body.announcingEnd(to: context)
             let isOwnPart = context.validation?.asksPart == true && response.status == .partialContent
             if let acceptance = context.options.acceptance, acceptance.judgesAttempts, response.status.isSuccessful,

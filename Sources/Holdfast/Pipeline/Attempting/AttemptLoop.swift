@@ -24,6 +24,8 @@ struct AttemptLoop: Exchanging {
     let fallbackGovernor: RetryGovernor
     /// Whether the transport talks to the network itself, so that no other layer can retry beneath.
     let isInnermost: Bool
+    /// Whether an attempt of a call without options of its own is nothing but a send.
+    private let isUngoverned: Bool
 
     init(
         transport: any Transport,
@@ -40,7 +42,12 @@ struct AttemptLoop: Exchanging {
         ownGovernor = retrierFactory.governor
         fallbackGovernor = ownGovernor ?? RetryGovernor()
         isInnermost = transport is URLSessionTransport
+        isUngoverned =
+            ownGovernor == nil && prepare.isEmpty && authorization == nil && self.transport.enforcesDeadline
     }
+
+    /// Whether the first attempt needs no permission, no preparation and no judgement but that of its status.
+    private func isStraight(_ options: CallOptions) -> Bool { isUngoverned && !options.concernAttempts }
 
     /// The transport behind the parts that the rules ask for: each copy of a hedge passes the circuit by itself.
     private static func guarded(_ transport: any Transport, _ governor: RetryGovernor?) -> any Transport {
@@ -55,6 +62,23 @@ struct AttemptLoop: Exchanging {
     }
 
     func exchange(_ request: URLRequest, _ context: inout CallContext) async throws -> Response {
+        guard isStraight(context.options), !context.isObserved, context.body.isReplayable, context.validation == nil,
+            context.deadline == nil
+        else { return try await exchange(request, after: nil, &context) }
+        let first = await straightAttempt(request, &context)
+        if case .success(let response) = first.result, response.status.rawValue < 400 {
+            return response
+        }
+        return try await exchange(request, after: first, &context)
+    }
+
+    /// - Parameter first: the first attempt, where it was made already.
+    private func exchange(
+        _ request: URLRequest,
+        after first: MadeAttempt?,
+        _ context: inout CallContext
+    ) async throws -> Response {
+        var first = first
         var request = request
         var course = course(of: request, context)
         // Whatever ends the exchange, cancellation in a wait included, what was granted and not used goes back.
@@ -65,23 +89,29 @@ struct AttemptLoop: Exchanging {
         var last: Result<Response, any Error>?
         while true {
             context.attempt = course.records.count + 1
-            let prepared: URLRequest
-            do {
-                try await waitAtGate(&course, context)
-                try await waitForPace(&course, context)
-                // Whatever the wait was for, what is stored may have changed by its end.
-                if context.validation != nil { request = await context.renewingConditions(of: request) }
-                // What a step refuses was never sent, and trying again is not this loop's to decide.
-                prepared = try await self.prepared(request, course, &authorized, context)
-            } catch {
-                return try unsent(error, after: last, &course, context)
+            let result: Result<Response, any Error>
+            if let made = first {
+                (first, result) = (nil, made.result)
+                course.records.append(made.record)
+            } else {
+                let prepared: URLRequest
+                do {
+                    try await waitAtGate(&course, context)
+                    try await waitForPace(&course, context)
+                    // Whatever the wait was for, what is stored may have changed by its end.
+                    if context.validation != nil { request = await context.renewingConditions(of: request) }
+                    // What a step refuses was never sent, and trying again is not this loop's to decide.
+                    prepared = try await self.prepared(request, course, &authorized, context)
+                } catch {
+                    return try unsent(error, after: last, &course, context)
+                }
+                // Until here the response was the one that the call would have ended with.
+                if case .success(let response) = last { context.letGo(of: response.body) }
+                last = nil
+                let start = context.clock.now
+                result = await attempt(prepared, course, &context)
+                course.records.append(record(of: result, start: start, context))
             }
-            // Until here the response was the one that the call would have ended with.
-            if case .success(let response) = last { context.letGo(of: response.body) }
-            last = nil
-            let start = context.clock.now
-            let result = await attempt(prepared, course, &context)
-            course.records.append(record(of: result, start: start, context))
             if case .failure(let error) = result, error.isCancellation { throw CancellationError() }
             course.attemptEnded(result, context)
             if let unconditional = withoutConditions(request, after: result, &context) {
@@ -265,36 +295,5 @@ struct AttemptLoop: Exchanging {
             progress: cause.map { $0.progress ?? .bodySent } ?? .notSent,
             connectionReused: cause?.connectionReused ?? false
         )
-    }
-}
-
-extension FailedAttempt {
-    fileprivate init(
-        _ outcome: AttemptOutcome,
-        _ result: Result<Response, any Error>,
-        _ request: URLRequest,
-        _ course: AttemptCourse,
-        _ context: CallContext
-    ) {
-        var exchange = FailedExchange(
-            outcome,
-            method: context.method(of: request),
-            fields: context.exchange?.presentedFields ?? HeaderFields(request.allHTTPHeaderFields ?? [:]),
-            attempt: course.countedAttempts,
-            bodyIsReplayable: context.body.isWhole,
-            declaredIdempotent: context.options.isIdempotent,
-            timeLeft: context.deadline.map { context.clock.now.duration(to: $0) },
-            receivedAt: context.exchange?.responseTime ?? context.clock.timestamp
-        )
-        if let own = course.inForce?.rules.attemptField, request.value(forHTTPHeaderField: own.rawName) == nil {
-            exchange.fields[own] = nil
-        }
-        let beneath = course.records.last?.beneath ?? []
-        exchange.wasRetriedBeneath = course.scope?.wasRetried ?? false || beneath.areExhausted
-        self.exchange = exchange
-        switch result {
-        case .success(let response): (self.response, error) = (response, nil)
-        case .failure(let failure): (response, error) = (nil, failure)
-        }
     }
 }

@@ -140,7 +140,7 @@ extension StoredResponse {
         return responseTime.advanced(byMilliseconds: max(0, remaining))
     }
 
-    private var initialAgeMilliseconds: Int64 {
+    var initialAgeMilliseconds: Int64 {
         let delay = max(0, requestTime.millisecondsUntil(responseTime))
         return max(apparentAgeMilliseconds, saturatedSum(ageValue * 1000, delay))
     }

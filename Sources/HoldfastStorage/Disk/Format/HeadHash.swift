@@ -12,7 +12,7 @@
 /// - each part is padded with zeros to a multiple of 32 bytes; for each 32 bytes, read as the words w0...w3:
 ///   `a = fold(w0 ^ a, w1 ^ s)`, `b = fold(w2 ^ b, w3 ^ t)`;
 /// - with the number of bytes before padding as `n`: `h = fold(a ^ n ^ t, b ^ s)`, and the hash is `fold(h ^ K3, K1) ^ h`.
-enum HeadHash {
+package enum HeadHash {
     /// `K0`...`K3`: fractions of square roots of small primes, made odd.
     static let constants: (UInt64, UInt64, UInt64, UInt64) = (
         0x6A09_E667_F3BC_C909, 0xBB67_AE85_84CA_A73B, 0x3C6E_F372_FE94_F82B, 0xA54F_F53A_5F1D_36F1
@@ -29,7 +29,7 @@ enum HeadHash {
     }
 
     /// The hash of `bytes`.
-    static func of(_ bytes: UnsafeRawBufferPointer, seed: UInt64) -> UInt64 {
+    package static func of(_ bytes: UnsafeRawBufferPointer, seed: UInt64) -> UInt64 {
         var state = State(seed: seed)
         state.take(bytes)
         return state.finish()

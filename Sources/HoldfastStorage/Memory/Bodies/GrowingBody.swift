@@ -137,18 +137,18 @@ final class GrowingBody: StoredBody {
 }
 
 /// The body of a committed entry that lies in memory.
-struct MemoryBody: StoredBody {
+package struct MemoryBody: StoredBody {
     private let bytes: ByteChunk
 
     /// A body of these bytes.
-    init(_ bytes: ByteChunk) {
+    package init(_ bytes: ByteChunk) {
         self.bytes = bytes
     }
 
-    var length: Int? { bytes.count }
-    var bytesInMemory: ByteChunk? { bytes }
+    package var length: Int? { bytes.count }
+    package var bytesInMemory: ByteChunk? { bytes }
 
-    func read(from offset: Int, upTo count: Int) async throws(StoreError) -> ByteChunk {
+    package func read(from offset: Int, upTo count: Int) async throws(StoreError) -> ByteChunk {
         let start = min(max(0, offset), bytes.count)
         return bytes[start..<(start + min(max(0, count), bytes.count - start))]
     }

@@ -17,9 +17,12 @@ final class Recording: Sendable {
     private let isOn = Atomic(false)
     private let current = Mutex<HitRateRecorder?>(nil)
 
+    /// Whether there is one.
+    var isUnderWay: Bool { isOn.load(ordering: .acquiring) }
+
     /// The recorder that takes requests now.
     var recorder: HitRateRecorder? {
-        isOn.load(ordering: .acquiring) ? current.withLock { $0 } : nil
+        isUnderWay ? current.withLock { $0 } : nil
     }
 
     func set(_ recorder: HitRateRecorder?) {
