@@ -21,7 +21,7 @@ struct DoccTests {
     }
 
     /// The files of a catalog's own folder, or of its `Resources`, with one extension.
-    private static func files(of product: String, _ folder: String = "", _ kind: String) throws -> [URL] {
+    private static func files(of product: String, in folder: String = "", kind: String) throws -> [URL] {
         try FileManager.default.contentsOfDirectory(
             at: catalog(product).appending(path: folder),
             includingPropertiesForKeys: nil
@@ -89,17 +89,17 @@ struct DoccTests {
 
     @Test("Every product has a catalog with a landing page, an article and a tutorial", arguments: products)
     func parts(_ product: String) throws {
-        let pages = try Self.files(of: product, "md").map { try Self.text(of: $0) }
+        let pages = try Self.files(of: product, kind: "md").map { try Self.text(of: $0) }
         #expect(pages.contains { $0.hasPrefix("# ``\(product)``\n") })
         #expect(pages.contains { !$0.hasPrefix("# ``") })
-        let tutorials = try Self.files(of: product, "tutorial").map { try Self.text(of: $0) }
+        let tutorials = try Self.files(of: product, kind: "tutorial").map { try Self.text(of: $0) }
         #expect(tutorials.contains { $0.hasPrefix("@Tutorials(") })
         #expect(tutorials.contains { $0.hasPrefix("@Tutorial(") })
     }
 
     @Test("Every block of Swift in a catalog stands in a test that runs it", arguments: products)
     func blocks(_ product: String) throws {
-        for url in try Self.files(of: product, "md") {
+        for url in try Self.files(of: product, kind: "md") {
             for block in Self.blocks(of: try Self.text(of: url)) {
                 #expect(
                     Self.isTested(block),
@@ -111,8 +111,8 @@ struct DoccTests {
 
     @Test("Every file of a tutorial is shown by one, and stands in a test that runs it", arguments: products)
     func tutorials(_ product: String) throws {
-        let shown = try Self.files(of: product, "tutorial").map { try Self.text(of: $0) }.joined()
-        let files = try Self.files(of: product, "Resources", "swift")
+        let shown = try Self.files(of: product, kind: "tutorial").map { try Self.text(of: $0) }.joined()
+        let files = try Self.files(of: product, in: "Resources", kind: "swift")
         #expect(!files.isEmpty)
         for url in files {
             #expect(shown.contains("file: \"\(url.lastPathComponent)\""), "no tutorial shows \(url.lastPathComponent)")

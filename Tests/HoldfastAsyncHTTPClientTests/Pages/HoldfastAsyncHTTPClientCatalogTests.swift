@@ -8,6 +8,7 @@
     import HoldfastAsyncHTTPClient
     import HoldfastTesting
     import NIOCore
+    import NIOHTTP1
     import Testing
 
     #if canImport(FoundationNetworking)

@@ -2,8 +2,10 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 #if Redis
+    import Foundation
     import Holdfast
     import HoldfastRedis
+    import HoldfastTesting
     import Testing
 
     /// The code of `HoldfastRedis.docc`: article and tutorial. Nothing here needs a server: a store is there whether it is or not.
@@ -58,8 +60,13 @@
             #expect(First().makeCache(over: plain).options == .shared)
             await plain.close()
             let store = try await openStore(at: "redis://127.0.0.1:1")
+            let cache = makeCache(over: store)
+            let client = Pipeline(transport: ScriptedTransport([.respond(body: "hello")]), cache: cache)
+            let url = try #require(URL(string: "http://origin.example/a"))
+            #expect(try await client.data(from: url).0 == Data("hello".utf8))
             #expect(health(of: store) == "alone until the server is back")
-            await makeCache(over: store).close()
+            await client.drain()
+            await cache.close()
         }
     }
 #endif
