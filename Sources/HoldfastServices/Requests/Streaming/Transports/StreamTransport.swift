@@ -17,7 +17,9 @@
 public protocol StreamTransport: Sendable {
     /// Opens a stream and returns once messages can be sent.
     ///
-    /// - Parameter limits: `messageSize` is for whoever assembles messages out of frames.
+    /// - Parameters:
+    ///   - request: the opening handshake's URL and fields.
+    ///   - limits: `messageSize` is for whoever assembles messages out of frames.
     func open(_ request: URLRequest, limits: StreamLimits) async throws -> any StreamConnection
 }
 
@@ -37,7 +39,9 @@ public protocol StreamConnection: Sendable {
 
     /// Closes the stream; ends what waits in the other calls. Synchronous and idempotent.
     ///
-    /// - Parameter code: one that may be sent.
+    /// - Parameters:
+    ///   - code: one that may be sent.
+    ///   - reason: text for the peer; nil sends none.
     func close(code: StreamCloseCode, reason: String?)
 }
 
