@@ -4,12 +4,6 @@
 
 import PackageDescription
 
-// Whether the documentation is built: with all traits, since the catalogs of the products behind them name what they add.
-let isDocumentation = Context.environment["HOLDFAST_DOCUMENTATION"] != nil
-let everyTrait: Set<String> = [
-    "AsyncHTTPClient", "HTTPTypes", "Observability", "Redis", "XML", "Crypto", "Proxy", "Tool",
-]
-
 let package = Package(
     name: "holdfast",
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
@@ -32,7 +26,7 @@ let package = Package(
     ],
     traits: [
         // Nothing is on by default, so a plain build fetches no package.
-        .default(enabledTraits: isDocumentation ? everyTrait : []),
+        .default(enabledTraits: []),
         .trait(
             name: "AsyncHTTPClient",
             description: "AsyncHTTPClient beneath and around a pipeline: HoldfastAsyncHTTPClient."
@@ -364,7 +358,10 @@ for target in package.targets where target.type != .system {
 }
 
 // A command plugin is fetched whether anything uses it or not, so it is there for those who ask:
-// `HOLDFAST_DOCUMENTATION=1 swift package generate-documentation`.
-if isDocumentation {
+// `HOLDFAST_DOCUMENTATION=1 swift package generate-documentation`. All traits are on then, since the catalogs of the products
+// behind them name what they add.
+if Context.environment["HOLDFAST_DOCUMENTATION"] != nil {
     package.dependencies.append(.package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.4.0"))
+    let named = package.traits.filter { $0.name != "default" }
+    package.traits = named.union([.default(enabledTraits: Set(named.map(\.name)))])
 }
