@@ -188,6 +188,11 @@ let package = Package(
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["Tool"])),
             ]
         ),
+        .target(name: "CPathCosts"),
+        .executableTarget(
+            name: "PathCosts",
+            dependencies: ["CPathCosts", "Holdfast", "HoldfastSemantics", "HoldfastStorage"]
+        ),
         .executableTarget(
             name: "Quickstart",
             dependencies: ["Holdfast", "HoldfastSemantics", "HoldfastServices", "HoldfastStorage"]

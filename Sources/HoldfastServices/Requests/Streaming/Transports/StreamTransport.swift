@@ -10,7 +10,7 @@
 
 /// Opens streams: the port to a WebSocket library.
 ///
-/// **Choose.** ``URLSessionStreamTransport`` where the platform's URLSession speaks WebSocket (`docs/streams.md`), one over another
+/// **Choose.** ``URLSessionStreamTransport`` where the platform's URLSession speaks WebSocket (`docs/services/streams.md`), one over another
 /// library elsewhere, a script in tests. **Implement.** Send the request's fields with the opening handshake (RFC 6455 §4.1); its
 /// URL has the scheme ws or wss. Retry nothing. Throw `ServiceError` where the stream cannot be opened, and `CancellationError`
 /// promptly when the task is cancelled, with nothing left open.

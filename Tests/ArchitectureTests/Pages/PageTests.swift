@@ -8,9 +8,10 @@ import Testing
 @Suite("Pages and their code")
 struct PageTests {
     private static let pages = [
-        "http-service", "web-service-proxy", "endpoints", "in-process-services", "streams", "mocking-and-logging",
-        "migrating", "urlsession", "intercepting", "async-http-client", "http-types", "observing", "weather-example",
-        "writing-a-transport", "inspector", "redis", "proxy",
+        "services/http-service", "services/web-service-proxy", "services/endpoints", "services/in-process-services",
+        "services/streams", "services/mocking-and-logging", "migrating", "clients/urlsession", "clients/intercepting",
+        "clients/async-http-client", "clients/http-types", "operating/observing", "clients/weather-example",
+        "extending/writing-a-transport", "tool/inspector", "operating/redis", "tool/proxy",
     ]
 
     /// Lines without indentation and without blank ones.
