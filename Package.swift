@@ -363,7 +363,10 @@ for target in package.targets where target.type != .system {
 }
 
 // A command plugin is fetched whether anything uses it or not, so it is there for those who ask:
-// `HOLDFAST_DOCUMENTATION=1 swift package generate-documentation`.
+// `HOLDFAST_DOCUMENTATION=1 swift package generate-documentation`. All traits are on then, since the catalogs of the products
+// behind them name what they add.
 if Context.environment["HOLDFAST_DOCUMENTATION"] != nil {
     package.dependencies.append(.package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.4.0"))
+    let named = package.traits.filter { $0.name != "default" }
+    package.traits = named.union([.default(enabledTraits: Set(named.map(\.name)))])
 }
