@@ -35,7 +35,7 @@
     }
 
     extension TransportSubject {
-        /// What `docs/async-http-client.md` says.
+        /// What `docs/clients/async-http-client.md` says.
         private static let capabilities: TransportCapabilities = {
             var capabilities = TransportCapabilities()
             capabilities.reportsInterim = false

@@ -15,7 +15,7 @@
         import FoundationNetworking
     #endif
 
-    // The blocks of docs/http-types.md, as they stand there.
+    // The blocks of docs/clients/http-types.md, as they stand there.
 
     struct PipelineTransport: ClientTransport {
         let pipeline: Pipeline
@@ -37,7 +37,7 @@
         }
     }
 
-    @Suite("docs/http-types.md", .timeLimit(.minutes(20)))
+    @Suite("docs/clients/http-types.md", .timeLimit(.minutes(20)))
     struct HTTPTypesPageTests {
         @Test("The call with HTTPRequest")
         func call() async throws {
