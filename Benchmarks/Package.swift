@@ -14,8 +14,8 @@ let package = Package(
     platforms: [.macOS(.v15)],
     products: [
         .executable(name: "disk", targets: ["DiskBenchmark"]),
+        .executable(name: "hit", targets: ["HitBenchmark"]),
         .executable(name: "hitrate", targets: ["HitRateBenchmark"]),
-        .executable(name: "memory", targets: ["MemoryBenchmark"]),
         .executable(name: "overhead", targets: ["OverheadBenchmark"]),
         .executable(name: "storm", targets: ["StormBenchmark"]),
     ],
@@ -26,7 +26,16 @@ let package = Package(
     targets: [
         .target(name: "CAllocator"),
         .target(name: "CAllocationCount"),
-        .target(name: "Harness", dependencies: ["CAllocator"]),
+        .target(name: "CInstructionCount"),
+        .target(name: "Harness", dependencies: ["CAllocator", "CInstructionCount"]),
+        .target(
+            name: "Exchanges",
+            dependencies: [
+                .product(name: "Holdfast", package: "holdfast"),
+                .product(name: "HoldfastSemantics", package: "holdfast"),
+                .product(name: "HoldfastStorage", package: "holdfast"),
+            ]
+        ),
         .executableTarget(
             name: "DiskBenchmark",
             dependencies: [
@@ -35,6 +44,15 @@ let package = Package(
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ] + (hasLMDB ? ["CLMDB"] : [])
+        ),
+        .executableTarget(
+            name: "HitBenchmark",
+            dependencies: [
+                "CAllocationCount", "Exchanges", "Harness",
+                .product(name: "Holdfast", package: "holdfast"),
+                .product(name: "HoldfastSemantics", package: "holdfast"),
+                .product(name: "HoldfastStorage", package: "holdfast"),
+            ]
         ),
         .executableTarget(
             name: "HitRateBenchmark",

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 extern void *__libc_malloc(size_t size);
@@ -19,8 +20,10 @@ extern void *__libc_realloc(void *block, size_t size);
 extern void *__libc_memalign(size_t alignment, size_t size);
 
 static atomic_long allocations;
+static atomic_bool is_counting;
 
 static void count_one(void) {
+    if (!atomic_load_explicit(&is_counting, memory_order_relaxed)) return;
     atomic_fetch_add_explicit(&allocations, 1, memory_order_relaxed);
 }
 
@@ -57,11 +60,19 @@ int posix_memalign(void **block, size_t alignment, size_t size) {
     return 0;
 }
 
+void holdfast_count_allocations(int is_on) {
+    atomic_store_explicit(&is_counting, is_on != 0, memory_order_relaxed);
+}
+
 long holdfast_allocation_count(void) {
     return atomic_load_explicit(&allocations, memory_order_relaxed);
 }
 
 #else
+
+void holdfast_count_allocations(int is_on) {
+    (void)is_on;
+}
 
 long holdfast_allocation_count(void) {
     return -1;

@@ -94,7 +94,8 @@ public struct CommandOptions: Sendable, Equatable {
 
     /// Checks the names given to `--case` and `--subject` against those there are.
     ///
-    /// A case is also named by its beginning up to a hyphen: `get` stands for `get-1KiB` and its siblings.
+    /// A case is also named by its beginning up to a hyphen or an at sign: `get` stands for `get-1KiB` and its siblings, `get-1KiB`
+    /// for `get-1KiB@2` too.
     ///
     /// - Throws: ``Misuse`` naming the first that does not exist, and those that do.
     public func check(cases knownCases: [String], subjects knownSubjects: [String]) throws(Misuse) {
@@ -117,7 +118,7 @@ public struct CommandOptions: Sendable, Equatable {
     }
 
     private static func covers(_ given: String, _ name: String) -> Bool {
-        given == name || name.hasPrefix(given + "-")
+        given == name || name.hasPrefix(given + "-") || name.hasPrefix(given + "@")
     }
 
     private static func names(_ value: String) -> [String] {

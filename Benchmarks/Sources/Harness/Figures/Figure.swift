@@ -17,6 +17,8 @@ public struct Figure: Sendable, Equatable {
     public let spread: Double?
     /// Places behind the point that JSON has at most.
     public let places: Int
+    /// Why there is no figure; nil where there is one.
+    public let skipped: String?
 
     /// A single figure.
     ///
@@ -25,6 +27,13 @@ public struct Figure: Sendable, Equatable {
         (self.name, self.subject, self.value, self.unit) = (name, subject, value, unit)
         (best, spread) = (nil, nil)
         self.places = places
+        skipped = nil
+    }
+
+    /// A subject that was not measured, and why: one sentence without its full stop.
+    public init(_ name: String, _ subject: String, skipped: String, _ unit: String) {
+        (self.name, self.subject, self.unit, self.skipped) = (name, subject, unit, skipped)
+        (value, best, spread, places) = (.nan, nil, nil, 3)
     }
 
     /// The median of several figures; nil without figures.
@@ -33,6 +42,7 @@ public struct Figure: Sendable, Equatable {
         (self.name, self.subject, self.value, self.unit) = (name, subject, median, unit)
         best = sample.best
         places = 3
+        skipped = nil
         spread = sample.sorted.count > 1 ? sample.spread : nil
     }
 }

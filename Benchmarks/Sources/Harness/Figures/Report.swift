@@ -33,38 +33,44 @@ public struct Report: Sendable {
     }
 
     /// `{"results": [{"case": …, "subject": …, "value": …, "unit": …}, …]}` on one line; notes are left out.
+    ///
+    /// A subject that was not measured has the value null and says why under `skipped`.
     public var json: String {
         let rows = results.map { result in
-            let words = [("case", result.name), ("subject", result.subject)]
+            var words = [("case", result.name), ("subject", result.subject)]
                 .map { "\(JSONText.quoted($0.0)): \(JSONText.quoted($0.1))" }
-            let value = "\"value\": \(JSONText.number(result.value, places: result.places))"
-            return "{" + (words + [value, "\"unit\": \(JSONText.quoted(result.unit))"]).joined(separator: ", ") + "}"
+            words.append("\"value\": \(JSONText.number(result.value, places: result.places))")
+            words.append("\"unit\": \(JSONText.quoted(result.unit))")
+            if let reason = result.skipped { words.append("\"skipped\": \(JSONText.quoted(reason))") }
+            return "{" + words.joined(separator: ", ") + "}"
         }
         return "{\"results\": [" + rows.joined(separator: ", ") + "]}"
     }
 
     /// One table for each case, with each subject's figure against that of every subject in `bases`, then the notes.
-    public func table(comparedWith bases: [String]) -> String {
+    ///
+    /// - Parameter companions: cases whose names end in a hyphen and one of these become columns of the case before the hyphen.
+    public func table(comparedWith bases: [String], companions: [String] = []) -> String {
         var names: [String] = []
         for result in results where !names.contains(result.name) { names.append(result.name) }
-        var text = ""
-        for name in names {
-            let rows = results.filter { $0.name == name }
-            let shown = bases.filter { base in rows.contains { $0.subject == base } && rows.count > 1 }
-            var table = TextTable(heads: [name, rows[0].unit, "best", "spread"] + shown.map { "× \($0)" })
-            for row in rows {
-                table.add(
-                    [
-                        row.subject,
-                        TextTable.figure(row.value),
-                        row.best.map(TextTable.figure) ?? "",
-                        row.spread.map { TextTable.figure($0 * 100) + " %" } ?? "",
-                    ] + shown.map { base in ratio(name, row.subject, to: base).map(TextTable.ratio) ?? "" }
-                )
-            }
-            text += table.text + "\n"
+        names.removeAll { name in companions.contains { name.hasSuffix("-" + $0) } }
+        return names.map { table(of: $0, bases, companions) + "\n" }.joined() + notes.map { "note: \($0)\n" }.joined()
+    }
+
+    private func table(of name: String, _ bases: [String], _ companions: [String]) -> String {
+        let rows = results.filter { $0.name == name }
+        let measured = rows.filter { $0.skipped == nil }
+        let shown = bases.filter { base in measured.count > 1 && measured.contains { $0.subject == base } }
+        let beside = companions.filter { companion in results.contains { $0.name == "\(name)-\(companion)" } }
+        var table = TextTable(heads: [name, rows[0].unit, "best", "spread"] + shown.map { "× \($0)" } + beside)
+        for row in measured {
+            var cells = [row.subject, TextTable.figure(row.value)]
+            cells.append(row.best.map(TextTable.figure) ?? "")
+            cells.append(row.spread.map { TextTable.figure($0 * 100) + " %" } ?? "")
+            cells += shown.map { base in ratio(name, row.subject, to: base).map(TextTable.ratio) ?? "" }
+            cells += beside.map { value("\(name)-\($0)", row.subject).map(TextTable.figure) ?? "" }
+            table.add(cells)
         }
-        for note in notes { text += "note: \(note)\n" }
-        return text
+        return table.text + rows.map { row in row.skipped.map { "\(row.subject) skipped: \($0)\n" } ?? "" }.joined()
     }
 }

@@ -5,13 +5,13 @@ internal import Dispatch
 internal import Foundation
 
 /// Ends the process on an interrupt or a request to end, after the run's files are gone.
-final class Interruption {
+public final class Interruption {
     private let sources: [any DispatchSourceSignal]
 
     /// Waits for either signal from now on.
     ///
     /// - Parameter clean: removes what must not stay behind.
-    init(_ clean: @escaping @Sendable () -> Void) {
+    public init(_ clean: @escaping @Sendable () -> Void) {
         sources = [SIGINT, SIGTERM].map { number in
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
@@ -25,7 +25,7 @@ final class Interruption {
     }
 
     /// Waits no longer.
-    func end() {
+    public func end() {
         for source in sources { source.cancel() }
     }
 }

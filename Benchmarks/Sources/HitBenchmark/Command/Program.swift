@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+internal import Harness
+
+/// The program: `hit --help` says what it does.
+@main
+enum Program {
+    static func main() async {
+        let counter = InstructionCounter()
+        exit(await run(Array(CommandLine.arguments.dropFirst()), counter))
+    }
+
+    /// Runs off the main thread, whose queue would add a hop to every suspension that is measured.
+    @concurrent
+    private static func run(_ words: [String], _ counter: InstructionCounter?) async -> Int32 {
+        do {
+            let options = try CommandOptions(parsing: words, numberOptions: Plan.numberOptions)
+            if options.wantsHelp {
+                print(Usage.text, terminator: "")
+                return 0
+            }
+            try options.check(cases: Usage.cases, subjects: Usage.subjects)
+            return try await measure(options, counter)
+        } catch let misuse as CommandOptions.Misuse {
+            say("\(misuse)")
+            return CommandOptions.Misuse.exitStatus
+        } catch {
+            say("\(error)")
+            return 1
+        }
+    }
+
+    private static func measure(_ options: CommandOptions, _ counter: InstructionCounter?) async throws -> Int32 {
+        let watch = Stopwatch()
+        let plan = Plan(isQuick: options.isQuick, numbers: options.numbers)
+        let scratch = try ScratchDirectory(in: options.directory, prefix: "holdfast-hit")
+        let interruption = Interruption { scratch.remove() }
+        defer {
+            interruption.end()
+            scratch.remove()
+        }
+        var runs = HitRuns(plan, options, scratch, counter, watch)
+        try await runs.run()
+        let text =
+            options.wantsJSON
+            ? runs.report.json + "\n"
+            : runs.report.table(
+                comparedWith: ["dictionary", "raw", "urlcache"],
+                companions: ["instructions", "allocations"]
+            ) + "\n" + Usage.accounts
+        FileHandle.standardOutput.write(Data(text.utf8))
+        if options.wantsJSON { runs.report.notes.forEach { say("note: \($0)") } }
+        for finding in runs.findings { say(finding) }
+        say("\(Int(watch.seconds.rounded())) seconds")
+        return runs.findings.isEmpty ? 0 : 1
+    }
+
+    /// Words for people, apart from the figures.
+    static func say(_ text: String) {
+        FileHandle.standardError.write(Data("hit: \(text)\n".utf8))
+    }
+}

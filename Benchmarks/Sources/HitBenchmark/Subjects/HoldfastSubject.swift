@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Exchanges
+internal import Foundation
+internal import Holdfast
+
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
+
+/// A pipeline with a cache, over an origin in this process.
+struct HoldfastSubject: Subject {
+    let name: String
+    private let pipeline: Pipeline
+    private let cache: HTTPCache
+    private let origin: OriginTransport
+    private let filled: Int
+
+    /// Fills the cache with the first `count` resources by asking for them.
+    init(_ name: String, _ cache: HTTPCache, count: Int, length: Int) async throws {
+        self.name = name
+        self.cache = cache
+        origin = OriginTransport(length: length)
+        pipeline = Pipeline(transport: origin, cache: cache)
+        // The first time fetches; the others bring what is asked for often to where that belongs.
+        for _ in 0..<4 {
+            for request in (0..<count).compactMap({ Resource($0, length: length).request }) {
+                _ = try await pipeline.send(request).body.collect()
+            }
+            await pipeline.drain()
+        }
+        filled = origin.sendCount
+        guard filled == count else { throw WrongAnswer(subject: name) }
+    }
+
+    func takesPart(in hitCase: HitCase) -> Bool { name == "holdfast" || hitCase.face != .judged }
+
+    func ask(_ asking: Asking, _ places: Range<Int>, _ face: HitCase.Face) async throws -> Int {
+        var right = 0
+        if face == .data {
+            for place in places {
+                let number = asking.number(place)
+                let (data, head) = try await pipeline.data(for: asking.requests[number])
+                if head is HTTPURLResponse, asking.resources[number].holds(data) { right += 1 }
+            }
+        } else {
+            for place in places {
+                let number = asking.number(place)
+                let response = try await pipeline.send(asking.requests[number])
+                guard response.source == .fresh else { continue }
+                if asking.resources[number].holds(try await response.body.collect()) { right += 1 }
+            }
+        }
+        return right
+    }
+
+    func close() async -> String? {
+        await cache.close()
+        let sent = origin.sendCount - filled
+        return sent == 0 ? nil : "\(name) asked the origin \(sent) times in place of answering."
+    }
+}
