@@ -44,8 +44,9 @@ struct ImportTableTests {
             "Darwin", "Musl", "CHiredis",
         ],
         "HoldfastTool": [
-            "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastAsyncHTTPClient", "HoldfastProxy",
-            "HoldfastRedis", "Foundation", "FoundationNetworking", "Synchronization", "Dispatch", "Glibc", "Darwin",
+            "HoldfastCommand", "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastAsyncHTTPClient",
+            "HoldfastProxy", "HoldfastRedis", "Foundation", "FoundationNetworking", "Synchronization", "Dispatch",
+            "Glibc", "Darwin",
             "Musl", "ArgumentParser", "AsyncHTTPClient", "NIOCore", "NIOPosix", "NIOHTTP1",
         ],
         "HoldfastCrypto": [
@@ -54,13 +55,15 @@ struct ImportTableTests {
         "HoldfastXML": [
             "HoldfastSemantics", "HoldfastStorage", "Holdfast", "HoldfastServices", "Foundation", "XMLCoder",
         ],
+        "HoldfastCommand": ["Foundation", "Synchronization", "Dispatch"],
         "WeatherExample": [
-            "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastAsyncHTTPClient", "HoldfastHTTPTypes",
+            "HoldfastCommand", "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastAsyncHTTPClient",
+            "HoldfastHTTPTypes",
             "Foundation", "FoundationNetworking", "Synchronization", "Dispatch", "Glibc", "Darwin", "Musl",
             "AsyncHTTPClient", "NIOCore", "NIOHTTP1", "HTTPTypes",
         ],
         "Quickstart": [
-            "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastServices", "Foundation",
+            "HoldfastCommand", "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastServices", "Foundation",
             "FoundationNetworking",
             "Synchronization", "Dispatch", "Glibc", "Darwin", "Musl",
         ],
