@@ -191,6 +191,11 @@ let package = Package(
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["Tool"])),
             ]
         ),
+        .target(name: "CPathCosts"),
+        .executableTarget(
+            name: "PathCosts",
+            dependencies: ["CPathCosts", "Holdfast", "HoldfastSemantics", "HoldfastStorage"]
+        ),
         .executableTarget(
             name: "Quickstart",
             dependencies: ["HoldfastCommand", "Holdfast", "HoldfastSemantics", "HoldfastServices", "HoldfastStorage"]
@@ -247,7 +252,7 @@ let package = Package(
         ),
         .testTarget(
             name: "HoldfastCryptoTests",
-            dependencies: ["HoldfastCrypto", "HoldfastStorage", "HoldfastTesting"]
+            dependencies: ["HoldfastCrypto", "Holdfast", "HoldfastStorage", "HoldfastTesting"]
         ),
         .testTarget(
             name: "HoldfastXMLTests",
@@ -383,4 +388,10 @@ for target in package.targets where target.type != .system {
         .enableUpcomingFeature("MemberImportVisibility"),
         .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
     ]
+}
+
+// A command plugin is fetched whether anything uses it or not, so it is there for those who ask:
+// `HOLDFAST_DOCUMENTATION=1 swift package generate-documentation`.
+if Context.environment["HOLDFAST_DOCUMENTATION"] != nil {
+    package.dependencies.append(.package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.4.0"))
 }

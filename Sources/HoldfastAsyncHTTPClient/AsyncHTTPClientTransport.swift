@@ -27,7 +27,7 @@
     /// URL, is stored by no cache, and is told of by an event ``clientFollowedRedirect``.
     ///
     /// The client swallows interim (1xx) responses, cannot be asked for a new connection, and ignores the request's
-    /// `timeoutInterval`; deadlines come from the pipeline. More stands in `docs/async-http-client.md`.
+    /// `timeoutInterval`; deadlines come from the pipeline. More stands in `docs/clients/async-http-client.md`.
     public final class AsyncHTTPClientTransport: Transport {
         /// The name of the event that tells of a redirect which the client itself followed beneath the pipeline.
         public static let clientFollowedRedirect = ServiceEvent.Name("client-followed-redirect")

@@ -47,7 +47,7 @@
             try await load(request, .none, options)
         }
 
-        /// Sends a request with content, and loads the whole body of its response; as ``data(for:)`` otherwise.
+        /// Sends a request with content, and loads the whole body of its response; as `data(for:)` otherwise.
         public func upload(
             for request: HTTPRequest,
             from bodyData: Data,
@@ -56,7 +56,7 @@
             try await load(request, .data(bodyData), options)
         }
 
-        /// Sends a request with the content of a file, read anew by each attempt; as ``data(for:)`` otherwise.
+        /// Sends a request with the content of a file, read anew by each attempt; as `data(for:)` otherwise.
         public func upload(
             for request: HTTPRequest,
             fromFile fileURL: URL,

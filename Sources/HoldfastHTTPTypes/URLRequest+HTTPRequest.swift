@@ -15,7 +15,7 @@
     #endif
 
     extension URLRequest {
-        /// The request as URLSession and ``Pipeline`` take it.
+        /// The request as URLSession and `Pipeline` take it.
         ///
         /// The URL is made of scheme, authority and path. Escapes in the path stay as they are; characters that no URL may hold
         /// are percent-encoded. The method may be any token, although Foundation turns `get` and its like into capitals. Its fields

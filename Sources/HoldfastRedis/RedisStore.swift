@@ -8,7 +8,7 @@
 
     /// A store that many processes and machines share, in a Redis or Valkey server.
     ///
-    /// **Choose.** For a fleet that is to ask its origin once; for one machine a ``TieredStore`` over a disk is faster and bounded by
+    /// **Choose.** For a fleet that is to ask its origin once; for one machine a `TieredStore` over a disk is faster and bounded by
     /// nothing but the disk.
     /// **Use.** `HTTPCache(store: try await RedisStore.connect("redis://127.0.0.1"))`; `close()` it at the end.
     ///
@@ -31,7 +31,7 @@
         /// - Parameters:
         ///   - address: `redis://[user:password@]host[:port][/database]`, or `unix:///path?db=0`. TLS is not supported.
         ///   - options: prefix, capacity, memory, time-outs.
-        /// - Throws: ``StoreError`` `.badConfiguration` for an address or a prefix that cannot be, and where the server refuses user,
+        /// - Throws: `StoreError` `.badConfiguration` for an address or a prefix that cannot be, and where the server refuses user,
         ///   password or database. A server that cannot be reached is no error: it is asked again.
         public static func connect(
             _ address: String,

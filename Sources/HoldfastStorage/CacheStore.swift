@@ -41,7 +41,11 @@ public protocol CacheStore: Sendable {
     /// Starts an entry; see ``EntryWriter``.
     ///
     /// - Parameters:
+    ///   - key: the primary key.
+    ///   - variant: the variant under it; an older entry of the same one is replaced.
+    ///   - description: what the store keeps beside the body.
     ///   - expectedLength: the body's length if known, so that an entry that cannot fit is refused with `.tooLarge` at once.
+    ///   - now: when it is written.
     func write(
         _ key: StoreKey,
         variant: StoreKey,
@@ -85,6 +89,7 @@ public protocol CacheStore: Sendable {
     ///   - cursor: ``StorePage/next`` of the page before; nil for the first page. One that another store made gives some
     ///     entries or none.
     ///   - limit: how many entries the page has at most; less than 1 means 1.
+    ///   - now: when it is read.
     /// - Throws: `.closed`, and what a look-up throws.
     func list(after cursor: StoreCursor?, limit: Int, now: StoreInstant) async throws(StoreError) -> StorePage
 

@@ -200,6 +200,7 @@ public protocol EntryWriter: AnyObject, Sendable {
     ///
     /// - Parameters:
     ///   - description: replaces the description given at the start; nil keeps it.
+    ///   - now: when it is committed.
     /// - Throws: `.superseded` when the primary key was invalidated or purged since the writer was made: the bytes may
     ///   be older than what made them invalid, so they must not appear. Other codes as in ``append(_:)``.
     @discardableResult

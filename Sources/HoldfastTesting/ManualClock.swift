@@ -23,9 +23,11 @@ public final class ManualClock: HoldfastClock {
 
     /// A clock that stands at `start` of the day and at its origin.
     ///
-    /// - Parameter autoAdvances: whether sleeping moves the clock to the sleeper's deadline at once; only for tests in which
-    ///   a single task sleeps at a time. The pipeline races a transport that does not enforce deadlines against a sleeping
-    ///   timer: with such a transport set `attemptTimeout` to nil, or the timer wins at once.
+    /// - Parameters:
+    ///   - start: the time of day; a moment in November 2023 by default.
+    ///   - autoAdvances: whether sleeping moves the clock to the sleeper's deadline at once; only for tests in which a single
+    ///     task sleeps at a time. The pipeline races a transport that does not enforce deadlines against a sleeping timer: with
+    ///     such a transport set `attemptTimeout` to nil, or the timer wins at once.
     public init(start: Timestamp = Timestamp(secondsSinceEpoch: 1_700_000_000), autoAdvances: Bool = false) {
         self.start = start
         self.autoAdvances = autoAdvances

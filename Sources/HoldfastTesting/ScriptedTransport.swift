@@ -125,6 +125,7 @@ public final class ScriptedTransport: Transport {
     /// A transport that plays `steps`, one for each request.
     ///
     /// - Parameters:
+    ///   - steps: what answers each request in turn.
     ///   - repeatsLastStep: whether the last step answers all further requests.
     ///   - implicit: the fields it claims to add beneath the hooks.
     public init(

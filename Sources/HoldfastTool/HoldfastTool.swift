@@ -16,7 +16,7 @@
                 Exit status: 0 done; 1 something refused or failed on this machine; 64 a wrong command line; 130 interrupted. \
                 A command that adds to these says so in its own help.
                 """,
-            version: "0.1.0",
+            version: ToolVersion.text,
             subcommands: [ProxyCommand.self, GetCommand.self, CacheCommand.self, ReplayCommand.self]
         )
 

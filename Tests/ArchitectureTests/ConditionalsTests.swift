@@ -4,7 +4,7 @@
 import Foundation
 import Testing
 
-/// Holds docs/decisions/0020 to the sources: every condition under which code is compiled or not stands in its table.
+/// Holds decision 0020 to the sources: every condition under which code is compiled or not stands in its table.
 ///
 /// Conditions around nothing but imports are not listed one by one; they must have one of few forms.
 @Suite("Conditions in the sources")
@@ -78,7 +78,7 @@ struct ConditionalsTests {
 
     /// The rows of the page's tables: the files, and how many conditionals they are said to have.
     private static func rows() throws -> [String: Int] {
-        let folder = ImportTableTests.root.appending(path: "docs/decisions")
+        let folder = ImportTableTests.root.appending(path: "docs/decisions/building")
         let name = try #require(
             try FileManager.default.contentsOfDirectory(atPath: folder.path).first { $0.hasPrefix("0020-") }
         )
@@ -92,7 +92,7 @@ struct ConditionalsTests {
         return rows
     }
 
-    @Test("Every file with code under a condition stands in docs/decisions/0020, with their number, and no other does")
+    @Test("Every file with code under a condition stands in decision 0020, with their number, and no other does")
     func table() throws {
         var present: [String: Int] = [:]
         for (path, all) in try Self.sources() {

@@ -20,7 +20,7 @@ public import HoldfastStorage
 /// it `ttl` young again. Queries that differ in nothing but the order of their names are one. Nothing stale is served unless
 /// the request or the call allows it (`max-stale`, `stale-if-error`, `.ignoresAge`). Keys, variants, principals, purging, equal
 /// calls that share one exchange, and what the request and the call ask of a cache are those of ``CachingHook``: it is that hook
-/// over a cache with ``CacheOptions/fixedLifetime``. Unsafe methods are never answered from it, and remove what is stored of
+/// over a cache with `CacheOptions.fixedLifetime`. Unsafe methods are never answered from it, and remove what is stored of
 /// their URI (RFC 9111 §4.4).
 ///
 /// **Use.** Make it once and keep it, list it in `Pipeline(hooks:)` below any hook that adds credentials, and in a pipeline
@@ -48,7 +48,7 @@ public struct CachingServiceHook: ServiceHook {
     ///   - ttl: as in ``init(ttl:store:)``.
     ///   - capacity: bytes on the disk at most; 256 MiB by default, at least 1 MiB.
     ///   - seal: encrypts what is written; nil, the default, writes it as it is.
-    /// - Throws: ``StoreError``: `.locked` where another process has it open, `.unsafeDirectory`, `.io`, `.noSpace`.
+    /// - Throws: `StoreError`: `.locked` where another process has it open, `.unsafeDirectory`, `.io`, `.noSpace`.
     public static func onDisk(
         at directory: URL,
         ttl: Duration = .seconds(600),

@@ -29,7 +29,7 @@ extension HTTPCache {
     ///   - seal: encrypts keys, fields and bodies before they are written, such as `AEADSeal` of HoldfastCrypto; nil, the
     ///     default, writes them as they are.
     ///   - options: how the rules are applied; private mode by default.
-    /// - Throws: ``StoreError``: `.locked` where another process has it open, `.unsafeDirectory`, `.io`, `.noSpace`.
+    /// - Throws: `StoreError`: `.locked` where another process has it open, `.unsafeDirectory`, `.io`, `.noSpace`.
     public static func onDisk(
         at directory: URL,
         capacity: Int = 256 << 20,
@@ -43,14 +43,14 @@ extension HTTPCache {
     /// A cache on disk that is looked into and never changed, beside the process that has it open or without one.
     ///
     /// For tools: ``entries(_:pageSize:now:)``, ``export(_:now:)``, ``verify(progress:)`` and the store's statistics work over it. It shows
-    /// the directory as it was at one instant (see ``DiskStoreReader``). A pipeline over it answers from what is stored and
+    /// the directory as it was at one instant (see `DiskStoreReader`). A pipeline over it answers from what is stored and
     /// stores nothing: each attempt is an event of a failed store, and what a request makes invalid stays.
     ///
     /// - Parameters:
     ///   - directory: a file URL of a directory that holds a cache; nothing is made.
     ///   - seal: opens what was encrypted; nil, the default, where nothing was or the key is not at hand.
     ///   - options: how the rules are applied; private mode by default.
-    /// - Throws: ``StoreError``: `.badConfiguration` where the directory holds no cache, `.unsafeDirectory`, `.io`, `.resting` where
+    /// - Throws: `StoreError`: `.badConfiguration` where the directory holds no cache, `.unsafeDirectory`, `.io`, `.resting` where
     ///   it changes faster than it can be read.
     public static func onDiskReadOnly(
         at directory: URL,

@@ -5,7 +5,7 @@ public import HoldfastSemantics
 public import HoldfastStorage
 private import Synchronization
 
-/// A cache for HTTP responses by RFC 9111, over any ``CacheStore``.
+/// A cache for HTTP responses by RFC 9111, over any `CacheStore`.
 ///
 /// Hand one to `Pipeline(cache:)`; several pipelines may share one. Responses to requests with credentials (Authorization,
 /// Cookie, userinfo, the fields that a call names as credentials, or the principal it names) live in a partition of their own,

@@ -22,7 +22,7 @@ public struct CallOptions: Sendable {
         set { parts.value.principal = newValue }
     }
     /// Says that a POST of this call only asks, and how its content is read for the key it is then cached under; nil, the
-    /// default, leaves it to the cache's ``KeyRule``s. Of a QUERY it is the reading of the content alone (RFC 10008).
+    /// default, leaves it to the cache's `KeyRule`s. Of a QUERY it is the reading of the content alone (RFC 10008).
     public var cachesContent: ContentNormalizer? {
         get { parts.value.cachesContent }
         set { parts.value.cachesContent = newValue }

@@ -32,7 +32,9 @@ public protocol ServiceHook: Sendable {
     /// Called with the response head, before the caller sees it; may edit or replace the response.
     ///
     /// - Parameters:
+    ///   - response: the response, its body still to be read.
     ///   - request: the request as it was sent, or, where nothing was, as it left this hook.
+    ///   - context: what is known of the call, and what the hook has kept there.
     func onSuccess(_ response: inout Response, _ request: URLRequest, _ context: inout CallContext) async throws
 
     /// Called when the call failed for good; may answer in its place.

@@ -22,7 +22,7 @@ private import Synchronization
 /// its length while it is sent ends the exchange on Linux; what arrived of it is never taken for the whole. Foundation joins
 /// response field lines of one name with a comma and changes the case of some names. A content coding that the platform
 /// undoes is marked by ``Response/contentDecoded``. Interim (1xx) responses are reported on Linux; Apple's URLSession keeps
-/// them to itself. What else the platforms can and cannot do stands in `docs/urlsession.md`.
+/// them to itself. What else the platforms can and cannot do stands in `docs/clients/urlsession.md`.
 public final class URLSessionTransport: Transport {
     let session: URLSession
     /// The delegate of a session of our own; nil when the session is somebody else's.

@@ -18,7 +18,7 @@
     ///
     /// A value: copies share the pipeline, and may be used from any number of tasks. ``execute(_:deadline:logger:options:)``
     /// speaks the client's language in responses and errors; ``respond(to:timeout:logger:options:)`` gives the pipeline's
-    /// own ``Response``, which tells where it came from.
+    /// own `Response`, which tells where it came from.
     public struct HoldfastHTTPClient: Sendable {
         /// What answers the calls.
         public let pipeline: Pipeline
@@ -44,7 +44,7 @@
         ///   - options: what else is asked of the pipeline; its `timeout` holds where it is the shorter one.
         /// - Throws: what the client threw in the last attempt where it did (`HTTPClientError` and the errors beneath it),
         ///   `HTTPClientError.deadlineExceeded` when the time is up, `HTTPClientError.redirectLimitReached`, `CancellationError`,
-        ///   and ``ServiceError`` for all that the client has no word for.
+        ///   and `ServiceError` for all that the client has no word for.
         public func execute(
             _ request: HTTPClientRequest,
             deadline: NIODeadline,
@@ -67,8 +67,12 @@
 
         /// Sends a request and returns the pipeline's own response: its source, the cache's decision, every attempt.
         ///
-        /// - Parameter timeout: until the response head; nil, the default: that of `options`, or of the pipeline.
-        /// - Throws: ``ServiceError``, or `CancellationError`; nothing is translated.
+        /// - Parameters:
+        ///   - request: the request in that client's own shape.
+        ///   - timeout: until the response head; nil, the default: that of `options`, or of the pipeline.
+        ///   - logger: given to the client for each attempt; nil, the default: none.
+        ///   - options: what this call asks of cache and retries.
+        /// - Throws: `ServiceError`, or `CancellationError`; nothing is translated.
         public func respond(
             to request: HTTPClientRequest,
             timeout: TimeAmount? = nil,

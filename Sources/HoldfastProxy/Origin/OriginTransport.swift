@@ -18,13 +18,13 @@
 
     /// Sends requests over HTTP/1.1, with TLS or without, byte for byte as they are: the transport beneath a proxy.
     ///
-    /// Method, target and fields go out as given, ``CallOptions/exactHead`` before the URLRequest's own; nothing is added but Host and
+    /// Method, target and fields go out as given, `CallOptions.exactHead` before the URLRequest's own; nothing is added but Host and
     /// the framing of the content. Field values are ISO 8859-1 both ways. Responses are handed up at their head as they came: no
     /// redirect is followed, no content coding undone, no cookie kept, no challenge answered, and interim (1xx) responses but 100 go to
-    /// ``CallContext/report(interim:)``. Both bodies are streamed with back-pressure.
+    /// `CallContext.report(interim:)`. Both bodies are streamed with back-pressure.
     ///
     /// Connections are kept and used again. The transport prefers the event loop it is called on, so that a call from there costs no
-    /// change of threads. It ends attempts at their deadline itself, and heeds ``CallContext/wantsNewConnection``.
+    /// change of threads. It ends attempts at their deadline itself, and heeds `CallContext.wantsNewConnection`.
     ///
     /// A transport that is dropped closes its unused connections; ``shutdown()`` closes all.
     public final class OriginTransport: Transport {

@@ -7,7 +7,7 @@
     internal import NIOPosix
     private import Synchronization
 
-    /// A caching, retrying HTTP/1.1 proxy: a server in front, a ``Pipeline`` in the middle, an ``OriginTransport`` behind.
+    /// A caching, retrying HTTP/1.1 proxy: a server in front, a `Pipeline` in the middle, an ``OriginTransport`` behind.
     ///
     ///     var configuration = ProxyConfiguration(.reverse(try ProxyOrigin("http://127.0.0.1:3000")))
     ///     configuration.port = 8080

@@ -6,7 +6,7 @@
     /// What happens within the server in one step for all processes: one script a kind of change, each beginning with the same functions.
     ///
     /// All keys begin with KEYS[1], which holds the hash tag, so that they lie in one slot. Every script answers
-    /// `{answer, bytes used, entries held, entries evicted}`. The layout stands in `docs/redis.md`.
+    /// `{answer, bytes used, entries held, entries evicted}`. The layout stands in `docs/operating/redis.md`.
     struct SharedScript: Sendable {
         let text: String
         /// The digest by which a server that has run it knows it.

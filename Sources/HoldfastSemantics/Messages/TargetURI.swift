@@ -30,6 +30,14 @@ public struct TargetURI: Sendable, Hashable, CustomStringConvertible {
     /// - Parameter text: an absolute URI.
     /// - Throws: ``Rejection`` for anything outside the grammar or the two schemes.
     public init(_ text: String) throws(Rejection) {
+        if let known = text.utf8.withContiguousStorageIfAvailable({ CanonicalForm.layout(ofCanonical: $0) }),
+            let known
+        {
+            canonical = text
+            userinfo = nil
+            layout = known
+            return
+        }
         let parsed = try CanonicalForm.make(Array(text.utf8))
         canonical = String(decoding: parsed.bytes, as: UTF8.self)
         userinfo = parsed.userinfo

@@ -25,7 +25,7 @@ public struct RangeRequest: Sendable, Hashable, CustomStringConvertible {
 
     /// Reads a field value such as `bytes=0-499, -500`; the unit's letter case does not matter.
     ///
-    /// - Parameter value: any text; linear time, nil as for ``init(_:)``.
+    /// - Parameter value: any text; linear time. Nil where it is no valid range of bytes, or names too many.
     public init?(parsing value: String) {
         var scanner = FieldScanner(value)
         guard scanner.token()?.loweringASCII() == "bytes", scanner.consume(UInt8(ascii: "=")) else { return nil }

@@ -4,7 +4,7 @@
 /// A part of a representation as it was received, fit to be stored (RFC 9111 §3.3).
 ///
 /// A 206 that may not be stored makes no such value. Whether the response may be stored at all is judged as for a 200:
-/// give ``storedHead`` to ``Storability/judge(request:response:directive:options:isPersonal:)``.
+/// give ``storedHead`` to ``Storability/judge(request:response:directive:options:isPersonal:hasContentKey:)``.
 public struct ReceivedPart: Sendable, Hashable {
     /// The positions received.
     public let interval: Range<Int64>
@@ -17,7 +17,7 @@ public struct ReceivedPart: Sendable, Hashable {
 
     /// The head to store the part under: that of an incomplete 200 (RFC 9111 §3.3).
     ///
-    /// Content-Length is that of the whole, or absent. ``FieldUpdate/storable(_:contentDecoded:mode:)`` has yet to
+    /// Content-Length is that of the whole, or absent. ``FieldUpdate/storable(_:contentDecoded:mode:targetedFields:)`` has yet to
     /// strip it.
     public let storedHead: ResponseHead
 

@@ -27,17 +27,19 @@ public protocol RequestHook: Sendable {
     /// Called when a response was decoded, before the caller sees the result; not where a ``RequestHook`` gave the result.
     func onSuccess<R: Request>(_ request: R, _ urlRequest: URLRequest, result: R.Result) async
 
-    /// Called when there is a result; by default calls ``onSuccess(_:_:result:)`` unless another hook gave it.
+    /// Called when there is a result; by default calls ``RequestHook/onSuccess(_:_:result:)`` unless another hook gave it.
     ///
     /// - Parameters:
+    ///   - request: what was scheduled.
     ///   - urlRequest: the request as it was sent last.
+    ///   - result: what the caller gets.
     ///   - response: the response, content included; its `source` is `.synthesized` where a hook below gave the result.
     func onSuccess<R: Request>(_ request: R, _ urlRequest: URLRequest, result: R.Result, response: Response) async
 
     /// Called when a call failed for good, also where its request could not be built.
     func onFailure(_ error: any Error) async
 
-    /// Called when a call failed for good; by default calls ``onFailure(_:)``.
+    /// Called when a call failed for good; by default calls ``RequestHook/onFailure(_:)``.
     func onFailure<R: Request>(_ request: R, _ error: any Error) async
 
     /// Called when a call that had passed was cancelled. Synchronous: release what you hold and return.

@@ -18,7 +18,7 @@ extension ServiceClient {
     /// up. A failure reaches the request hooks, then `process`, then `mapError`, then the caller. One that happens while the
     /// request is built reaches all request hooks, and none of the pipeline's, which were never scheduled.
     ///
-    /// - Throws: what the service's ``HttpService/mapError(_:)`` makes of what happened; by default ``ServiceError`` or
+    /// - Throws: what the service's ``HttpService/mapError(_:)`` makes of what happened; by default `ServiceError` or
     ///   `CancellationError`, promptly.
     public func response<R: Request>(
         to request: R

@@ -23,7 +23,7 @@ public protocol InProcessService: Sendable {
     /// - Parameters:
     ///   - request: the very request that was sent.
     ///   - body: its content.
-    /// - Throws: anything, as a transport would: a ``ServiceError`` with a progress acts a connection that broke there.
+    /// - Throws: anything, as a transport would: a `ServiceError` with a progress acts a connection that broke there.
     func respond(to request: URLRequest, body: RequestBody) async throws -> Response
 
     /// Called once the service was registered with a router; does nothing by default.

@@ -50,9 +50,9 @@ public struct ServiceMetrics: Sendable {
 }
 
 extension ServiceEvent.Name {
-    /// A service in this process answered; status, delay, bytes received and, in ``ServiceEvent/detail``, method and path.
+    /// A service in this process answered; status, delay, bytes received and, in `ServiceEvent.detail`, method and path.
     public static let serviceAnswered = ServiceEvent.Name("service-answered")
-    /// A service in this process broke its contract; ``ServiceEvent/detail`` says which rule.
+    /// A service in this process broke its contract; `ServiceEvent.detail` says which rule.
     public static let serviceContractViolated = ServiceEvent.Name("service-contract-violated")
 }
 

@@ -18,7 +18,7 @@ extension ServiceRouter {
     ///   - request: its URL names the service; its content is in `httpBody`.
     ///   - pipeline: one whose transport is this router, so that its cache, retrier and hooks take part; nil, the default: the
     ///     request goes straight to the service.
-    /// - Throws: what the service throws, ``ServiceError`` or `CancellationError`; a status is never an error.
+    /// - Throws: what the service throws, `ServiceError` or `CancellationError`; a status is never an error.
     public func processRequest(_ request: URLRequest, through pipeline: Pipeline? = nil) async throws -> Response {
         if let pipeline { return try await pipeline.send(request) }
         return try await send(request, body: .carried(by: request), context: CallContext())
@@ -31,8 +31,10 @@ extension ServiceRouter {
 
     /// Sends a GET request to a service.
     ///
-    /// - Parameter extraPath: what follows the identifier, as text of a URL: several segments, a query. A leading slash is not
-    ///   needed.
+    /// - Parameters:
+    ///   - serviceId: the identifier the service is registered under.
+    ///   - extraPath: what follows the identifier, as text of a URL: several segments, a query. A leading slash is not needed.
+    ///   - pipeline: sends the request; nil, the default: it goes straight to the service.
     public func processRequest(
         serviceId: String,
         extraPath: String?,
@@ -44,9 +46,11 @@ extension ServiceRouter {
     /// Sends a request to a service.
     ///
     /// - Parameters:
+    ///   - serviceId: the identifier the service is registered under.
     ///   - extraPath: what follows the identifier, as text of a URL: several segments, a query. A leading slash is not needed.
     ///   - method: such as `.put`.
     ///   - data: the content.
+    ///   - pipeline: sends the request; nil, the default: it goes straight to the service.
     public func processRequest(
         serviceId: String,
         extraPath: String?,

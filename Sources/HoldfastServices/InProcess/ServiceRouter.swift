@@ -50,9 +50,11 @@ public final class ServiceRouter: Transport {
     ///
     /// - Parameters:
     ///   - apiHostname: `pmapi` by default.
+    ///   - scheme: of the URLs the router makes.
     ///   - services: registered at once; of two with one identifier the first stays.
     ///   - types: services without instances, registered after `services`.
     ///   - next: takes requests to other hosts; without it they fail with `.resolve`.
+    ///   - configuration: bounds of what services may do.
     public init(
         apiHostname: String = "pmapi",
         scheme: String = Http.scheme,

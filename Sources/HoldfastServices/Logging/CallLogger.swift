@@ -7,7 +7,7 @@ internal import HoldfastSemantics
 
 /// Writes what is sent and what comes back, through a closure, without credentials.
 ///
-/// As a ``ServiceHook``, among the hooks of a pipeline or a service, it sees the call as it is scheduled and its one ending. As a
+/// As a `ServiceHook`, among the hooks of a pipeline or a service, it sees the call as it is scheduled and its one ending. As a
 /// ``RequestHook``, among a service's `requestHooks`, it sees the typed call and knows its name. Use it as one of the
 /// two. Each message is one text of several lines: what happened, then header fields, then content where ``bodyLimit`` allows it.
 ///
@@ -40,7 +40,7 @@ public struct CallLogger: Sendable {
             /// The host, in lower case; nil where it is not known, as of a typed call that failed without a response.
             public let host: String?
             /// The name of the call: `MyService.CheckStatus` of an endpoint, `MyRequest` of another request; where the logger is a
-            /// ``ServiceHook``, the call's ``CallOptions/operationName``.
+            /// `ServiceHook`, the call's `CallOptions.operationName`.
             public let operationName: String?
         }
 

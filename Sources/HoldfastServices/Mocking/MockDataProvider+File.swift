@@ -6,7 +6,7 @@ public import Holdfast
 internal import HoldfastSemantics
 
 extension MockDataProvider {
-    /// A provider of the mocks in a JSON file: an object whose `mocks` is an array of objects, as `docs/mocking-and-logging.md` describes
+    /// A provider of the mocks in a JSON file: an object whose `mocks` is an array of objects, as `docs/services/mocking-and-logging.md` describes
     /// them.
     ///
     /// - Parameters:

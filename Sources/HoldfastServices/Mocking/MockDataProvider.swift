@@ -30,6 +30,7 @@ public struct MockDataProvider: Transport {
     /// A provider of these mocks.
     ///
     /// - Parameters:
+    ///   - mocks: the mocks; of equally good ones the first answers.
     ///   - passesUnmatched: whether what no mock fits goes to `next`; false by default.
     ///   - next: the transport for that; nil, the default: there is none, and passing on is an error.
     public init(_ mocks: [MockData], passesUnmatched: Bool = false, next: (any Transport)? = nil) {

@@ -43,7 +43,7 @@ public struct MockFailure: Error, Sendable, CustomStringConvertible {
 
     public var description: String { "\(code): \(message)" + (cause.map { " (\($0))" } ?? "") }
 
-    /// The failure that an error of a call bears in itself: of a ``ServiceError`` or an ``EndpointError`` it is the cause.
+    /// The failure that an error of a call bears in itself: of a `ServiceError` or an ``EndpointError`` it is the cause.
     public init?(in error: any Error) {
         var next: (any Error)? = error
         // An error's causes end soon; but nobody promises it.

@@ -8,6 +8,7 @@ extension ServiceMock {
     /// Expects a call of an endpoint of any kind, downloads included.
     ///
     /// - Parameters:
+    ///   - endpoint: the endpoint's type.
     ///   - path: the endpoint's path; nil, the default: any.
     ///   - validate: throws to refuse the request.
     ///   - respond: the answer; an empty 200 by default.
@@ -23,6 +24,7 @@ extension ServiceMock {
     /// Expects a call of an endpoint with this input, compared as it is sent.
     ///
     /// - Parameters:
+    ///   - endpoint: the endpoint's type.
     ///   - path: the endpoint's path; nil, the default: any.
     ///   - input: what is sent.
     ///   - validate: throws to refuse the request.
@@ -53,6 +55,7 @@ extension ServiceMock {
     /// Expects a call of an endpoint and answers with JSON of a value.
     ///
     /// - Parameters:
+    ///   - endpoint: the endpoint's type.
     ///   - path: the endpoint's path; nil, the default: any.
     ///   - validate: throws to refuse the request.
     ///   - output: the answer. For a format other than JSON, give the content by `respond`.

@@ -66,6 +66,7 @@ public final class ServiceMock: Transport {
     /// Expects a request by its method and path, whatever sends it.
     ///
     /// - Parameters:
+    ///   - method: the request's method.
     ///   - path: a whole path where it begins with a slash, else the last segments of one; not percent-encoded.
     ///   - validate: throws to refuse the request.
     ///   - respond: the answer; an empty 200 by default.

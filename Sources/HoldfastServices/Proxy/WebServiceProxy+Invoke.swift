@@ -38,8 +38,12 @@ extension WebServiceProxy {
 
     /// Sends a value as JSON and ignores the content of the answer.
     ///
-    /// - Parameter body: sent with dates as milliseconds since 1970 and keys in order; its media type is what ``headers`` say,
-    ///   or else `application/json`.
+    /// - Parameters:
+    ///   - method: the method.
+    ///   - path: the path below ``baseURL``, percent-encoded where need be; it may have a query. Empty: the base itself.
+    ///   - arguments: query arguments by name, for every method; nil and ``undefined`` are left out, arrays repeat the name.
+    ///   - body: sent with dates as milliseconds since 1970 and keys in order; its media type is what ``headers`` say, or else
+    ///     `application/json`.
     public func invoke<B: Encodable>(
         _ method: Method,
         path: String,
@@ -74,7 +78,14 @@ extension WebServiceProxy {
 
     /// Calls the service and has `responseHandler` make the result of its answer.
     ///
-    /// - Parameter responseHandler: what it throws fails the call and is thrown as it is.
+    /// - Parameters:
+    ///   - method: the method.
+    ///   - path: the path below ``baseURL``, percent-encoded where need be; it may have a query. Empty: the base itself.
+    ///   - arguments: query arguments by name, for every method; nil and ``undefined`` are left out, arrays repeat the name.
+    ///   - content: the content to send; none by default.
+    ///   - contentType: its media type; by default what ``headers`` say, or else `application/octet-stream`. Without content
+    ///     it is not sent.
+    ///   - responseHandler: what it throws fails the call and is thrown as it is.
     public func invoke<T: Sendable>(
         _ method: Method,
         path: String,

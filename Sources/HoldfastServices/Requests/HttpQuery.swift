@@ -84,7 +84,7 @@ public struct HttpQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral {
     /// All but unreserved characters (RFC 3986 §2.3) is percent-encoded, "+" as %2B and a space as %20, so that all servers
     /// read the same.
     ///
-    /// - Throws: ``ServiceError`` `.badRequest` where an argument has no name.
+    /// - Throws: `ServiceError` `.badRequest` where an argument has no name.
     public var encoded: String {
         get throws {
             try namedItems.flatMap { item in

@@ -60,7 +60,7 @@ public struct HttpRoute: Sendable, Hashable, ExpressibleByArrayLiteral {
 
     /// The segments as they are sent, percent-encoded, without slashes; a last empty one stands for a slash at the end.
     ///
-    /// - Throws: ``ServiceError`` `.badRequest` for what cannot be a segment.
+    /// - Throws: `ServiceError` `.badRequest` for what cannot be a segment.
     public var encodedSegments: [String] {
         get throws {
             try segments.map { segment in

@@ -59,7 +59,7 @@ public protocol HttpService: Sendable {
     /// What takes part in each call on decoded results, above ``hooks``, in this order; none by default.
     var requestHooks: [any RequestHook] { get }
 
-    /// Clock, time limits, redirects, observers; the defaults of ``PipelineConfiguration``.
+    /// Clock, time limits, redirects, observers; the defaults of `PipelineConfiguration`.
     var pipelineConfiguration: PipelineConfiguration { get }
 
     /// Is told of each call that failed, after all hooks and before the caller; for notifications. Does nothing by default.

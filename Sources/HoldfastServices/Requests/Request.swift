@@ -137,7 +137,7 @@ extension Request {
 
     /// Sends the request and returns what its response is decoded to.
     ///
-    /// - Throws: what the service's ``HttpService/mapError(_:)`` makes of what happened; by default ``ServiceError`` or
+    /// - Throws: what the service's ``HttpService/mapError(_:)`` makes of what happened; by default `ServiceError` or
     ///   `CancellationError`.
     public func schedule<Service>(
         with client: ServiceClient<Service>

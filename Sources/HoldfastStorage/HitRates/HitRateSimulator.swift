@@ -39,7 +39,10 @@ public struct HitRateSimulator: Sendable {
 
     /// Adds a policy at a size in bytes, before the first request.
     ///
-    /// - Parameter seed: what it draws its random numbers from, if it does.
+    /// - Parameters:
+    ///   - strategy: the policy.
+    ///   - capacity: in bytes.
+    ///   - seed: what it draws its random numbers from, if it does.
     public mutating func add(_ strategy: EvictionStrategy, capacity: Int, seed: UInt64 = 0) {
         add(strategy.makePolicy(capacity: capacity, seed: seed), name: strategy.description)
     }
@@ -60,6 +63,7 @@ public struct HitRateSimulator: Sendable {
     /// Replays a whole trace and tells how far it is.
     ///
     /// - Parameters:
+    ///   - trace: the requests.
     ///   - count: how many requests lie between two calls of `progress`.
     ///   - progress: told how many requests are done. What it throws ends the replay.
     public mutating func replay(

@@ -5,7 +5,7 @@ internal import Synchronization
 
 /// What one shard of the index guards: its rows, its writers, and what it knows of keys that have no row.
 struct Shard: ~Copyable {
-    /// How many evicted keys are remembered for each entry; figures in docs/decisions/0016.
+    /// How many evicted keys are remembered for each entry; figures in docs/decisions/storage/0016.
     static let ghostsPerEntry = 2
 
     /// The entries.

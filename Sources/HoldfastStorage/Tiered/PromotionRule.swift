@@ -3,8 +3,8 @@
 
 /// When an entry that was found in the lower tier is copied into the upper one.
 ///
-/// A rule is a value without effects: ``HitSketch`` remembers, and the store asks once for each hit that the lower tier
-/// answered. The figures behind the default are in docs/decisions/0014-tier-promotion.md.
+/// A rule is a value without effects: a sketch of counts remembers, and the store asks once for each hit that the lower tier
+/// answered. The figures behind the default are in docs/decisions/storage/0014-tier-promotion.md.
 public struct PromotionRule: Sendable, Hashable {
     /// On which hit within the window an entry is promoted: 1 the first, 2 the second, and so on up to 4.
     public let hits: Int

@@ -5,7 +5,7 @@
 ///
 /// While a key is changed, and from before the lower tier is touched until after the upper tier dropped it, look-ups pass the
 /// upper tier by, so that nobody who saw the change sees the old state afterwards. A promotion of the key that was under way
-/// is out of date from then on. See docs/decisions/0014-tier-promotion.md.
+/// is out of date from then on. See docs/decisions/storage/0014-tier-promotion.md.
 struct TierLedger: Sendable {
     /// How many promotions run at once.
     static let maximumPromotions = 16

@@ -38,6 +38,7 @@ public final class FaultInjectingTransport: Transport {
     /// A transport that is exposed to faults.
     ///
     /// - Parameters:
+    ///   - transport: sends what no fault keeps back.
     ///   - plan: what befalls which exchange.
     ///   - isExposed: whether the plan is for a request; others pass and are not numbered. All by default.
     public init(

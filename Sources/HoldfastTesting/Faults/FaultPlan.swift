@@ -12,7 +12,9 @@ public struct FaultPlan: Sendable {
 
     /// One entry for each exchange in order; nil leaves it alone, and so does the end of the list.
     ///
-    /// - Parameter repeats: whether the list begins again at its end; false by default.
+    /// - Parameters:
+    ///   - faults: what befalls each exchange.
+    ///   - repeats: whether the list begins again at its end; false by default.
     public static func list(_ faults: [Fault?], repeats: Bool = false) -> FaultPlan {
         FaultPlan(form: .list(faults, repeats: repeats))
     }

@@ -6,7 +6,7 @@ private import Synchronization
 
 /// One process's view of a store that a fleet shares: it shows nothing without suspending, and leases.
 ///
-/// Make one for each cache that is to stand for a process, all over one store and one ``FillLeasing``. Closing it leaves the shared
+/// Make one for each cache that is to stand for a process, all over one store and one `FillLeasing`. Closing it leaves the shared
 /// store open.
 public final class FleetStore: CacheStore {
     public let fillLeasing: (any FillLeasing)?

@@ -3,7 +3,7 @@
 
 public import HoldfastStorage
 
-/// The promises of ``FillLeasing`` as laws that any implementation can be held to.
+/// The promises of `FillLeasing` as laws that any implementation can be held to.
 ///
 /// Needs no test framework: a law gives findings, and none means that it holds. Run them under a time limit, since a store that
 /// never tells of an end hangs them.
@@ -41,7 +41,9 @@ public enum LeaseConformance {
 
         /// What breaks the law; empty when it holds.
         ///
-        /// - Parameter key: one that nobody has leased lately.
+        /// - Parameters:
+        ///   - subject: what is held to the law.
+        ///   - key: one that nobody has leased lately.
         public func findings(of subject: Subject, key: StoreKey) async -> [String] { await check(subject, key) }
     }
 

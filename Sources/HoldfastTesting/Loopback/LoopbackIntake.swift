@@ -25,7 +25,9 @@ public struct LoopbackIntake: Sendable {
 
     /// Reads so many bytes of the content or a little more, then ends the exchange without an answer.
     ///
-    /// - Parameter resetting: whether the connection (HTTP/1.1) ends with a TCP reset; in HTTP/2 the stream always does.
+    /// - Parameters:
+    ///   - bytes: how much of the content; 0 by default.
+    ///   - resetting: whether the connection (HTTP/1.1) ends with a TCP reset; in HTTP/2 the stream always does.
     public static func breaking(after bytes: Int = 0, resetting: Bool) -> LoopbackIntake {
         LoopbackIntake(kind: .breakOff(bytes, resetting: resetting))
     }

@@ -50,7 +50,9 @@ public struct LoopbackReply: Sendable {
         /// Sends so many bytes of the ``TransferPattern``, made as they go out; a further such step goes on where the last one of
         /// the reply stopped.
         ///
-        /// - Parameter gauge: counts the bytes as the socket takes them.
+        /// - Parameters:
+        ///   - count: how many bytes.
+        ///   - gauge: counts the bytes as the socket takes them.
         public static func pattern(_ count: Int, gauge: ByteGauge? = nil) -> Step {
             Step(kind: .pattern(count, gauge))
         }

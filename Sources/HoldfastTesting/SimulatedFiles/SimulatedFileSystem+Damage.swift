@@ -31,6 +31,7 @@ extension SimulatedFileSystem {
     /// Turns one bit of a file round.
     ///
     /// - Parameters:
+    ///   - path: the file.
     ///   - offset: the byte, from 0; one outside the file changes nothing.
     ///   - bit: 0 (lowest) to 7.
     /// - Returns: false when there is no such file or no such byte.

@@ -37,7 +37,10 @@ extension SimulatedFileSystem {
 
         /// One step is refused with this number; if it writes, a prefix of its bytes is put down.
         ///
-        /// - Parameter count: bytes of the prefix; nil: half of the bytes.
+        /// - Parameters:
+        ///   - step: which one, from 0.
+        ///   - errno: what the refusal says.
+        ///   - count: bytes of the prefix; nil: half of the bytes.
         public static func shortWrite(at step: Int, errno: Int32, keeping count: Int? = nil) -> Fault {
             Fault(steps: only(step), effect: .tear(errno, keeping: count))
         }

@@ -3,7 +3,7 @@
 
 public import HoldfastStorage
 
-/// The promises of ``CacheStore``, ``EntryWriter`` and ``StoredBody`` as laws that any store can be held to.
+/// The promises of `CacheStore`, `EntryWriter` and `StoredBody` as laws that any store can be held to.
 ///
 /// Needs no test framework: a law gives findings, and none means that it holds. With Swift Testing:
 ///

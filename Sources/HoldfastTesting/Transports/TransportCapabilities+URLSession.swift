@@ -4,7 +4,7 @@
 internal import Holdfast
 
 extension TransportCapabilities {
-    /// What a `URLSessionTransport` with a session of its own can do on this platform, as `docs/urlsession.md` has it.
+    /// What a `URLSessionTransport` with a session of its own can do on this platform, as `docs/clients/urlsession.md` has it.
     public static var urlSession: TransportCapabilities {
         var capabilities = TransportCapabilities()
         capabilities.readAhead = .spills(memory: URLSessionTransport.Limits().bodyInMemory)

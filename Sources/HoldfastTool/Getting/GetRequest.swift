@@ -40,7 +40,7 @@
             let hasContent = !body.isNone
             let method = method ?? (hasContent ? RequestMethod.post.rawValue : RequestMethod.get.rawValue)
             guard RequestMethod(validating: method) != nil else { throw .usage("'\(method)' is no method") }
-            var fields: HeaderFields = ["Accept": "*/*", "User-Agent": "holdfast/0.1.0"]
+            var fields: HeaderFields = ["Accept": "*/*", "User-Agent": ToolVersion.product]
             if hasContent { fields[.contentType] = "application/x-www-form-urlencoded" }
             if let userinfo = target.userinfo {
                 let credentials = userinfo.removingPercentEncoding ?? userinfo

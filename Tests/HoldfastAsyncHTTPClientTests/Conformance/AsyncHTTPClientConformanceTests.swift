@@ -36,7 +36,7 @@
     }
 
     extension TransportSubject {
-        /// What `docs/async-http-client.md` says.
+        /// What `docs/clients/async-http-client.md` says.
         private static let capabilities: TransportCapabilities = {
             var capabilities = TransportCapabilities()
             capabilities.reportsInterim = false

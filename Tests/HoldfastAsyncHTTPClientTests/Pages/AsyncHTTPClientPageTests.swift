@@ -15,7 +15,7 @@
         import FoundationNetworking
     #endif
 
-    /// The code of `docs/async-http-client.md`.
+    /// The code of `docs/clients/async-http-client.md`.
     @Suite("The page on AsyncHTTPClient", .timeLimit(.minutes(20)))
     struct AsyncHTTPClientPageTests {
         private func server() throws -> LoopbackServer {

@@ -17,8 +17,8 @@
 
     @testable import WeatherExample
 
-    /// The calls among the blocks of docs/http-types.md, as they stand there; the transport is that of the example.
-    @Suite("docs/http-types.md", .timeLimit(.minutes(20)))
+    /// The calls among the blocks of docs/clients/http-types.md, as they stand there; the transport is that of the example.
+    @Suite("docs/clients/http-types.md", .timeLimit(.minutes(20)))
     struct HTTPTypesPageTests {
         @Test("The call with HTTPRequest")
         func call() async throws {

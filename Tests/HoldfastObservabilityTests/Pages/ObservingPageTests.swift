@@ -16,7 +16,7 @@
         import FoundationNetworking
     #endif
 
-    /// The examples of docs/observing.md.
+    /// The examples of docs/operating/observing.md.
     @Suite(.timeLimit(.minutes(20))) struct ObservingPageTests {
         private func request() throws -> URLRequest {
             URLRequest(url: try #require(URL(string: "https://example.com/?key=x")))

@@ -8,7 +8,7 @@
     import HoldfastTesting
     import Testing
 
-    /// The code of `docs/proxy.md`.
+    /// The code of `docs/tool/proxy.md`.
     @Suite("The page on the proxy", .timeLimit(.minutes(20)))
     struct ProxyPageTests {
         @Test("a proxy in a program of one's own")

@@ -6,7 +6,7 @@
     import HoldfastRedis
     import Testing
 
-    @Suite("docs/redis.md", .timeLimit(.minutes(20)))
+    @Suite("docs/operating/redis.md", .timeLimit(.minutes(20)))
     struct RedisPageTests {
         @Test("The page's store is there whether the server is or not")
         func opens() async throws {

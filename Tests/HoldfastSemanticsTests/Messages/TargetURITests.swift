@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-import HoldfastSemantics
 import HoldfastTesting
 import Testing
+
+@testable import HoldfastSemantics
 
 @Suite struct TargetURITests {
     @Test("Vector group uri", arguments: VectorFile.canonical?.uri.vectors ?? [])
@@ -179,6 +180,27 @@ import Testing
             _ = uri.resolving(source.text(from: pieces, upTo: 8))
         }
         #expect(accepted > 20)
+    }
+
+    @Test("Text that is read in one pass has the parts that the full reading gives it", arguments: propertySeeds)
+    func onePass(seed: UInt64) throws {
+        var source = SeededGenerator(seed: seed)
+        let hosts = ["a", "B", "example", ".", "-", "1", ":", "@", "[::1]", "é", "%41"]
+        let pieces = ["/", "..", ".", "%2e", "a", "B", "?", ":", "@", ";", "é", "[", "%", ".well-known", "~", "//"]
+        var inOnePass = 0
+        for _ in 0..<1000 {
+            let scheme = ["http://", "https://", "HTTP://", "ftp://", "http:/"].randomElement(using: &source) ?? ""
+            var text = scheme + source.text(from: hosts, upTo: 4) + "/" + source.text(from: pieces, upTo: 10)
+            let isKnown = text.withUTF8 { CanonicalForm.layout(ofCanonical: $0) } != nil
+            // A fragment belongs to no canonical text, so this one is read in full.
+            let full = try? TargetURI(text + "#f")
+            let uri = try? TargetURI(text)
+            #expect(uri == full, "\(text)")
+            #expect(uri?.userinfo == full?.userinfo && uri?.host == full?.host && uri?.port == full?.port, "\(text)")
+            #expect(uri?.path == full?.path && uri?.query == full?.query && uri?.origin == full?.origin, "\(text)")
+            if isKnown { inOnePass += 1 }
+        }
+        #expect(inOnePass > 20)
     }
 
     @Test(

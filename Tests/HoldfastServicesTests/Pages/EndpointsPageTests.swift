@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// The code of docs/endpoints.md, block by block.
+/// The code of docs/services/endpoints.md, block by block.
 @Suite("The page on endpoints", .timeLimit(.minutes(20)))
 struct EndpointsPageTests {
     private enum Settings {

@@ -11,7 +11,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// The code of docs/http-service.md on pages, on bodies, and on requests made of values.
+/// The code of docs/services/http-service.md on pages, on bodies, and on requests made of values.
 @Suite("The page on typed requests: pages and bodies", .timeLimit(.minutes(20)))
 struct HttpServiceContentPageTests {
     struct Note: Codable, Sendable {

@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// The types of docs/http-service.md.
+/// The types of docs/services/http-service.md.
 private enum Page {
     struct Note: Codable, Sendable, Equatable {
         var id: Int?
@@ -127,7 +127,7 @@ private enum Page {
     }
 }
 
-/// The code of docs/http-service.md, block by block.
+/// The code of docs/services/http-service.md, block by block.
 @Suite("The page on HttpService", .timeLimit(.minutes(20)))
 struct HttpServicePageTests {
     private typealias Note = Page.Note

@@ -70,7 +70,7 @@ struct OfflineFallback: ServiceHook {
     }
 }
 
-@Suite("docs/in-process-services.md", .timeLimit(.minutes(20)))
+@Suite("docs/services/in-process-services.md", .timeLimit(.minutes(20)))
 struct InProcessServicesPageTests {
     private let url = URL(string: "https://api.example.com/catalog/all")
 

@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// The code of docs/mocking-and-logging.md, so that what stands there compiles and does what it says.
+/// The code of docs/services/mocking-and-logging.md, so that what stands there compiles and does what it says.
 @Suite("The page on mocks and logging", .timeLimit(.minutes(20)))
 struct MockingAndLoggingPageTests {
     private struct User: Decodable, Sendable {

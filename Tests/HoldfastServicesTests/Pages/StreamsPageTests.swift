@@ -11,7 +11,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// The code of docs/streams.md, so that what stands there compiles and does what it says.
+/// The code of docs/services/streams.md, so that what stands there compiles and does what it says.
 @Suite("The page on streams", .timeLimit(.minutes(20)))
 struct StreamsPageTests {
     struct PriceStream: JsonStreamRequest {

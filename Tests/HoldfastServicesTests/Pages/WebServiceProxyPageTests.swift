@@ -17,7 +17,7 @@ private struct Item: Codable, Sendable, Equatable {
     var added: Date
 }
 
-/// The code of docs/web-service-proxy.md, block by block.
+/// The code of docs/services/web-service-proxy.md, block by block.
 @Suite("The page on WebServiceProxy", .timeLimit(.minutes(20)))
 struct WebServiceProxyPageTests {
     /// Answers the calls of the page; each path fails once before it succeeds.

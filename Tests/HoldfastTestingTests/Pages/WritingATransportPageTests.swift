@@ -106,7 +106,7 @@ struct RecordingTransportTests {
     }
 }
 
-@Suite("docs/writing-a-transport.md", .timeLimit(.minutes(20)))
+@Suite("docs/extending/writing-a-transport.md", .timeLimit(.minutes(20)))
 struct WritingATransportPageTests {
     @Test("What was recorded is replayed, and nothing else")
     func replaying() async throws {

@@ -10,7 +10,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// The code of docs/intercepting.md, block by block.
+/// The code of docs/clients/intercepting.md, block by block.
 @Suite("Page: Sessions of code that is not yours", .timeLimit(.minutes(20)))
 struct InterceptingPageTests {
     /// A client that takes a session and cannot be changed.

@@ -10,7 +10,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// The code of docs/urlsession.md, block by block.
+/// The code of docs/clients/urlsession.md, block by block.
 @Suite("Page: URLSession", .timeLimit(.minutes(20)))
 struct URLSessionPageTests {
     private struct Refused: Error {}

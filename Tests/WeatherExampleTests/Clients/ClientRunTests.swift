@@ -95,7 +95,7 @@ struct ClientRunTests {
     @Test("Each line of the page's comparisons stands in the example")
     func page() throws {
         let page = try String(
-            contentsOf: ExampleSources.root.appending(path: "docs/weather-example.md"),
+            contentsOf: ExampleSources.root.appending(path: "docs/clients/weather-example.md"),
             encoding: .utf8
         )
         var sources = ""

@@ -14,7 +14,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("docs/weather-example.md", .timeLimit(.minutes(20)))
+@Suite("docs/clients/weather-example.md", .timeLimit(.minutes(20)))
 struct WeatherExamplePageTests {
     @Test("The two functions over URLSession, and the pipeline behind the second one")
     func functions() async throws {

@@ -81,7 +81,7 @@ struct Plan: Sendable {
         } catch {
             throw ScenarioFileError(
                 path: path,
-                reason: "it is no scenario (\(error)); docs/measuring-retries.md has one"
+                reason: "it is no scenario (\(error)); docs/measuring/measuring-retries.md has one"
             )
         }
     }

@@ -7,7 +7,7 @@ enum Usage {
         usage: storm [--case NAMES] [--subject NAMES] [--scenario FILE]... [options]
 
         Runs retry rules through outages, slow servers, brown-outs and herds: real pipelines, a simulated server and fleet,
-        virtual time. docs/measuring-retries.md says what the model is and what it leaves out.
+        virtual time. docs/measuring/measuring-retries.md says what the model is and what it leaves out.
 
           --case NAMES       \(wrapped(Plan.scenarioNames))
                              (brownout stands for all of them); all is usual

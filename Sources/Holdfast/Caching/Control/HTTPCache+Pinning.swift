@@ -19,7 +19,7 @@ extension HTTPCache {
     ///   - selection: which responses; those still being stored are not among them.
     ///   - now: the time by which ages are judged; the system's by default.
     /// - Returns: how many are pinned now, and how many found no room.
-    /// - Throws: ``StoreError``; pins set before the failure stay.
+    /// - Throws: `StoreError`; pins set before the failure stay.
     @discardableResult
     public func pin(
         _ selection: CacheSelection,
@@ -42,7 +42,7 @@ extension HTTPCache {
     ///   - selection: which responses.
     ///   - now: as in ``pin(_:now:)``.
     /// - Returns: how many pins were released.
-    /// - Throws: ``StoreError``; pins released before the failure stay released.
+    /// - Throws: `StoreError`; pins released before the failure stay released.
     @discardableResult
     public func unpin(
         _ selection: CacheSelection,

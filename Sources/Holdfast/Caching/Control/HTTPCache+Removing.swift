@@ -23,7 +23,7 @@ extension HTTPCache {
     ///   - now: the time by which ages are judged; the system's by default.
     /// - Returns: how many stored responses were removed or marked, those still being stored not among them; nil where the
     ///   store marks them as gone in constant time and so has not counted them.
-    /// - Throws: ``StoreError``. A hard purge has then removed what the store's promises allow; a soft one has gone through all
+    /// - Throws: `StoreError`. A hard purge has then removed what the store's promises allow; a soft one has gone through all
     ///   entries and marked every one it could.
     @discardableResult
     public func remove(
@@ -79,7 +79,7 @@ extension HTTPCache {
     /// Removes what one principal's own partition holds; call it at logout.
     ///
     /// - Parameter principal: what the calls gave as ``CallOptions/principal``; for credentials in the request see
-    ///   ``CacheSelection/principal(of:adding:)``.
+    ///   ``CacheSelection/principal(of:adding:credentialFields:)``.
     /// - Returns: how many entries were removed; nil where the store has not counted them.
     @discardableResult
     public func removeAll(principal: String) async throws(StoreError) -> Int? {

@@ -15,7 +15,7 @@ extension HTTPCache {
     ///   - info: names the response, as ``entries(_:pageSize:now:)`` tells it.
     ///   - now: the time by which its age is judged; the system's by default.
     /// - Returns: the message; nil where the response is no longer there.
-    /// - Throws: ``StoreError``: `.corrupt` for a damaged entry, and what a look-up throws. Damage in the body shows while it is read.
+    /// - Throws: `StoreError`: `.corrupt` for a damaged entry, and what a look-up throws. Damage in the body shows while it is read.
     public func export(
         _ info: CacheEntryInfo,
         now: Timestamp = SystemClock().timestamp

@@ -17,7 +17,7 @@ extension HTTPCache {
     ///   - selection: which responses; all by default.
     ///   - pageSize: entries held at a time; 256 by default, at least 1.
     ///   - now: the time by which ages are judged; the system's by default.
-    /// - Returns: a sequence whose iteration throws ``StoreError``; `.cancelled` soon after the task is cancelled.
+    /// - Returns: a sequence whose iteration throws `StoreError`; `.cancelled` soon after the task is cancelled.
     public func entries(
         _ selection: CacheSelection = .all,
         pageSize: Int = 256,
@@ -26,17 +26,17 @@ extension HTTPCache {
         CacheEntries(cache: self, selection: selection, pageSize: max(1, pageSize), now: now)
     }
 
-    /// Reads everything that is stored and checks it; see ``InspectableStore/verify(_:)``.
+    /// Reads everything that is stored and checks it; see `InspectableStore.verify(_:)`.
     ///
     /// - Parameter progress: is told how far it is, from any thread; nothing by default.
-    /// - Throws: ``StoreError``: `.badConfiguration` where the store has no such operation; `.cancelled`, `.closed`, `.io`.
+    /// - Throws: `StoreError`: `.badConfiguration` where the store has no such operation; `.cancelled`, `.closed`, `.io`.
     public func verify(
         progress: @escaping @Sendable (VerificationProgress) -> Void = { _ in }
     ) async throws(StoreError) -> VerificationReport {
         try await inspectable.verify(progress)
     }
 
-    /// Gives space back that nothing stored needs; see ``InspectableStore/compact()``.
+    /// Gives space back that nothing stored needs; see `InspectableStore.compact()`.
     ///
     /// - Throws: as ``verify(progress:)``, and `.noSpace`.
     @discardableResult

@@ -32,8 +32,11 @@ public protocol CallSurrounding: Sendable {
     /// Surrounds one sending of a request: an attempt, a copy of a hedge, the resume of a body. None where nothing is sent, as by
     /// an open circuit.
     ///
-    /// - Parameter proceed: sends; the request it is given may bear further fields, such as a trace's. No cache and no hook sees
-    ///   them, so they must not change the response.
+    /// - Parameters:
+    ///   - request: the request as it would be sent.
+    ///   - context: what is known of the call, the number of the attempt included.
+    ///   - proceed: sends; the request it is given may bear further fields, such as a trace's. No cache and no hook sees them, so
+    ///     they must not change the response.
     func surroundSend(
         _ request: URLRequest,
         _ context: CallContext,

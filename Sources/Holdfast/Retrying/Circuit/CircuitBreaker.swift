@@ -13,7 +13,7 @@ private import Synchronization
 
 /// Keeps attempts from an origin at which most of them fail: a transport around another one.
 ///
-/// One circuit for each origin (scheme, host and port), by ``CircuitRules``: it opens when the share of failures is reached,
+/// One circuit for each origin (scheme, host and port), by `CircuitRules`: it opens when the share of failures is reached,
 /// refuses for a while, lets probes through, and closes when they succeed. An attempt that is refused fails at once with
 /// ``ServiceError`` `.circuitOpen`, progress `.notSent`, and says in ``ServiceError/retryAfter`` when the next may go. An
 /// attempt is judged by its response head: errors, 500, 502, 503, 504 and unknown server errors are failures, as is one that its deadline cut;

@@ -31,7 +31,7 @@ public final class RetryGovernor: Sendable {
     /// A governor that knows nothing yet.
     ///
     /// - Parameters:
-    ///   - rules: the rules; ``RetryRules/validate()`` must not refuse them.
+    ///   - rules: the rules; `RetryRules.validate()` must not refuse them.
     ///   - connectivity: says whether the machine is online, for `rules.waitsForConnectivity`.
     ///   - generator: the source of the spread behind gates and of parked retries; seeded in tests.
     public init(
@@ -56,7 +56,9 @@ public final class RetryGovernor: Sendable {
 
     /// How it stands with the origin of a URL; nil where it was never called.
     ///
-    /// - Parameter now: by the clock of the pipelines that use this governor.
+    /// - Parameters:
+    ///   - url: any URL of the origin: scheme, host and port count.
+    ///   - now: by the clock of the pipelines that use this governor.
     public func status(of url: URL, now: MonotonicInstant) -> RetryStatus? {
         accounts.existingCell(of: OriginText(url.absoluteString))?.status(now: now)
     }

@@ -12,7 +12,7 @@ public import HoldfastSemantics
 
 /// Sends a second copy of a request whose answer is late, and takes the answer that comes first: a transport around another.
 ///
-/// Late is what exceeds a percentile of the latest answers of the origin (``HedgeRules``), so nothing is hedged before
+/// Late is what exceeds a percentile of the latest answers of the origin (`HedgeRules`), so nothing is hedged before
 /// enough of them were measured. Only requests that may be sent twice by the rules of retrying are: an idempotent method, an
 /// Idempotency-Key or the call's word (for a gateway the method alone), content that can be replayed, no tunnel and no upgrade;
 /// never for calls in the background, for calls whose own rules have one attempt or no hedging, and never while the origin's
@@ -20,7 +20,7 @@ public import HoldfastSemantics
 /// wins; the others are cancelled and their bodies discarded, and nobody waits for them. A failure before any copy was sent
 /// goes up at once: sending again is then the retrier's business.
 ///
-/// Each copy is paid for out of ``HedgeRules/maxExtraLoad`` and, with a governor, out of the budget that retries share.
+/// Each copy is paid for out of `HedgeRules.maxExtraLoad` and, with a governor, out of the budget that retries share.
 /// Hedging stops by itself while everything is slow or many attempts fail. While a request may be hedged it costs two tasks;
 /// before enough was measured, and for requests that may not be, none. A response that was hedged bears in
 /// ``Response/attempts`` one record a copy, and in ``Response/requestTime`` when the copy was sent that answered.
@@ -34,9 +34,10 @@ public final class HedgedTransport: Transport {
     /// A hedging transport around another one.
     ///
     /// - Parameters:
+    ///   - transport: sends the request and its copies.
     ///   - rules: when copies are sent, and how many.
     ///   - governor: the retrier factory's, so that hedges are paid for out of the same budget as retries; nil: only
-    ///     ``HedgeRules/maxExtraLoad`` bounds them.
+    ///     `HedgeRules.maxExtraLoad` bounds them.
     public init(_ transport: any Transport, rules: HedgeRules = HedgeRules(), governor: RetryGovernor? = nil) {
         self.transport = transport
         self.rules = rules

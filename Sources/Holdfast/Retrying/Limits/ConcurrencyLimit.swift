@@ -27,6 +27,7 @@ public final class ConcurrencyLimit: Transport {
     /// A limit around a transport.
     ///
     /// - Parameters:
+    ///   - transport: sends what the limit lets through.
     ///   - maxInFlight: the most exchanges in flight with one origin; 100 by default, at least 1.
     ///   - maxWaiting: the most attempts in line for one origin; 1,000 by default, 0: none waits.
     public init(_ transport: any Transport, maxInFlight: Int = 100, maxWaiting: Int = 1000) {

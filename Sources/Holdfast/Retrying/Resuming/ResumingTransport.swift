@@ -14,16 +14,16 @@ public import HoldfastSemantics
 ///
 /// Who reads the body sees one 200, and bytes that are all of one representation: the rest is asked for only where the
 /// response has a strong ETag, and taken only from a 206 that bears the same one and continues it exactly, to the end
-/// (``ResumePlan``; RFC 9110 §13.1.5, §14.4). That takes a GET with no Range of its own whose content coding was not undone.
+/// (`ResumePlan`; RFC 9110 §13.1.5, §14.4). That takes a GET with no Range of its own whose content coding was not undone.
 /// Where the rest cannot be had, the body ends with the failure it first met.
 ///
 /// Resumes follow each other after the backoff of the rules, on the call's clock, within the same ``ByteSource/next()``;
 /// each is paid for out of the budget that retries share, none is begun while the origin's gate is closed, and each has
-/// ``RetryRules/attemptTimeout``, or 60 s, up to its head: the call's own deadline ended with the head. Cancelling the
+/// `RetryRules.attemptTimeout`, or 60 s, up to its head: the call's own deadline ended with the head. Cancelling the
 /// reader or the body ends a wait and an exchange under way. Calls that switch retries off by rules of their own
 /// (``CallOptions/retryRules``, ``CallOptions/retrierFactory``) or say that they must not be repeated are left alone.
 ///
-/// ``RetryRules/resumesBodies`` puts one around a pipeline's transport. Safe to use from any number of tasks; costs two
+/// `RetryRules.resumesBodies` puts one around a pipeline's transport. Safe to use from any number of tasks; costs two
 /// allocations for each response that could be resumed.
 public struct ResumingTransport: Transport {
     private let transport: any Transport
@@ -33,6 +33,7 @@ public struct ResumingTransport: Transport {
     /// A transport whose response bodies are resumed.
     ///
     /// - Parameters:
+    ///   - transport: sends the request and what resumes its response.
     ///   - maxResumes: the most resumes of one body in all, up to 100; 3 by default, 0 or less resumes nothing.
     ///   - governor: the retrier factory's, for its rules and budgets; nil: the default rules, and no budget.
     public init(_ transport: any Transport, maxResumes: Int = 3, governor: RetryGovernor? = nil) {

@@ -22,7 +22,7 @@ extension URLSessionConfiguration {
     /// For code that makes its calls on a URLSession and cannot be changed; where it can be, `pipeline.data(for:)` does more
     /// for less. Cache, retries, redirects, hooks and events are the pipeline's. Header fields, cookies, timeouts and cache
     /// policy of the configuration hold as they are now: change them before, not after. Where the pipeline cannot load a
-    /// task, the session loads it as without us: uploads and downloads on Linux. The table is in `docs/intercepting.md`.
+    /// task, the session loads it as without us: uploads and downloads on Linux. The table is in `docs/clients/intercepting.md`.
     ///
     /// The same pipeline, settings and limit share one protocol class; each use with `matching` makes one, so make such
     /// configurations once. A class holds its pipeline until ``Pipeline/stopIntercepting()``. There may be 4096 at a time;

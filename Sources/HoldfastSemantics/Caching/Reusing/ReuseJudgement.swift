@@ -17,7 +17,14 @@ public struct ReuseJudgement: Sendable, Hashable {
 
     /// Judges a request against what is stored for its key; as ``ReuseDecision/decide(request:candidates:directive:now:options:secret:)``.
     ///
-    /// - Parameter hasContentKey: whether the request is a QUERY or an opted-in POST whose content is in the key.
+    /// - Parameters:
+    ///   - request: the request.
+    ///   - candidates: what is stored under its primary key, in any order.
+    ///   - directive: what the call asks of the cache.
+    ///   - now: the time by which ages are judged.
+    ///   - options: the cache's rules.
+    ///   - secret: the store's secret.
+    ///   - hasContentKey: whether the request is a QUERY or an opted-in POST whose content is in the key.
     public init(
         request: RequestHead,
         candidates: [StoredResponse],

@@ -14,7 +14,7 @@ public struct StoredResponse: Sendable, Hashable {
     /// The request values its Vary nominates.
     public let nominated: NominatedFields
 
-    /// Status and fields, stripped for storage by ``FieldUpdate/storable(_:contentDecoded:mode:)``.
+    /// Status and fields, stripped for storage by ``FieldUpdate/storable(_:contentDecoded:mode:targetedFields:)``.
     public let head: ResponseHead
 
     /// When its request was sent.

@@ -29,7 +29,9 @@ public struct RetryBudgetState: Sendable, Hashable {
 
     /// A partition's state before its first call.
     ///
-    /// - Parameter now: the time since any fixed origin, as in all calls.
+    /// - Parameters:
+    ///   - budget: the rules.
+    ///   - now: the time since any fixed origin, as in all calls.
     public init(_ budget: RetryBudget, now: Duration) {
         self.budget = budget
         window = budget.window.map(RetryWindowSize.init)
@@ -73,6 +75,7 @@ public struct RetryBudgetState: Sendable, Hashable {
     /// - Parameters:
     ///   - grant: what the attempt was permitted by; nil for a first attempt.
     ///   - succeeded: whether the server did its work: any answer that is no reason to retry.
+    ///   - now: when it ended.
     public mutating func attemptEnded(_ grant: RetryGrant?, succeeded: Bool, now: Duration) {
         leave(grant)
         let isHedge = grant?.cause == .hedge

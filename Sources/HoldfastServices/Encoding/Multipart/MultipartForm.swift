@@ -89,7 +89,7 @@ public struct MultipartForm: Sendable, ExpressibleByArrayLiteral {
     /// replaced, grew or shrank makes the attempt fail, and never a shorter content pass for the whole.
     ///
     /// - Parameter generator: of good randomness outside tests.
-    /// - Throws: ``ServiceError`` `.badRequest` where a file is not there, or where a content type is more than visible ASCII
+    /// - Throws: `ServiceError` `.badRequest` where a file is not there, or where a content type is more than visible ASCII
     ///   on one line.
     public func encoded(using generator: inout some RandomNumberGenerator) throws -> HttpBody.Encoded {
         let letters = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")

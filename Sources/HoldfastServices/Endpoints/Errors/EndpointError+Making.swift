@@ -13,7 +13,7 @@ extension EndpointError {
     /// What a caller of an endpoint sees of `error`, whatever it is.
     ///
     /// - Parameters:
-    ///   - error: a ``ServiceError``, an ``EndpointError``, which stays as it is, or any other.
+    ///   - error: a `ServiceError`, an ``EndpointError``, which stays as it is, or any other.
     ///   - operationName: what the call does; counts where the error does not say it itself.
     public init(_ error: any Error, operationName: String? = nil) {
         switch error {

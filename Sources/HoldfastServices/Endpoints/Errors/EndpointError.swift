@@ -6,7 +6,7 @@ public import Holdfast
 
 /// What a call of an endpoint failed with, in words for users and for developers.
 ///
-/// Thrown to callers of endpoints. Hooks, retriers, `process` and `mapError` meet the ``ServiceError`` beneath; ``init(_:operationName:)``
+/// Thrown to callers of endpoints. Hooks, retriers, `process` and `mapError` meet the `ServiceError` beneath; ``init(_:operationName:)``
 /// makes of it, and of any other error, what the caller would see.
 public struct EndpointError: Error, Sendable, CustomStringConvertible {
     /// The kind of failure; new ones may be added.
@@ -68,7 +68,7 @@ public struct EndpointError: Error, Sendable, CustomStringConvertible {
     public var attempts: [AttemptRecord] = []
     /// How long to leave the server alone, counted from the error's birth; nil where nothing says so.
     public var retryAfter: Duration?
-    /// What happened beneath: the ``ServiceError``, what `validate` threw, or, with an ``errorResponse``, the ``original``.
+    /// What happened beneath: the `ServiceError`, what `validate` threw, or, with an ``errorResponse``, the ``original``.
     public var cause: (any Error)?
 
     /// An error of one's own, such as for `validate` to throw.

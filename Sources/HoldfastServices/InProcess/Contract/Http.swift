@@ -23,7 +23,7 @@ public enum Http {
         case post = "POST"
         case put = "PUT"
         case delete = "DELETE"
-        /// Any other method; ``RequestMethod`` tells which.
+        /// Any other method; `RequestMethod` tells which.
         case unknown = ""
 
         /// The method of a request; case counts (RFC 9110 §9.1).

@@ -3,7 +3,7 @@
 
 /// How a ``ServiceProtocol`` broke the contract of its three closures.
 ///
-/// Where the caller cannot be given a whole answer it is the `cause` of the ``ServiceError`` that the call fails with; always it
+/// Where the caller cannot be given a whole answer it is the `cause` of the `ServiceError` that the call fails with; always it
 /// goes to ``ServiceRouter/Configuration/onContractViolation`` and to the observers of the pipeline above, as an event
 /// ``Holdfast/ServiceEvent/Name/serviceContractViolated`` whose detail is its ``description``.
 public struct ServiceContractViolation: Error, Sendable, Hashable, CustomStringConvertible {

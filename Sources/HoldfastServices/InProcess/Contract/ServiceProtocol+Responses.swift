@@ -19,8 +19,11 @@ extension ServiceProtocol {
 
     /// A response made from another one: its URL and fields, this status, and further fields.
     ///
-    /// - Parameter responseHeaders: win over fields of the same name, letter case aside. What cannot be a field's name is left
-    ///   out.
+    /// - Parameters:
+    ///   - statusCode: the status.
+    ///   - response: the template.
+    ///   - responseHeadersOptional: win over fields of the same name, letter case aside. What cannot be a field's name is left
+    ///     out.
     public static func createResponse(
         _ statusCode: Http.StatusCode,
         response: HTTPURLResponse,
@@ -34,7 +37,11 @@ extension ServiceProtocol {
 
     /// Answers with a status and nothing else, and ends the call: nothing may be called after it.
     ///
-    /// - Parameter response: the template; its fields stay.
+    /// - Parameters:
+    ///   - statusCode: the status.
+    ///   - response: the template; its fields stay.
+    ///   - responseReturn: takes the response.
+    ///   - requestComplete: ends the call.
     public static func respondWithErrorStatus(
         _ statusCode: Http.StatusCode,
         response: HTTPURLResponse,
@@ -59,7 +66,10 @@ extension ServiceProtocol {
     /// Answers with a status and further header fields, and ends the call: nothing may be called after it.
     ///
     /// - Parameters:
+    ///   - statusCode: the status.
     ///   - response: the template; its fields stay.
+    ///   - responseReturn: takes the response.
+    ///   - requestComplete: ends the call.
     ///   - responseHeaders: win over the template's fields of the same name, letter case aside.
     public static func respondWithErrorStatus(
         _ statusCode: Http.StatusCode,
@@ -87,8 +97,12 @@ extension ServiceProtocol {
     /// Answers with a status and a text in UTF-8, and ends the call: nothing may be called after it.
     ///
     /// - Parameters:
+    ///   - statusCode: the status.
     ///   - description: the content; its type is `text/plain; charset=utf-8` where the template names none.
+    ///   - dataReturn: takes the content.
     ///   - response: the template; its fields stay.
+    ///   - responseReturn: takes the response.
+    ///   - requestComplete: ends the call.
     public static func respondWithErrorStatus(
         _ statusCode: Http.StatusCode,
         description: String,
@@ -117,8 +131,13 @@ extension ServiceProtocol {
     /// Answers with a status, a text in UTF-8 and further header fields, and ends the call.
     ///
     /// - Parameters:
+    ///   - statusCode: the status.
     ///   - description: the content; its type is `text/plain; charset=utf-8` where neither `responseHeaders` nor the template
     ///     names one.
+    ///   - dataReturn: takes the content.
+    ///   - response: the template; its fields stay.
+    ///   - responseReturn: takes the response.
+    ///   - requestComplete: ends the call.
     ///   - responseHeaders: win over the template's fields of the same name, letter case aside.
     public static func respondWithErrorStatus(
         _ statusCode: Http.StatusCode,

@@ -18,7 +18,9 @@ extension HttpBody {
 
     /// JSON of a value, with its keys sorted, so that equal values are equal bytes in every process.
     ///
-    /// - Parameter keys: how keys are written; `.convertToSnakeCase` for servers that want them so.
+    /// - Parameters:
+    ///   - value: encoded when the request is built.
+    ///   - keys: how keys are written; `.convertToSnakeCase` for servers that want them so.
     public static func json(
         _ value: some Encodable & Sendable,
         keys: JSONEncoder.KeyEncodingStrategy = .useDefaultKeys
@@ -43,7 +45,7 @@ extension HttpBody {
 
     /// A file, read anew by each attempt; it must not change while the call lasts.
     ///
-    /// The call fails with ``ServiceError`` `.badRequest` before anything is sent where there is no file to be read.
+    /// The call fails with `ServiceError` `.badRequest` before anything is sent where there is no file to be read.
     public static func file(_ url: URL, contentType: String = "application/octet-stream") -> HttpBody {
         HttpBody {
             _ = try FileSnapshot(of: url)

@@ -29,7 +29,7 @@ public enum StreamMessage: Sendable, Hashable {
 
     /// The text.
     ///
-    /// - Throws: ``ServiceError`` `.decodingFailed` for bytes that are not UTF-8.
+    /// - Throws: `ServiceError` `.decodingFailed` for bytes that are not UTF-8.
     public func string() throws -> String {
         switch self {
         case .text(let text): return text

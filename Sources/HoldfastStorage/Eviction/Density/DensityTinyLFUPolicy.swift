@@ -5,7 +5,7 @@
 ///
 /// A new entry comes into a window, first in first out. What falls out of it stays if it beats the least of some entries drawn
 /// from the main part, which leave for it. A hit writes one word and moves nothing. An entry's frequency, which halves with
-/// time, is in its record; a sketch remembers the keys that are not held. docs/decisions/0015-density-tinylfu.md has the reasons
+/// time, is in its record; a sketch remembers the keys that are not held. docs/decisions/storage/0015-density-tinylfu.md has the reasons
 /// and the figures. About 23 bytes an entry.
 struct DensityTinyLFUPolicy: EvictionPolicy {
     /// Entries looked at for one victim.

@@ -58,8 +58,10 @@ public struct CacheSize: Sendable, Hashable, CustomStringConvertible {
 
     /// The bytes, for a trace whose keys take `uniqueBytes` together.
     ///
-    /// - Parameter rate: the share of all keys that the trace has, when it is a sample: a size in bytes becomes smaller by it, so
-    ///   that it stands for the whole; a share of the unique bytes is the same of a sample. 1 by default.
+    /// - Parameters:
+    ///   - uniqueBytes: what each key takes once, in all.
+    ///   - rate: the share of all keys that the trace has, when it is a sample: a size in bytes becomes smaller by it, so that it
+    ///     stands for the whole; a share of the unique bytes is the same of a sample. 1 by default.
     public func bytes(uniqueBytes: Int, rate: Double = 1) -> Int {
         let bytes: Double
         switch form {

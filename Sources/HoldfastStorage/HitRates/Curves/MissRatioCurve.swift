@@ -58,7 +58,13 @@ public struct MissRatioCurve: Sendable, Hashable {
 
     /// Replays a trace through a policy at each of these sizes.
     ///
-    /// - Parameter rate: the share of all keys that the trace has; the curve's sizes are those of the whole.
+    /// - Parameters:
+    ///   - strategy: the policy.
+    ///   - trace: the requests.
+    ///   - sizes: one simulation each; ``CacheSize/curve`` by default.
+    ///   - measure: what is counted: requests, by default, or bytes.
+    ///   - rate: the share of all keys that the trace has; the curve's sizes are those of the whole.
+    ///   - seed: what the policy draws its random numbers from, if it does.
     public init(
         _ strategy: EvictionStrategy,
         _ trace: RequestTrace,

@@ -50,7 +50,9 @@ public struct ContentionStudy: Sendable, Hashable {
 
     /// Runs trials, each from the start; the same seed gives the same result.
     ///
-    /// - Parameter trials: how often; less than 1 counts as 1.
+    /// - Parameters:
+    ///   - trials: how often; less than 1 counts as 1.
+    ///   - seed: what all random numbers are drawn from.
     public func run(trials: Int = 100, seed: UInt64) -> Result {
         var numbers = SimulationNumbers(seed: seed)
         let ends = (0..<max(1, trials)).map { _ in

@@ -16,7 +16,7 @@ public struct StormSubject: Sendable, Hashable {
         self.rules = rules
     }
 
-    /// The presets of ``RetryRules``, by their names.
+    /// The presets of `RetryRules`, by their names.
     public static let presets = [
         StormSubject("default", .default), StormSubject("strict", .strict), StormSubject("patient", .patient),
         StormSubject("interactive", .interactive), StormSubject("gateway", .gateway), StormSubject("none", .none),

@@ -53,7 +53,7 @@ public struct Storm: Sendable {
     /// Runs rules, which are given the scenario's attempts where it has some and they have more than one.
     ///
     /// - Returns: a report for each seed, in their order.
-    /// - Throws: ``StormScenarioError`` or ``RetryRulesError`` where scenario or rules make no sense.
+    /// - Throws: ``StormScenarioError`` or `RetryRulesError` where scenario or rules make no sense.
     public func run(_ rules: RetryRules) async throws -> [StormReport] {
         var rules = rules
         if let attempts = scenario.attempts, rules.maxAttempts > 1 { rules.maxAttempts = attempts }

@@ -16,7 +16,7 @@
         /// Begins an archive; what is written goes to `write` at once.
         init(_ write: @escaping (Data) throws -> Void) throws {
             self.write = write
-            let creator = #"{"name":"holdfast","version":"0.1.0"}"#
+            let creator = #"{"name":"holdfast","version":"\#(ToolVersion.text)"}"#
             try write(Data(#"{"log":{"version":"1.2","creator":\#(creator),"entries":["#.utf8))
         }
 

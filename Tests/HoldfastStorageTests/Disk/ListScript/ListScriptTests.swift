@@ -8,10 +8,10 @@ import Testing
 @testable import HoldfastStorage
 
 /// The script in `docs` and the store itself must see the same entries in the same files.
-@Suite("docs/list-store.py on the files of a DiskStore", .timeLimit(.minutes(20)))
+@Suite("docs/operating/list-store.py on the files of a DiskStore", .timeLimit(.minutes(20)))
 struct ListScriptTests {
     private static let script: Comment =
-        "python3 or docs/list-store.py is missing: the documented format is not tried out"
+        "python3 or docs/operating/list-store.py is missing: the documented format is not tried out"
 
     private static func open(_ path: String) async throws -> DiskStore {
         try await DiskStore.open(directory: path, capacity: 2 << 20, now: .at(0))

@@ -8,11 +8,11 @@ import Testing
 @testable import HoldfastStorage
 
 /// The script in `docs` shares no line with this module: it shows that the documentation of the format suffices.
-@Suite("docs/list-store.py", .timeLimit(.minutes(20)))
+@Suite("docs/operating/list-store.py", .timeLimit(.minutes(20)))
 struct ListStoreScriptTests {
     private static let script = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath()
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("docs/list-store.py")
+        .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("docs/operating/list-store.py")
 
     private static var python: URL? {
         let folders = ProcessInfo.processInfo.environment["PATH"]?.split(separator: ":") ?? []

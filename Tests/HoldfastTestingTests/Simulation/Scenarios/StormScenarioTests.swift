@@ -41,7 +41,7 @@ struct StormScenarioTests {
     func example() throws {
         var root = URL(filePath: #filePath)
         for _ in 0..<5 { root.deleteLastPathComponent() }
-        let data = try Data(contentsOf: root.appending(path: "docs/storm-example.json"))
+        let data = try Data(contentsOf: root.appending(path: "docs/measuring/storm-example.json"))
         let scenario = try JSONDecoder().decode(StormScenario.self, from: data)
         try scenario.validate()
         #expect(scenario.name == "checkout" && scenario.faults.count == 3 && scenario.seeds.count == 5)

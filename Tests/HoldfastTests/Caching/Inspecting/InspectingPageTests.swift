@@ -7,7 +7,7 @@ import HoldfastStorage
 import HoldfastTesting
 import Testing
 
-/// Runs the snippets of docs/inspecting.md.
+/// Runs the snippets of docs/operating/inspecting.md.
 @Suite("The page on inspecting", .timeLimit(.minutes(20)))
 struct InspectingPageTests {
     /// The snippets as they stand on the page, indented to their place.
@@ -77,7 +77,7 @@ struct InspectingPageTests {
     func lines() throws {
         let here = URL(filePath: #filePath)
         let root = (0..<5).reduce(here) { url, _ in url.deletingLastPathComponent() }
-        let page = try String(contentsOf: root.appending(path: "docs/inspecting.md"), encoding: .utf8)
+        let page = try String(contentsOf: root.appending(path: "docs/operating/inspecting.md"), encoding: .utf8)
         let code = try Set(trimmedLines(of: String(contentsOf: here, encoding: .utf8)))
         var isSwift = false
         var count = 0

@@ -87,7 +87,7 @@ public final class HitRateRecorder: Sendable {
     /// unique bytes need it not: one of the sample's is one of the whole's. A capacity in bytes is to be multiplied by it.
     ///
     /// - Parameter file: a file URL; a file that is there is replaced.
-    /// - Throws: ``StoreError`` with `.io`.
+    /// - Throws: `StoreError` with `.io`.
     public func write(to file: URL) throws(StoreError) {
         var bytes: [UInt8] = []
         let held = held

@@ -10,14 +10,16 @@
 
 /// Opens streams: the port to a WebSocket library.
 ///
-/// **Choose.** ``URLSessionStreamTransport`` where the platform's URLSession speaks WebSocket (`docs/streams.md`), one over another
+/// **Choose.** ``URLSessionStreamTransport`` where the platform's URLSession speaks WebSocket (`docs/services/streams.md`), one over another
 /// library elsewhere, a script in tests. **Implement.** Send the request's fields with the opening handshake (RFC 6455 §4.1); its
 /// URL has the scheme ws or wss. Retry nothing. Throw `ServiceError` where the stream cannot be opened, and `CancellationError`
 /// promptly when the task is cancelled, with nothing left open.
 public protocol StreamTransport: Sendable {
     /// Opens a stream and returns once messages can be sent.
     ///
-    /// - Parameter limits: `messageSize` is for whoever assembles messages out of frames.
+    /// - Parameters:
+    ///   - request: the opening handshake's URL and fields.
+    ///   - limits: `messageSize` is for whoever assembles messages out of frames.
     func open(_ request: URLRequest, limits: StreamLimits) async throws -> any StreamConnection
 }
 
@@ -37,7 +39,9 @@ public protocol StreamConnection: Sendable {
 
     /// Closes the stream; ends what waits in the other calls. Synchronous and idempotent.
     ///
-    /// - Parameter code: one that may be sent.
+    /// - Parameters:
+    ///   - code: one that may be sent.
+    ///   - reason: text for the peer; nil sends none.
     func close(code: StreamCloseCode, reason: String?)
 }
 

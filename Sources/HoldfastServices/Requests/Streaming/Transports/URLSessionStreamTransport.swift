@@ -11,7 +11,7 @@
 /// Opens streams by URLSession's WebSocket tasks.
 ///
 /// On Apple systems these work. FoundationNetworking on Linux can be built without them, and the toolchain for Debian 12 is: then
-/// each stream fails with `.unsupported` before anything is sent (`docs/streams.md`). Cookies and header fields of the
+/// each stream fails with `.unsupported` before anything is sent (`docs/services/streams.md`). Cookies and header fields of the
 /// configuration go out with the opening handshake.
 public struct URLSessionStreamTransport: StreamTransport {
     private let configuration: URLSessionConfiguration

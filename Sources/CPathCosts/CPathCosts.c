@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#include "CPathCosts.h"
+
+#if defined(__GLIBC__) || defined(__linux__)
+#include <features.h>
+#endif
+
+#if defined(__GLIBC__)
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t count, size_t size);
+extern void *__libc_realloc(void *block, size_t size);
+extern void *__libc_memalign(size_t alignment, size_t size);
+
+static atomic_long allocations;
+
+static void count_one(void) {
+    atomic_fetch_add_explicit(&allocations, 1, memory_order_relaxed);
+}
+
+void *malloc(size_t size) {
+    count_one();
+    return __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size) {
+    count_one();
+    return __libc_calloc(count, size);
+}
+
+void *realloc(void *block, size_t size) {
+    count_one();
+    return __libc_realloc(block, size);
+}
+
+void *memalign(size_t alignment, size_t size) {
+    count_one();
+    return __libc_memalign(alignment, size);
+}
+
+void *aligned_alloc(size_t alignment, size_t size) {
+    count_one();
+    return __libc_memalign(alignment, size);
+}
+
+int posix_memalign(void **block, size_t alignment, size_t size) {
+    count_one();
+    void *found = __libc_memalign(alignment, size);
+    if (!found) return ENOMEM;
+    *block = found;
+    return 0;
+}
+
+long path_costs_allocations(void) {
+    return atomic_load_explicit(&allocations, memory_order_relaxed);
+}
+
+#else
+
+long path_costs_allocations(void) {
+    return -1;
+}
+
+#endif
+
+__attribute__((noinline)) void path_costs_measured(void (*turns)(void *), void *state) {
+    turns(state);
+    // Without it the call above could become a jump, and this function would be over before it.
+    __asm__ volatile("" ::: "memory");
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Holdfast
+import HoldfastObservability
+import Logging
+
+func makeClient(cache: HTTPCache) -> Pipeline {
+    var configuration = PipelineConfiguration()
+    configuration.observe(with: PipelineObserver(logger: Logger(label: "weather")))
+    return Pipeline(transport: URLSessionTransport(), cache: cache, configuration: configuration)
+}

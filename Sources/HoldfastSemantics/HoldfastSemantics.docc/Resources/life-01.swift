@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import HoldfastSemantics
+
+func received(at time: Timestamp) throws -> StoredResponse {
+    let fields: HeaderFields = [
+        .cacheControl: "max-age=60, stale-while-revalidate=30",
+        .eTag: "\"v1\"",
+    ]
+    return StoredResponse(
+        target: try TargetURI("https://example.com/forecast"),
+        head: ResponseHead(status: .ok, fields: fields),
+        requestTime: time,
+        responseTime: time
+    )
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import Holdfast
+import HoldfastTesting
+import Testing
+
+@Test("A greeting comes through two failures")
+func greeting() async throws {
+    let transport = ScriptedTransport([.respond(503), .respond(503), .respond(200, body: "hello")])
+    var configuration = PipelineConfiguration()
+    configuration.clock = ManualClock(autoAdvances: true)
+    let recorder = EventRecorder()
+    configuration.observers.append(recorder)
+    let client = Pipeline(transport: transport, retrierFactory: .default, configuration: configuration)
+
+    let url = try #require(URL(string: "https://example.com/greeting"))
+    let (data, _) = try await client.data(from: url)
+
+    #expect(data == Data("hello".utf8))
+    #expect(transport.sent.count == 3)
+    #expect(recorder.events(.retryScheduled).count == 2)
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+
+/// Runs the paths whose costs `.ci/path-costs` holds to their record; a line for each: name, turns, allocations of all turns.
+///
+/// Synchronous, so that all runs on one thread: callgrind counts the same each time, and does not survive the exit of the thread that an
+/// asynchronous `main` leaves behind.
+@main
+enum Program {
+    static func main() {
+        let line = Line()
+        // The first call of the C library's counters, of caches of the runtime and the like belongs to no path.
+        for path in Path.controls { _ = path.measure(on: line) }
+        for path in Path.controls + Path.judgements + Path.stores + Path.calls(on: line) {
+            print(path.name, path.turns, path.measure(on: line))
+        }
+    }
+}
