@@ -16,7 +16,9 @@ struct AcceptanceStage<Next: Exchanging>: Exchanging {
     let next: Next
 
     func exchange(_ request: URLRequest, _ context: inout CallContext) async throws -> Response {
-        guard !context.options.areDefault, let acceptance = context.options.acceptance else { return try await next.exchange(request, &context) }
+        guard !context.options.areDefault, let acceptance = context.options.acceptance else {
+            return try await next.exchange(request, &context)
+        }
         let first = try await judged(request, acceptance, &context)
         switch first {
         case .success(let response): return response

@@ -14,6 +14,8 @@ final class ReadyAnswers: Sendable {
     private static let stripes = CacheMeter.stripeCount
     /// One place for so many bytes of the store: a ready answer takes about 2 KiB.
     private static let bytesPerPlace = 128 << 10
+    /// Entries whose key, variant and metadata are longer go the long way, so that the table stays within a small part of the store.
+    static let longestHead = 8 << 10
 
     private let count: Int
     private let seed = UInt64.random(in: .min ... .max)
@@ -46,6 +48,14 @@ final class ReadyAnswers: Sendable {
     func keep(_ answer: ReadyAnswer, stripe: Int) {
         guard count > 0 else { return }
         place(of: answer.url, stripe).pointee.withLock { $0 = answer }
+    }
+
+    /// Lets go of an answer whose entry is gone, so that it is not looked for again.
+    func giveUp(_ answer: ReadyAnswer, stripe: Int) {
+        guard count > 0 else { return }
+        place(of: answer.url, stripe).pointee.withLock { kept in
+            if kept === answer { kept = nil }
+        }
     }
 
     private func place(of url: String, _ stripe: Int) -> UnsafeMutablePointer<Place> {

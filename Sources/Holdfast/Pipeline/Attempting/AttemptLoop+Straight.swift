@@ -33,7 +33,13 @@ extension AttemptLoop {
             )
             var response = try await transport.send(request, body: context.body, context: context)
             arrive(&response, request, &context)
-            let record = AttemptRecord(number: 1, start: start, end: clock.now, status: response.status, beneath: response.attempts)
+            let record = AttemptRecord(
+                number: 1,
+                start: start,
+                end: clock.now,
+                status: response.status,
+                beneath: response.attempts
+            )
             if response.status.rawValue < 400 {
                 RetryScope.current?.ended(exhausted: false)
                 response.attempts = [record]
