@@ -19,14 +19,20 @@ struct OverheadCase: Sendable {
         [
             OverheadCase("empty", .never, deadline: false),
             OverheadCase("empty-deadline", .never, deadline: true),
+            OverheadCase("one-hook", .never, hooks: 1, deadline: false),
+            OverheadCase("five-hooks", .never, hooks: 5, deadline: false),
             OverheadCase("retrier", .backoff(), deadline: false),
             OverheadCase("retrier-deadline", .backoff(), deadline: true),
         ]
     }
 
-    private init(_ name: String, _ factory: any RetrierFactory, deadline: Bool) {
+    private init(_ name: String, _ factory: any RetrierFactory, hooks: Int = 0, deadline: Bool) {
         self.name = name
-        pipeline = Pipeline(transport: ImmediateTransport(), retrierFactory: factory)
+        pipeline = Pipeline(
+            transport: ImmediateTransport(),
+            retrierFactory: factory,
+            hooks: (0..<hooks).map { _ in PassingHook() }
+        )
         var options = CallOptions()
         if deadline { options.timeout = .seconds(30) }
         self.options = options
@@ -53,4 +59,11 @@ private struct ImmediateTransport: Transport {
     func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
         response
     }
+}
+
+/// Looks at each call and at each response, and changes nothing.
+private struct PassingHook: ServiceHook {
+    func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? { nil }
+
+    func onSuccess(_ response: inout Response, _ request: URLRequest, _ context: inout CallContext) async throws {}
 }

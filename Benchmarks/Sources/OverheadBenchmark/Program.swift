@@ -36,6 +36,7 @@ enum Program {
         let cases = OverheadCase.all.filter { options.includes(case: $0.name) }
         let calls = max(1, options.numbers["calls"] ?? (options.isQuick ? 50_000 : 200_000))
         let rounds = max(1, options.numbers["rounds"] ?? (options.isQuick ? 7 : 15))
+        holdfast_count_allocations(1)
         var times = cases.map { _ in [Double]() }
         var allocations = cases.map { _ in [Double]() }
         // The turns alternate, so that a busy moment meets all cases; the first round warms up.
