@@ -101,15 +101,15 @@ struct ReadyChainTests {
         await twins.warm()
         let names = twins.short.events.names.suffix(3)
         #expect(names == [.callStarted, .cacheDecided, .callEnded])
-        #expect(twins.short.events.events(.cacheDecided).last?.detail == "hit: fresh")
+        #expect(twins.short.events.events(.cacheDecided).last?.detail == "hit: fresh (RFC 9111 §4.2)")
         twins.expectSameCounts()
     }
 
     @Test("An outer cache stores what the ready answer of an inner one gave", arguments: [ReadyChain.nested, .stacked])
-    func outerCache(_ chain: ReadyChain) async {
+    func outerCache(_ chain: ReadyChain) async throws {
         let twins = ReadyTwins(chain) { _, _ in ["Cache-Control": "max-age=60", "Retry-After": "30"] }
         for round in 0..<4 {
-            await twins.change { try? await $0.outer?.remove(.all, now: $0.clock.timestamp) }
+            try await twins.change { _ = try await $0.outer?.remove(.all, now: $0.clock.timestamp) }
             let seen = await twins.ask(note: "round \(round)")
             #expect(seen.text == "1")
             twins.advance(.seconds(1))

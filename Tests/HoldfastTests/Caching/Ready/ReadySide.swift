@@ -111,17 +111,6 @@ final class ReadySide: Sendable {
         seen.sends = transport.sent.count
         return seen
     }
-
-    /// Lets every thread find what was kept for a URL, so that it does not matter where the next call runs.
-    func spread(_ urls: some Sequence<String>) {
-        for cache in caches {
-            for url in urls {
-                let kept = (0..<CacheMeter.stripeCount).compactMap { cache.ready.answer(for: url, stripe: $0) }
-                guard let newest = kept.max(by: { $0.version < $1.version }) else { continue }
-                for stripe in 0..<CacheMeter.stripeCount { cache.ready.keep(newest, stripe: stripe) }
-            }
-        }
-    }
 }
 
 /// What a caller sees of a call.

@@ -20,10 +20,13 @@ final class ReadyTwins {
     /// How many answers were ready.
     private(set) var readyCount = 0
     private var urls: Set<String> = []
+    /// What every thread finds of each cache, by the URL.
+    private var spread: [[String: ReadyAnswer]]
 
     init(_ setting: ReadySetting) {
         short = ReadySide(setting, answersReady: true)
         long = ReadySide(setting, answersReady: false)
+        spread = Array(repeating: [:], count: short.caches.count)
     }
 
     /// Over an origin that numbers its answers in their bodies.
@@ -58,8 +61,28 @@ final class ReadyTwins {
         if seen.isReady { readyCount += 1 }
         if let url = request.url { urls.insert(url.absoluteString) }
         if let url = seen.url { urls.insert(url.absoluteString) }
-        short.spread(urls)
+        spreadAnswers()
         return seen
+    }
+
+    /// Lets every thread find what one has kept or given up, so that it does not matter where the next call runs.
+    private func spreadAnswers() {
+        let stripes = 0..<CacheMeter.stripeCount
+        for (number, cache) in short.caches.enumerated() {
+            for url in urls {
+                let known = spread[number][url]
+                let found = stripes.map { cache.ready.answer(for: url, stripe: $0) }
+                guard let change = found.first(where: { $0 !== known }) else { continue }
+                spread[number][url] = change
+                for stripe in stripes {
+                    if let change {
+                        cache.ready.keep(change, stripe: stripe)
+                    } else if let known {
+                        cache.ready.giveUp(known, stripe: stripe)
+                    }
+                }
+            }
+        }
     }
 
     /// Asks until the answer is ready: once for the origin, once for what is kept of the hit.
