@@ -83,7 +83,7 @@ struct ReadyAnswersTests {
         #expect(found <= places)
         // Four answers for each place leave few places empty, if the hash is any good.
         #expect(found > places / 2)
-        for stripe in 0..<3 { #expect(urls.allSatisfy { table.answer(for: $0, stripe: stripe) == nil }) }
+        for stripe in [0, 2] { #expect(urls.allSatisfy { table.answer(for: $0, stripe: stripe) == nil }) }
     }
 
     @Test("Without a capacity nothing is kept")
