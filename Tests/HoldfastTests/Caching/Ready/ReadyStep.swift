@@ -23,8 +23,10 @@ enum ReadyStep: Sendable {
     case implicit(HeaderFields)
     case edit([String: String])
 
-    static func random(using random: inout SeededGenerator) -> ReadyStep {
-        switch Int.random(in: 0..<60, using: &random) {
+    /// - Parameter mayRefuse: whether callers may refuse answers. What they send then would race with a revalidation in the
+    ///   background of what they refuse.
+    static func random(mayRefuse: Bool, using random: inout SeededGenerator) -> ReadyStep {
+        switch Int.random(in: 0..<80, using: &random) {
         case 0...4: .advance(.milliseconds([300, 999, 5_000, 9_000, 45_000][Int.random(in: 0..<5, using: &random)]))
         case 5: .setClock(.seconds([-3_600, -7, 11, 4_000][Int.random(in: 0..<4, using: &random)]))
         case 6: .purge(selection(using: &random), softly: Bool.random(using: &random))
@@ -32,7 +34,7 @@ enum ReadyStep: Sendable {
         case 8: .trim
         case 9: .implicit(pick([[:], [:], ["X-Tenant": "a"], ["Cookie": "s=1"], ["X-Other": "1"]], using: &random))
         case 10: .edit(pick([[:], [:], ["X-Tenant": "b"], ["Authorization": "t"]], using: &random))
-        default: call(using: &random)
+        default: call(mayRefuse, using: &random)
         }
     }
 
@@ -55,10 +57,10 @@ enum ReadyStep: Sendable {
         return Bool.random(using: &random) ? .url(url) : .prefix(url)
     }
 
-    private static func call(using random: inout SeededGenerator) -> ReadyStep {
+    private static func call(_ mayRefuse: Bool, using random: inout SeededGenerator) -> ReadyStep {
         var request = URLRequest.get(pick(urls, using: &random))
         var body: RequestBody?
-        if Int.random(in: 0..<3, using: &random) == 0 {
+        if Int.random(in: 0..<5, using: &random) == 0 {
             for (name, value) in fields(using: &random) { request.setValue(value, forHTTPHeaderField: name) }
         }
         switch Int.random(in: 0..<40, using: &random) {
@@ -69,7 +71,7 @@ enum ReadyStep: Sendable {
         case 4: request.cachePolicy = pick([.reloadIgnoringLocalCacheData, .returnCacheDataElseLoad], using: &random)
         default: break
         }
-        return .call(request, body: body, options(using: &random))
+        return .call(request, body: body, options(mayRefuse, using: &random))
     }
 
     private static func fields(using random: inout SeededGenerator) -> [String: String] {
@@ -87,7 +89,7 @@ enum ReadyStep: Sendable {
         )
     }
 
-    private static func options(using random: inout SeededGenerator) -> CallOptions {
+    private static func options(_ mayRefuse: Bool, using random: inout SeededGenerator) -> CallOptions {
         var options = CallOptions()
         switch Int.random(in: 0..<30, using: &random) {
         case 0: options.cache = pick([.reload, .revalidate, .noStore, .maxStale(.seconds(9))], using: &random)
@@ -96,7 +98,7 @@ enum ReadyStep: Sendable {
         case 3, 4: options.tags = [pick(["t", "u"], using: &random)]
         case 5: options.operationName = "op"
         case 6: options.acceptance = .successful
-        case 7:
+        case 7 where mayRefuse:
             // Refuses most of what is given, by what it says.
             options.acceptance = Acceptance { response in
                 let text = String(decoding: try await response.body.collect(), as: UTF8.self)
