@@ -74,10 +74,10 @@
             case .bound(let rule):
                 result =
                     bound?.replay(rule, capacity: capacity) ?? HitRateResult(policy: policy.name, capacity: capacity)
-                meter.advance(trace.requests.count)
+                meter.advance(by: trace.requests.count)
             case .policy:
                 if let stack, policy == Self.lru, scale.rate == 1, capacity >= stack.exactFrom {
-                    meter.advance(trace.requests.count)
+                    meter.advance(by: trace.requests.count)
                     return ReplayCell(
                         policy: policy,
                         size: size,
@@ -101,7 +101,7 @@
             var before = 0
             try simulator.replay(trace) { done in
                 try Task.checkCancellation()
-                meter.advance(done - before)
+                meter.advance(by: done - before)
                 before = done
             }
             return simulator.results.first ?? HitRateResult(policy: policy.name, capacity: capacity)
