@@ -4,6 +4,7 @@
 #if Tool
     import ArgumentParser
     import Foundation
+    import HoldfastCommand
     import HoldfastSemantics
     import HoldfastStorage
     import HoldfastTestKit
