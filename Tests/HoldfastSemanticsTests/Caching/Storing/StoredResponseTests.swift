@@ -39,7 +39,7 @@ struct StoredResponseTests {
         #expect(try response == Self.response())
         #expect(try response.hashValue == Self.response().hashValue)
         var part = response
-        part.ranges = StoredRanges([0..<5], completeLength: 9)
+        part.ranges = StoredRanges(intervals: [0..<5], completeLength: 9)
         let others = try [
             part, response.needingConfirmation, response.needingConfirmation(.storeLostPower),
             Self.response("https://h.example/b"), Self.response(method: .head), Self.response(vary: ["Vary": "Accept"]),
@@ -57,7 +57,7 @@ struct StoredResponseTests {
     func copies() throws {
         let response = try Self.response()
         var copy = response.needingConfirmation
-        copy.ranges = StoredRanges([0..<5], completeLength: 9)
+        copy.ranges = StoredRanges(intervals: [0..<5], completeLength: 9)
         #expect(response.ranges == nil)
         #expect(!response.needsConfirmation)
         #expect(copy.head == response.head && copy.cacheControl == response.cacheControl)
