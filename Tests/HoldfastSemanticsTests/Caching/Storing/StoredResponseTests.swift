@@ -11,7 +11,7 @@ struct StoredResponseTests {
         _ url: String = "https://h.example/a",
         method: RequestMethod = .get,
         vary: HeaderFields = [:],
-        _ fields: HeaderFields = ["ETag": "\"v\"", "Cache-Control": "max-age=60"],
+        fields: HeaderFields = ["ETag": "\"v\"", "Cache-Control": "max-age=60"],
         sent: Int64 = 1_700_000_000,
         came: Int64 = 1_700_000_001,
         decoded: Bool = false,
@@ -43,8 +43,9 @@ struct StoredResponseTests {
         let others = try [
             part, response.needingConfirmation, response.needingConfirmation(.storeLostPower),
             Self.response("https://h.example/b"), Self.response(method: .head), Self.response(vary: ["Vary": "Accept"]),
-            Self.response(["ETag": "\"w\""]), Self.response(sent: 1), Self.response(came: 1_700_000_002),
-            Self.response(decoded: true), Self.response(lifetime: 5), Self.response(targetedFields: ["CDN-Cache-Control"]),
+            Self.response(fields: ["ETag": "\"w\""]), Self.response(sent: 1), Self.response(came: 1_700_000_002),
+            Self.response(decoded: true), Self.response(lifetime: 5),
+            Self.response(targetedFields: ["CDN-Cache-Control"]),
         ]
         for (index, other) in others.enumerated() {
             #expect(response != other)
