@@ -28,6 +28,7 @@ final class ReadyAnswer: Sendable {
     let key: StoreKey
     let version: StoredEntry.Version
     let stored: StoredResponse
+    let status: StatusCode
     let reuse: PlainReuse
     let origin: CountedOrigin
     /// What each hit spares its caller.
@@ -59,6 +60,7 @@ final class ReadyAnswer: Sendable {
         key = entry.key
         version = entry.version
         self.stored = stored
+        status = stored.head.status
         self.reuse = reuse
         origin = CountedOrigin(of: target)
         saved = max(.zero, min(stored.delay, CallTally.longestDelay))
@@ -113,7 +115,7 @@ final class ReadyAnswer: Sendable {
     /// answered.
     func foundation(for response: Response, _ url: URL, make: () -> HTTPURLResponse?) -> HTTPURLResponse? {
         // A relative URL is the caller's own, although it names the same resource.
-        guard response.status == stored.head.status, url.baseURL == nil, url.absoluteString == self.url else {
+        guard response.status == status, url.baseURL == nil, url.absoluteString == self.url else {
             return nil
         }
         let known: HTTPURLResponse?? = face.withLock { face in
