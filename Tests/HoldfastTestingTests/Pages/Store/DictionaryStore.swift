@@ -51,7 +51,7 @@ extension DictionaryStore {
             book.counts.lookups += 1
             guard let found = book.held[key] else { return [] }
             book.counts.lookupsFound += 1
-            for place in found.indices { book.held[key]?[place].lastUse = book.nextNumber() }
+            book.touch(key)
             return found.map(\.entry)
         }
     }
@@ -107,8 +107,7 @@ extension DictionaryStore {
             let cost = StoreBook.cost(entry.key, entry.variant, description)
             try book.check(cost, body: old.body.count)
             // Used just now, it is the last that makes room for its own growth.
-            _ = book.held[entry.key]?.firstIndex { $0.entry.version == entry.version }
-                .map { book.held[entry.key]?[$0].lastUse = book.nextNumber() }
+            book.touch(entry.key, entry.version)
             try book.makeRoom(for: cost + old.body.count - old.cost)
             guard let old = book.find(entry) else {
                 throw StoreError(.noSpace, "The longer description found no room; the entry was evicted.")

@@ -83,6 +83,14 @@ extension StoreBook {
         held[entry.key]?.first { $0.entry.version == entry.version }
     }
 
+    /// Counts as a use of all variants of a key, or of one version.
+    mutating func touch(_ key: StoreKey, _ version: StoredEntry.Version? = nil) {
+        let use = nextNumber()
+        for place in held[key]?.indices ?? 0..<0 where version == nil || held[key]?[place].entry.version == version {
+            held[key]?[place].lastUse = use
+        }
+    }
+
     /// Takes one version out, if it is still there.
     mutating func take(_ entry: StoredEntry) {
         guard var variants = held[entry.key],
