@@ -50,6 +50,6 @@ struct ReadmeTypedPageTests {
         let proxy = WebServiceProxy(session: .shared, baseURL: url, cache: .default)
         let numbers: [Int] = try await proxy.invoke(.get, path: "test/fibonacci", arguments: ["count": 8])
         #expect(numbers == [0, 1, 1, 2, 3, 5, 8, 13])
-        #expect(server.requests.map(\.path) == ["/test/fibonacci"])
+        #expect(server.requests.map(\.target) == ["/test/fibonacci?count=8"])
     }
 }
