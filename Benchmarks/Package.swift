@@ -36,6 +36,7 @@ let package = Package(
                 .product(name: "HoldfastStorage", package: "holdfast"),
             ]
         ),
+        .target(name: "Contests", dependencies: ["CAllocationCount", "Harness"]),
         .executableTarget(
             name: "DiskBenchmark",
             dependencies: [
@@ -48,7 +49,7 @@ let package = Package(
         .executableTarget(
             name: "HitBenchmark",
             dependencies: [
-                "CAllocationCount", "Exchanges", "Harness",
+                "Contests", "Exchanges", "Harness",
                 .product(name: "Holdfast", package: "holdfast"),
                 .product(name: "HoldfastSemantics", package: "holdfast"),
                 .product(name: "HoldfastStorage", package: "holdfast"),
@@ -68,7 +69,7 @@ let package = Package(
         .executableTarget(
             name: "OverheadBenchmark",
             dependencies: [
-                "CAllocationCount", "Harness",
+                "Contests", "Exchanges", "Harness",
                 .product(name: "Holdfast", package: "holdfast"),
                 .product(name: "HoldfastSemantics", package: "holdfast"),
             ]

@@ -25,7 +25,7 @@ enum Usage {
           --rounds N               turns of each subject in a case (15; quick: 5)
           --turn-milliseconds N    length of a turn (100; quick: 15)
           --entries N              resources that are asked for, in no order (16)
-          --install-seconds N      how long installing hishel and requests-cache may take, the first time (180; quick: 15)
+          --install-seconds N      how long installing hishel and requests-cache may take, the first time (180; quick: 12)
           --help                   this text
 
         Exit status: 0, 1 when an answer was wrong or something failed, 64 for bad arguments.
