@@ -135,10 +135,13 @@ let package = Package(
                 ),
             ]
         ),
+        // What the programs share: console, progress line, Control-C.
+        .target(name: "HoldfastCommand"),
         .executableTarget(
             name: "WeatherExample",
             dependencies: [
-                "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastAsyncHTTPClient", "HoldfastHTTPTypes",
+                "HoldfastCommand", "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastAsyncHTTPClient",
+                "HoldfastHTTPTypes",
                 .product(
                     name: "AsyncHTTPClient",
                     package: "async-http-client",
@@ -175,8 +178,8 @@ let package = Package(
         .executableTarget(
             name: "HoldfastTool",
             dependencies: [
-                "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastAsyncHTTPClient", "HoldfastProxy",
-                "HoldfastRedis",
+                "HoldfastCommand", "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastAsyncHTTPClient",
+                "HoldfastProxy", "HoldfastRedis",
                 .product(
                     name: "ArgumentParser",
                     package: "swift-argument-parser",
@@ -195,11 +198,25 @@ let package = Package(
         ),
         .executableTarget(
             name: "Quickstart",
-            dependencies: ["Holdfast", "HoldfastSemantics", "HoldfastServices", "HoldfastStorage"]
+            dependencies: ["HoldfastCommand", "Holdfast", "HoldfastSemantics", "HoldfastServices", "HoldfastStorage"]
         ),
 
         // How many tests run at a time, for all test targets: they are one program.
         .target(name: "HoldfastTestWidth", path: "Tests/HoldfastTestWidth"),
+        // What several test targets use and no user needs.
+        .target(
+            name: "HoldfastTestKit",
+            dependencies: [
+                "HoldfastCommand", "HoldfastTesting",
+                .product(
+                    name: "NIOSSL",
+                    package: "swift-nio-ssl",
+                    condition: .when(traits: ["AsyncHTTPClient", "Proxy"])
+                ),
+            ],
+            path: "Tests/HoldfastTestKit"
+        ),
+        .testTarget(name: "HoldfastCommandTests", dependencies: ["HoldfastCommand", "HoldfastTestKit"]),
         .executableTarget(
             name: "WeatherService",
             dependencies: ["HoldfastTesting"],
@@ -243,13 +260,16 @@ let package = Package(
         ),
         .testTarget(
             name: "HoldfastTestingTests",
-            dependencies: ["HoldfastTesting", "Holdfast", "HoldfastSemantics", "HoldfastStorage", "TransferChild"]
+            dependencies: [
+                "HoldfastTesting", "HoldfastTestKit", "Holdfast", "HoldfastSemantics", "HoldfastStorage",
+                "TransferChild",
+            ]
         ),
         .testTarget(
             name: "HoldfastAsyncHTTPClientTests",
             dependencies: [
                 "HoldfastAsyncHTTPClient", "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastTesting",
-                "TransferChild",
+                "HoldfastTestKit", "TransferChild",
                 .product(
                     name: "AsyncHTTPClient",
                     package: "async-http-client",
@@ -278,6 +298,7 @@ let package = Package(
             name: "HoldfastHTTPTypesTests",
             dependencies: [
                 "HoldfastHTTPTypes", "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastTesting",
+                "WeatherExample",
                 .product(name: "HTTPTypes", package: "swift-http-types", condition: .when(traits: ["HTTPTypes"])),
             ]
         ),
@@ -305,10 +326,12 @@ let package = Package(
             name: "HoldfastProxyTests",
             dependencies: [
                 "HoldfastProxy", "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastTesting",
+                "HoldfastTestKit",
                 .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Proxy"])),
                 .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["Proxy"])),
                 .product(name: "NIOEmbedded", package: "swift-nio", condition: .when(traits: ["Proxy"])),
                 .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["Proxy"])),
+                .product(name: "NIOTLS", package: "swift-nio", condition: .when(traits: ["Proxy"])),
             ]
         ),
         .testTarget(
@@ -318,8 +341,8 @@ let package = Package(
         .testTarget(
             name: "HoldfastToolTests",
             dependencies: [
-                "HoldfastTool", "HoldfastProxy", "HoldfastRedis", "Holdfast", "HoldfastSemantics", "HoldfastStorage",
-                "HoldfastTesting",
+                "HoldfastTool", "HoldfastCommand", "HoldfastProxy", "HoldfastRedis", "Holdfast", "HoldfastSemantics",
+                "HoldfastStorage", "HoldfastTesting", "HoldfastTestKit",
                 .product(
                     name: "ArgumentParser",
                     package: "swift-argument-parser",
@@ -329,12 +352,14 @@ let package = Package(
         ),
         .testTarget(
             name: "WeatherExampleTests",
-            dependencies: ["WeatherExample", "WeatherService", "HoldfastTesting"]
+            dependencies: [
+                "WeatherExample", "WeatherService", "HoldfastCommand", "HoldfastTesting", "HoldfastTestKit",
+            ]
         ),
         .testTarget(name: "ConsumerTests"),
         .testTarget(
             name: "QuickstartTests",
-            dependencies: ["Quickstart", "HoldfastTesting"]
+            dependencies: ["Quickstart", "HoldfastCommand", "HoldfastTesting", "HoldfastTestKit"]
         ),
         .testTarget(
             name: "ConformanceTests",
@@ -346,7 +371,10 @@ let package = Package(
             dependencies: ["HoldfastStorage", "HoldfastTesting"],
             path: "Tests/CrashChild"
         ),
-        .testTarget(name: "CrashTests", dependencies: ["CrashChild", "HoldfastStorage", "HoldfastTesting"]),
+        .testTarget(
+            name: "CrashTests",
+            dependencies: ["CrashChild", "HoldfastStorage", "HoldfastTesting", "HoldfastTestKit"]
+        ),
         .testTarget(name: "ArchitectureTests"),
     ],
     swiftLanguageModes: [.v6]
@@ -363,7 +391,10 @@ for target in package.targets where target.type != .system {
 }
 
 // A command plugin is fetched whether anything uses it or not, so it is there for those who ask:
-// `HOLDFAST_DOCUMENTATION=1 swift package generate-documentation`.
+// `HOLDFAST_DOCUMENTATION=1 swift package generate-documentation`. All traits are on then, since the catalogs of the products
+// behind them name what they add.
 if Context.environment["HOLDFAST_DOCUMENTATION"] != nil {
     package.dependencies.append(.package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.4.0"))
+    let named = package.traits.filter { $0.name != "default" }
+    package.traits = named.union([.default(enabledTraits: Set(named.map(\.name)))])
 }

@@ -7,7 +7,14 @@
 #include <features.h>
 #endif
 
-#if defined(__GLIBC__)
+// The sanitizers have that place themselves: AddressSanitizer does not start where another stands in it.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define PATH_COSTS_SANITIZED 1
+#endif
+#endif
+
+#if defined(__GLIBC__) && !defined(PATH_COSTS_SANITIZED)
 
 #include <errno.h>
 #include <stdatomic.h>

@@ -3,6 +3,7 @@
 
 #if Tool
     internal import ArgumentParser
+    internal import HoldfastCommand
 
     /// The command `holdfast`.
     @main

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-internal import Dispatch
 internal import Foundation
 internal import Holdfast
+internal import HoldfastCommand
 internal import HoldfastStorage
 
 /// The program: `quickstart --help` says what it does.
@@ -14,11 +14,8 @@ enum Quickstart {
 
     static func main() async {
         let arguments = Array(CommandLine.arguments.dropFirst())
-        let work = Task { await run(arguments, on: .standard) }
-        let interruption = Interruption { work.cancel() }
-        let status = await work.value
-        interruption.end()
-        exit(status)
+        let result = await Interruption.cancelling { await run(arguments, on: .standard) }
+        exit((try? result.get()) ?? 1)
     }
 
     /// Does what the words after the program's name ask for.
@@ -78,27 +75,5 @@ enum Quickstart {
             openStore: { try await directory.openStore(capacity: capacity, clock: clock) }
         )
         return try await scenario.run(on: console)
-    }
-}
-
-/// Ends the program in good order at Control-C; a second one ends it at once.
-private struct Interruption {
-    private let sources: [any DispatchSourceSignal]
-
-    init(_ action: @escaping @Sendable () -> Void) {
-        sources = [SIGINT, SIGTERM].map { number in
-            signal(number, SIG_IGN)
-            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-            source.setEventHandler {
-                signal(number, SIG_DFL)
-                action()
-            }
-            source.resume()
-            return source
-        }
-    }
-
-    func end() {
-        for source in sources { source.cancel() }
     }
 }

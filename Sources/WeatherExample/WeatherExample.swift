@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 internal import Foundation
+internal import HoldfastCommand
 
 /// The program: `weather-example --help` says what it does.
 @main

@@ -36,28 +36,9 @@ struct DoccTests {
         text.split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
     }
 
-    /// What stands between "```swift" and "```".
+    /// The blocks that are fenced as Swift and nothing else.
     static func blocks(of page: String) -> [[String]] {
-        var blocks: [[String]] = []
-        var open: [String]?
-        var isOther = false
-        for line in lines(page) {
-            if line.hasPrefix("```") {
-                if let block = open {
-                    blocks.append(block)
-                    open = nil
-                } else if isOther {
-                    isOther = false
-                } else if line == "```swift" {
-                    open = []
-                } else {
-                    isOther = true
-                }
-            } else {
-                open?.append(line)
-            }
-        }
-        return blocks
+        Page(path: "", text: page).blocks.filter { $0.language == "swift" }.map(\.lines)
     }
 
     /// A file without the comments, imports and conditions that it begins with.

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import Foundation
+import HoldfastTestKit
 import Synchronization
 
 @testable import CrashChild
@@ -24,7 +25,7 @@ final class ChildProcess: Sendable {
     private static let starting = Mutex(())
 
     init(_ arguments: [String]) throws {
-        let program = Self.program
+        let program = BuiltProgram.url("CrashChild").path
         let started = try Self.starting.withLock { _ throws(Failure) in try Self.start(program, arguments) }
         pid = started.pid
         output = started.output
@@ -34,16 +35,6 @@ final class ChildProcess: Sendable {
     deinit {
         close(output)
         close(input)
-    }
-
-    /// The child's file, which the build puts beside the tests.
-    private static var program: String {
-        #if os(Linux)
-            let tests = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
-        #else
-            let tests = Bundle(for: ChildProcess.self).bundlePath
-        #endif
-        return URL(filePath: tests).deletingLastPathComponent().appending(path: "CrashChild").path
     }
 
     private static func start(

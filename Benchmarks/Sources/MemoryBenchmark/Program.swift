@@ -34,6 +34,7 @@ enum Program {
 
     private static func measure(_ options: CommandOptions) async throws -> Int32 {
         let watch = Stopwatch()
+        holdfast_count_allocations(1)
         let population = Population(entries: options.numbers["entries"] ?? 100_000)
         var subjects: [any Subject] = []
         if options.includes(subject: "holdfast") { subjects.append(try await HoldfastSubject(population)) }

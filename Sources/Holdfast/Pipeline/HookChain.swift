@@ -67,7 +67,7 @@ final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
                     if let answer = try await hooks[index].onSchedule(&request, &context) {
                         outcome = .success(answer.answering(request))
                     }
-                    if context.takesDefault(of: hooks[index]) { idle.note(.schedule, index) }
+                    if context.takesDefault(.schedule, of: hooks[index]) { idle.note(.schedule, index) }
                 } catch {
                     outcome = .failure(error)
                 }
@@ -92,7 +92,7 @@ final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
                 let seen = context.exchange?.request ?? left.request(index) ?? request
                 do {
                     try await hooks[index].onSuccess(&response, seen, &context)
-                    if context.takesDefault(of: hooks[index]) { idle.note(.success, index) }
+                    if context.takesDefault(.success, of: hooks[index]) { idle.note(.success, index) }
                     outcome = .success(response)
                 } catch {
                     response.body.discard()

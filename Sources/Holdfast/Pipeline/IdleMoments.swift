@@ -8,7 +8,7 @@ private import Synchronization
 /// The default implementation of a moment says so when it runs. It runs for a type that does not implement the moment and for no
 /// other, so one call tells for all that follow.
 final class IdleMoments: Sendable {
-    enum Moment {
+    enum Moment: Sendable {
         case schedule
         case success
     }
@@ -37,17 +37,23 @@ final class IdleMoments: Sendable {
 
 extension CallContext {
     /// Notes that a default implementation runs in the place of a moment that `type` does not implement.
-    mutating func noteDefault(of type: any ServiceHook.Type) {
-        defaultTaken = ObjectIdentifier(type)
+    mutating func noteDefault(_ moment: IdleMoments.Moment, of type: any ServiceHook.Type) {
+        defaultTaken = DefaultMoment(type: ObjectIdentifier(type), moment: moment)
     }
 
     /// Whether the moment that has just been called is one that the hook does not implement.
     ///
     /// By the type: a hook that hands its moments on to another one runs the default of that one's type, which says nothing of its
-    /// own.
-    mutating func takesDefault(of hook: any ServiceHook) -> Bool {
+    /// own. And by the moment, since such a hook may throw after that, and what was noted then is found at another moment.
+    mutating func takesDefault(_ moment: IdleMoments.Moment, of hook: any ServiceHook) -> Bool {
         guard let taken = defaultTaken else { return false }
         defaultTaken = nil
-        return taken == ObjectIdentifier(type(of: hook))
+        return taken.moment == moment && taken.type == ObjectIdentifier(type(of: hook))
     }
+}
+
+/// A default implementation that ran: of which type, and in the place of which moment.
+struct DefaultMoment: Sendable {
+    let type: ObjectIdentifier
+    let moment: IdleMoments.Moment
 }

@@ -87,8 +87,8 @@ public struct CallContext: Sendable {
         get { extras?.value.flightPath ?? [] }
         set { change(!newValue.isEmpty) { $0.flightPath = newValue } }
     }
-    /// The type whose default implementation of a moment ran last.
-    var defaultTaken: ObjectIdentifier?
+    /// The default implementation of a moment that ran last.
+    var defaultTaken: DefaultMoment?
     /// Whether the attempt in hand ends with the call's deadline, rather than with a limit of its own.
     var attemptIsCut = false
     /// Runs what outlives the call.

@@ -48,7 +48,7 @@ public protocol ServiceHook: Sendable {
 extension ServiceHook {
     public var scope: HookScope { .call }
     public func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
-        context.noteDefault(of: Self.self)
+        context.noteDefault(.schedule, of: Self.self)
         return nil
     }
     public func onSuccess(
@@ -56,7 +56,7 @@ extension ServiceHook {
         _ request: URLRequest,
         _ context: inout CallContext
     ) async throws {
-        context.noteDefault(of: Self.self)
+        context.noteDefault(.success, of: Self.self)
     }
     public func onFailure(_ error: any Error, _ request: URLRequest, _ context: inout CallContext) async -> Response? {
         nil

@@ -19,7 +19,7 @@
 
     extension ClientFailure {
         /// What an error of the layers beneath the client means; nil where it is none of them.
-        static func beneath(_ error: any Error) -> Meaning? {
+        static func beneath(_ error: any Error) -> FailureMeaning? {
             switch error {
             case let error as NIOConnectionError: ofConnecting(error)
             case let error as NIOSSLError: ofTLS(error)
@@ -34,12 +34,12 @@
             }
         }
 
-        private static func ofConnecting(_ error: NIOConnectionError) -> Meaning {
+        private static func ofConnecting(_ error: NIOConnectionError) -> FailureMeaning {
             let isUnresolved = error.connectionErrors.isEmpty && (error.dnsAError != nil || error.dnsAAAAError != nil)
             return isUnresolved ? .resolve : .connect
         }
 
-        private static func ofTLS(_ error: NIOSSLError) -> Meaning {
+        private static func ofTLS(_ error: NIOSSLError) -> FailureMeaning {
             switch error {
             case .handshakeFailed(let reason): "\(reason)".contains("CERTIFICATE_VERIFY") ? .certificate : .handshake
             case .noCertificateToValidate, .unableToValidateCertificate: .certificate
@@ -48,7 +48,7 @@
             }
         }
 
-        private static func ofTLS(_ error: NIOSSLExtraError) -> Meaning {
+        private static func ofTLS(_ error: NIOSSLExtraError) -> FailureMeaning {
             switch error {
             case .failedToValidateHostname, .serverHostnameImpossibleToMatch: .certificate
             case .cannotUseIPAddressInSNI, .invalidSNIHostname: .handshake
@@ -57,14 +57,14 @@
         }
 
         /// An open connection is not refused, and a path is looked up before there is one: those come from connecting.
-        private static func ofSocket(_ error: IOError) -> Meaning {
+        private static func ofSocket(_ error: IOError) -> FailureMeaning {
             switch error.errnoCode {
             case ECONNREFUSED, ENOENT, EACCES, EADDRNOTAVAIL: .connect
             default: .connectionLost
             }
         }
 
-        private static func ofChannel(_ error: ChannelError) -> Meaning {
+        private static func ofChannel(_ error: ChannelError) -> FailureMeaning {
             switch error {
             case .connectTimeout, .connectPending, .unknownLocalAddress: .connect
             case .ioOnClosedChannel, .alreadyClosed, .outputClosed, .inputClosed, .eof: .connectionLost
@@ -72,7 +72,7 @@
             }
         }
 
-        private static func ofParsing(_ error: HTTPParserError) -> Meaning {
+        private static func ofParsing(_ error: HTTPParserError) -> FailureMeaning {
             switch error {
             case .invalidEOFState, .closedConnection: .connectionLost
             default: .notHTTP
@@ -80,7 +80,7 @@
         }
 
         /// REFUSED_STREAM, which also stands for the streams a GOAWAY left out, proves that nothing was processed (RFC 9113 §8.7).
-        private static func ofHTTP2(_ error: any NIOHTTP2Error) -> Meaning {
+        private static func ofHTTP2(_ error: any NIOHTTP2Error) -> FailureMeaning {
             switch error {
             case let error as NIOHTTP2Errors.StreamClosed:
                 switch error.errorCode {
@@ -98,7 +98,7 @@
         }
 
         /// Errors whose type this module cannot or need not import.
-        private static func ofName(_ name: String) -> Meaning? {
+        private static func ofName(_ name: String) -> FailureMeaning? {
             if name.hasPrefix("NIOHTTPCompression.") { return .undecodable }
             if name.hasPrefix("NIOSOCKS.") { return .connect }
             if name.hasPrefix("AsyncHTTPClient.HTTP2Received") { return .handshake }

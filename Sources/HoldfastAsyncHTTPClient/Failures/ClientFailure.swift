@@ -20,33 +20,11 @@
 
     /// What the client's errors mean: the one table from them to ``ServiceError``.
     enum ClientFailure {
-        /// What an error means.
-        struct Meaning: Sendable {
-            let code: ServiceError.Code
-            let message: String
-            var proof = Proof.none
-        }
-
-        /// What an error proves beside what was seen.
-        enum Proof: Sendable {
-            case none
-            /// Nothing was sent, or the protocol says that nothing was and will be processed.
-            case notSent
-            /// A response's head had come.
-            case headReceived
-        }
-
         /// The error for `error`, with the progress the exchange had made.
         static func serviceError(for error: any Error, _ trace: ExchangeTrace) -> ServiceError {
             if let error = error as? ServiceError, trace.uploadFailure == nil { return error }
             if let cause = trace.uploadFailure {
-                return ServiceError(
-                    .badRequest,
-                    "The request body could not be read, so the request was broken off; see the cause and mend the "
-                        + "body's source.",
-                    cause: cause,
-                    progress: trace.progress
-                )
+                return FailureMeaning.unreadableBody.error(cause: cause, progress: trace.progress)
             }
             let meaning = meaning(of: error)
             let progress: TransportProgress =
@@ -55,41 +33,32 @@
                 case .headReceived: max(trace.progress, .headReceived)
                 case .none, .notSent: trace.wasNeverPlaced ? .notSent : trace.progress
                 }
-            return ServiceError(
-                meaning.code,
-                meaning.message,
-                cause: error,
-                progress: progress,
-                connectionReused: trace.connectionReused
-            )
+            return meaning.error(cause: error, progress: progress, connectionReused: trace.connectionReused)
         }
 
         /// The end of an exchange whose deadline has passed.
         static func timeout(_ trace: ExchangeTrace) -> ServiceError {
-            let meaning = Meaning.timeout
-            return ServiceError(
-                meaning.code,
-                meaning.message,
+            FailureMeaning.timeout.error(
                 progress: trace.wasNeverPlaced ? .notSent : trace.progress,
                 connectionReused: trace.connectionReused
             )
         }
 
         /// What an error means by itself.
-        static func meaning(of error: any Error) -> Meaning {
+        static func meaning(of error: any Error) -> FailureMeaning {
             if let error = error as? HTTPClientError { return ofClient[error.shortDescription] ?? .unknown }
             return beneath(error) ?? .unknown
         }
 
-        private static let ofClient: [String: Meaning] = {
-            var table: [String: Meaning] = [:]
+        private static let ofClient: [String: FailureMeaning] = {
+            var table: [String: FailureMeaning] = [:]
             for (meaning, errors) in groups {
                 for error in errors { table[error.shortDescription] = meaning }
             }
             return table
         }()
 
-        private static let groups: [(Meaning, [HTTPClientError])] = [
+        private static let groups: [(FailureMeaning, [HTTPClientError])] = [
             (
                 .badURL,
                 [.invalidURL, .emptyHost, .missingSocketPath, .emptyScheme, .unsupportedScheme("")]
@@ -101,7 +70,7 @@
                     .identityCodingIncorrectlyPresent, .contentLengthMissing,
                 ]
             ),
-            (.badLength, [.bodyLengthMismatch, .writeAfterRequestSent]),
+            (.wrongLength, [.bodyLengthMismatch, .writeAfterRequestSent]),
             (.shutDown, [.alreadyShutdown, .shutdownUnsupported]),
             (.connect, [.connectTimeout, .socksHandshakeTimeout, .httpProxyHandshakeTimeout, .invalidProxyResponse]),
             (.poolExhausted, [.getConnectionFromPoolTimeout]),

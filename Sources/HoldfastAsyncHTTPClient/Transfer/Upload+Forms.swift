@@ -6,14 +6,13 @@
     internal import Holdfast
     internal import HoldfastStorage
     internal import NIOCore
-    private import Synchronization
 
     #if canImport(FoundationNetworking)
         internal import FoundationNetworking
     #endif
 
     extension Upload {
-        /// The upload of a request body; nothing of it is read but a file's length.
+        /// The upload of a request body; a file is opened, and nothing is read.
         ///
         /// - Throws: ``ServiceError`` `.badRequest` with progress `notSent` where a file cannot be read.
         convenience init(_ body: RequestBody, of request: URLRequest, loops: any EventLoopGroup) async throws {
@@ -23,9 +22,9 @@
             case .bytes(let bytes):
                 self.init(length: bytes.count, loops: loops) { BytesContent(bytes) }
             case .file(let url):
-                let length: Int
+                let file: FileContent
                 do {
-                    length = try await FileContent.length(of: url)
+                    file = try await FileContent.open(url)
                 } catch {
                     throw ServiceError(
                         .badRequest,
@@ -34,7 +33,7 @@
                         progress: .notSent
                     )
                 }
-                self.init(length: length, loops: loops) { try await FileContent.open(url) }
+                self.init(length: file.length, loops: loops) { file }
             case .factory(let length, let make):
                 self.init(length: length, loops: loops, make)
             case .oneShot(let length, let source):
@@ -42,26 +41,6 @@
             case .requestStream:
                 self.init(length: nil, loops: loops) { StreamContent(request) }
             }
-        }
-    }
-
-    /// Bytes in memory, handed out once.
-    private final class BytesContent: ByteSource {
-        private let rest: Mutex<ByteChunk?>
-
-        init(_ bytes: ByteChunk) {
-            rest = Mutex(bytes.isEmpty ? nil : bytes)
-        }
-
-        func next() async throws -> ByteChunk? {
-            rest.withLock { rest in
-                defer { rest = nil }
-                return rest
-            }
-        }
-
-        func cancel() {
-            rest.withLock { $0 = nil }
         }
     }
 #endif

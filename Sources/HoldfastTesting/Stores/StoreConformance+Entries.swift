@@ -98,6 +98,41 @@ extension StoreConformance {
                 }
             }
         },
+        Law("A body that is given without suspending is that of its version, and of no version that is gone") { run in
+            var generator = SeededGenerator(seed: run.seed)
+            try await run.with { store in
+                for length in [0, 1, 70_000, 300_000] {
+                    let bytes = generator.bytes(length)
+                    let entry = try await store.put("k\(length)", bytes)
+                    // More than once, since a store may have the body in another place by then.
+                    for _ in 0..<3 {
+                        run.equal(try await store.get("k\(length)"), [entry], "the look-up")
+                        let given = store.peekBody(of: entry)
+                        run.check(given.map { $0.array == bytes } ?? true, "other bytes than the \(length) written")
+                        run.equal(try await store.wholeBody(of: entry), bytes, "the body of \(length) bytes")
+                    }
+                }
+            }
+            for change in BodyChange.allCases {
+                try await run.with { store in
+                    let sibling = try await store.put("a", variant: "sibling", [9])
+                    let old = try await store.put("a", [1, 2, 3])
+                    for _ in 0..<3 {
+                        _ = try await store.get("a")
+                        for entry in [old, sibling] { _ = try await store.wholeBody(of: entry) }
+                    }
+                    let new = try await change.make(of: old, in: store)
+                    run.check(store.peekBody(of: old) == nil, "the body of what was \(change) is given")
+                    for (entry, bytes) in new + (change.sparesSiblings ? [(sibling, [9])] : []) {
+                        let given = store.peekBody(of: entry)
+                        run.check(given.map { $0.array == bytes } ?? true, "another body once one was \(change)")
+                    }
+                    if !change.sparesSiblings {
+                        run.check(store.peekBody(of: sibling) == nil, "the body of what was \(change) is given")
+                    }
+                }
+            }
+        },
         Law("Variants are listed newest first, and replaced one by one") { run in
             try await run.with { store in
                 for number in 0..<8 { try await store.put("a", variant: "\(number)", [UInt8(number)]) }
@@ -218,4 +253,27 @@ extension StoreConformance {
             }
         },
     ]
+}
+
+/// What ends a version.
+private enum BodyChange: CaseIterable {
+    case removed, replaced, freshened, invalidated, purged, closed
+
+    /// Whether other variants of the key stay.
+    var sparesSiblings: Bool { self == .removed || self == .replaced || self == .freshened }
+
+    /// - Returns: what is in its place, with its body.
+    func make(of old: StoredEntry, in store: any CacheStore) async throws -> [(StoredEntry, [UInt8])] {
+        switch self {
+        case .removed: try await store.remove(old)
+        case .replaced: return [(try await store.put("a", [4, 5]), [4, 5])]
+        case .freshened:
+            let new = try await store.replaceDescription(of: old, with: EntryDescription("new"), now: .at(1))
+            return new.map { [($0, [1, 2, 3])] } ?? []
+        case .invalidated: try await store.invalidate(StoreKey("a"))
+        case .purged: try await store.purge(.all, now: .at(1))
+        case .closed: await store.close()
+        }
+        return []
+    }
 }

@@ -127,29 +127,6 @@ final class TransportRun: Sendable {
     }
 }
 
-extension Transport {
-    /// Sends without a pipeline.
-    func send(
-        _ url: URL,
-        _ method: String = "GET",
-        fields: [String: String] = [:],
-        body: RequestBody = .none,
-        context: CallContext = CallContext()
-    ) async throws -> Response {
-        var request = URLRequest(url: url)
-        request.httpMethod = method
-        for (name, value) in fields { request.setValue(value, forHTTPHeaderField: name) }
-        return try await send(request, body: body, context: context)
-    }
-}
-
-extension Response {
-    /// The whole body as text.
-    func text() async throws -> String {
-        String(decoding: try await body.collect(), as: UTF8.self)
-    }
-}
-
 /// Resumes one continuation, with the first of two answers.
 private final class OneAnswer: Sendable {
     private let continuation: Mutex<CheckedContinuation<Bool, Never>?>

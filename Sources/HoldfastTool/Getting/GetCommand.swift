@@ -5,6 +5,7 @@
     internal import ArgumentParser
     internal import Foundation
     internal import Holdfast
+    internal import HoldfastCommand
 
     #if canImport(FoundationNetworking)
         internal import FoundationNetworking
@@ -128,10 +129,7 @@
                 cacheDirectory: GetEnvironment.userCacheDirectory(ProcessInfo.processInfo.environment)
             )
             let run = GetRun(command: self, environment: environment)
-            let task = Task { try await run.run() }
-            let interruption = Interruption { task.cancel() }
-            defer { interruption.end() }
-            let result = await task.result
+            let result = await Interruption.cancelling { try await run.run() }
             await environment.end()
             do {
                 let status = try result.get()

@@ -5,6 +5,7 @@
     internal import Foundation
     internal import Holdfast
     internal import HoldfastAsyncHTTPClient
+    internal import HoldfastCommand
 
     /// What `holdfast get` stands on; tests put something else in its place.
     struct GetEnvironment: Sendable {

@@ -4,6 +4,7 @@
 #if Tool
     internal import Foundation
     internal import Holdfast
+    internal import HoldfastCommand
     internal import HoldfastSemantics
     internal import HoldfastStorage
 

@@ -3,6 +3,7 @@
 
 #if Tool
     internal import Holdfast
+    internal import HoldfastCommand
     internal import HoldfastSemantics
 
     /// What `holdfast get` exits with; a script tells by it what went wrong.

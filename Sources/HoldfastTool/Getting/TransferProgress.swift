@@ -3,6 +3,7 @@
 
 #if Tool
     internal import Holdfast
+    internal import HoldfastCommand
     internal import Synchronization
 
     /// How far a transfer is, as a line on a terminal with size and rate.

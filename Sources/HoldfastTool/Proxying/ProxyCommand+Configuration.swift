@@ -4,6 +4,7 @@
 #if Tool
     internal import Foundation
     internal import Holdfast
+    internal import HoldfastCommand
     internal import HoldfastProxy
     internal import HoldfastRedis
     internal import HoldfastSemantics

@@ -3,6 +3,7 @@
 
 #if Tool
     internal import ArgumentParser
+    internal import HoldfastCommand
 
     struct ProxyCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(

@@ -5,6 +5,7 @@
     internal import Dispatch
     internal import Foundation
     internal import Holdfast
+    internal import HoldfastCommand
     internal import HoldfastProxy
     internal import HoldfastSemantics
     internal import Synchronization

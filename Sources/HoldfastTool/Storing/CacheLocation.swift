@@ -5,6 +5,7 @@
     internal import ArgumentParser
     internal import Foundation
     internal import Holdfast
+    internal import HoldfastCommand
     internal import HoldfastSemantics
     internal import HoldfastStorage
 

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 internal import Foundation
+internal import HoldfastCommand
 
 /// The command line, read and checked.
 struct Arguments: Sendable, Equatable {

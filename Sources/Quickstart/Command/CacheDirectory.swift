@@ -3,6 +3,7 @@
 
 internal import Foundation
 internal import Holdfast
+internal import HoldfastCommand
 internal import HoldfastSemantics
 internal import HoldfastStorage
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import HoldfastCommand
+
 /// Cuts a command line into options with their values, and operands.
 struct OptionReader {
     /// One word of the command line.

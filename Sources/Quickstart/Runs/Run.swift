@@ -3,6 +3,7 @@
 
 internal import Foundation
 internal import Holdfast
+internal import HoldfastCommand
 internal import HoldfastSemantics
 internal import Synchronization
 
@@ -36,7 +37,7 @@ struct Run: Sendable {
     /// Makes every call once, `concurrency` at a time.
     ///
     /// - Throws: `CancellationError` only; what fails a call is counted.
-    func perform(_ progress: ProgressLine) async throws -> Outcome {
+    func perform(_ progress: ProgressMeter) async throws -> Outcome {
         let clock = pipeline.configuration.clock
         let queue = Queue(load.calls)
         let start = clock.now

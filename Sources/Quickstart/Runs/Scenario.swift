@@ -3,6 +3,7 @@
 
 internal import Foundation
 internal import Holdfast
+internal import HoldfastCommand
 internal import HoldfastSemantics
 internal import HoldfastStorage
 
@@ -84,9 +85,12 @@ struct Scenario: Sendable {
             concurrency: concurrency,
             revalidatesFirst: revalidatesFirst
         )
-        let progress = console.progressLine(of: name, total: load.calls.count)
-        defer { progress.end() }
-        let outcome = try await run.perform(progress)
+        let line = ProgressLine(on: console)
+        defer { line.clear() }
+        let count = load.calls.count
+        let outcome = try await run.perform(
+            ProgressMeter(total: count, on: line) { done in "\(name): \(done) of \(count) calls" }
+        )
         return RunResult(name: name, outcome: outcome, traffic: connection.traffic(), cache: cache?.statistics)
     }
 }

@@ -3,6 +3,7 @@
 
 internal import Foundation
 internal import Holdfast
+internal import HoldfastCommand
 
 #if canImport(FoundationNetworking)
     // Foundation on Linux keeps URLSession in a module of its own.

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 internal import Foundation
+internal import HoldfastCommand
 
 #if canImport(FoundationNetworking)
     // Foundation on Linux keeps URLSession in a module of its own.

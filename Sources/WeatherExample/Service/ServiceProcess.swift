@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 internal import Foundation
+internal import HoldfastCommand
 
 /// The weather service as a child of this process; it ends with its standard input.
 final class ServiceProcess: Sendable {

@@ -44,7 +44,7 @@ struct PageTests {
         return blocks
     }
 
-    /// The files in the folders `Pages` of all tests, and the example, whose page quotes it.
+    /// The files in the folders `Pages` of all tests, and the example, which pages quote.
     private static func sources() throws -> [[String]] {
         let files = FileManager.default
         let tests = ImportTableTests.root.appending(path: "Tests")
@@ -52,7 +52,9 @@ struct PageTests {
             try files.contentsOfDirectory(at: tests, includingPropertiesForKeys: nil).map {
                 $0.appending(path: "Pages")
             }
-            + [ImportTableTests.root.appending(path: "Sources/WeatherExample/Clients")]
+            + ["Clients", "Generated"].map {
+                ImportTableTests.root.appending(path: "Sources/WeatherExample/\($0)")
+            }
         return try folders.filter { files.fileExists(atPath: $0.path) }
             .flatMap { try files.contentsOfDirectory(at: $0, includingPropertiesForKeys: nil) }
             .filter { $0.pathExtension == "swift" }

@@ -5,6 +5,7 @@
     import AsyncHTTPClient
     import Holdfast
     import HoldfastAsyncHTTPClient
+    import HoldfastTestKit
     import HoldfastTesting
     import NIOCore
     import NIOSSL

@@ -3,6 +3,7 @@
 
 #if AsyncHTTPClient
     import Foundation
+    import HoldfastTestKit
     import HoldfastTesting
     import NIOCore
     import NIOHTTP2

@@ -6,6 +6,7 @@
     import Foundation
     import Holdfast
     import HoldfastAsyncHTTPClient
+    import HoldfastTestKit
     import HoldfastTesting
     import Logging
     import NIOCore

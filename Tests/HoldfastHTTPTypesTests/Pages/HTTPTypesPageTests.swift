@@ -15,28 +15,9 @@
         import FoundationNetworking
     #endif
 
-    // The blocks of docs/clients/http-types.md, as they stand there.
+    @testable import WeatherExample
 
-    struct PipelineTransport: ClientTransport {
-        let pipeline: Pipeline
-
-        func send(_ request: HTTPRequest, body: HTTPBody?, baseURL: URL, operationID: String) async throws
-            -> (HTTPResponse, HTTPBody?)
-        {
-            var content = RequestBody.none
-            if let body {
-                var length: Int?
-                if case .known(let count) = body.length { length = Int(exactly: count) }
-                content = .sequence(body, length: length, isReplayable: body.iterationBehavior == .multiple)
-            }
-            var options = CallOptions()
-            options.operationName = operationID
-            let (head, received) = try await pipeline.send(request, body: content, baseURL: baseURL, options: options)
-            let length = received.length.map { HTTPBody.Length.known(Int64($0)) } ?? .unknown
-            return (head, HTTPBody(received.slices, length: length, iterationBehavior: .single))
-        }
-    }
-
+    /// The calls among the blocks of docs/clients/http-types.md, as they stand there; the transport is that of the example.
     @Suite("docs/clients/http-types.md", .timeLimit(.minutes(20)))
     struct HTTPTypesPageTests {
         @Test("The call with HTTPRequest")

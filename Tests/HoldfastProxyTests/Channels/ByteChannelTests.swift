@@ -29,43 +29,11 @@
                 try await channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 80)).get()
             }
 
-            func arrive(_ text: String) async throws {
-                let channel = channel
-                try await channel.testingEventLoop.executeInContext {
-                    channel.pipeline.fireChannelRead(ByteBuffer(string: text))
-                    channel.pipeline.fireChannelReadComplete()
-                }
-                await settle()
-            }
-
-            func endInput() async throws {
-                let channel = channel
-                try await channel.testingEventLoop.executeInContext {
-                    channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
-                }
-                await settle()
-            }
-
-            func setWritable(_ isWritable: Bool) async throws {
-                let channel = channel
-                channel.isWritable = isWritable
-                try await channel.testingEventLoop.executeInContext {
-                    channel.pipeline.fireChannelWritabilityChanged()
-                }
-                await settle()
-            }
-
-            func settle() async {
-                for _ in 0..<10 { await channel.testingEventLoop.run() }
-            }
-
-            func sent() async throws -> String {
-                var text = ""
-                while let buffer = try await channel.readOutbound(as: ByteBuffer.self) {
-                    text += String(buffer: buffer)
-                }
-                return text
-            }
+            func arrive(_ text: String) async throws { try await channel.arrive(text) }
+            func endInput() async throws { try await channel.endInput() }
+            func setWritable(_ isWritable: Bool) async throws { try await channel.setWritable(isWritable) }
+            func settle() async { await channel.settle() }
+            func sent() async throws -> String { try await channel.sent() }
 
             /// Runs work on the event loop, as the server does.
             func onLoop<Value: Sendable>(

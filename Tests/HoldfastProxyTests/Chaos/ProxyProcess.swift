@@ -4,6 +4,7 @@
 #if Proxy && Tool && os(Linux)
     import Foundation
     import Glibc
+    import HoldfastTestKit
     import HoldfastTesting
     import Synchronization
 
@@ -42,9 +43,7 @@
 
         deinit { kill(pid, SIGKILL) }
 
-        static let program = URL(
-            filePath: (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
-        ).deletingLastPathComponent().appending(path: "holdfast")
+        static let program = BuiltProgram.url("holdfast")
 
         /// How many descriptors it has open.
         var descriptors: Int {

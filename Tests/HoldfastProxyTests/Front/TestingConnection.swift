@@ -33,36 +33,11 @@
             await settle()
         }
 
-        /// Lets everything happen that can happen now: all of it does on the channel's event loop.
-        func settle() async {
-            for _ in 0..<20 { await channel.testingEventLoop.run() }
-        }
-
-        func arrive(_ text: String) async throws {
-            let channel = channel
-            try await channel.testingEventLoop.executeInContext {
-                channel.pipeline.fireChannelRead(ByteBuffer(string: text))
-                channel.pipeline.fireChannelReadComplete()
-            }
-            await settle()
-        }
-
-        func leave() async throws {
-            let channel = channel
-            try await channel.testingEventLoop.executeInContext {
-                channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
-            }
-            await settle()
-        }
-
-        func setWritable(_ isWritable: Bool) async throws {
-            let channel = channel
-            channel.isWritable = isWritable
-            try await channel.testingEventLoop.executeInContext {
-                channel.pipeline.fireChannelWritabilityChanged()
-            }
-            await settle()
-        }
+        func settle() async { await channel.settle() }
+        func arrive(_ text: String) async throws { try await channel.arrive(text) }
+        func leave() async throws { try await channel.endInput() }
+        func setWritable(_ isWritable: Bool) async throws { try await channel.setWritable(isWritable) }
+        func sent() async throws -> String { try await channel.sent() }
 
         func advance(by time: TimeAmount) async {
             await channel.testingEventLoop.advanceTime(by: time)
@@ -70,11 +45,5 @@
         }
 
         var isOpen: Bool { channel.isActive }
-
-        func sent() async throws -> String {
-            var text = ""
-            while let buffer = try await channel.readOutbound(as: ByteBuffer.self) { text += String(buffer: buffer) }
-            return text
-        }
     }
 #endif

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import HoldfastStorage
+import HoldfastTesting
 import Synchronization
 import Testing
 
@@ -10,6 +11,8 @@ final class BrokenStore: CacheStore {
     /// What is wrong, and a word from the name of a law that must find it.
     enum Defect: String, CaseIterable, Sendable, CustomTestStringConvertible {
         case flipsByte = "Bodies of every length"
+        case peeksOtherBytes = "given without suspending"
+        case peeksWhatIsGone = "of no version that is gone"
         case forgetsTags = "found with its description"
         case oldestFirst = "newest first"
         case keepsThreeVariants = "At least 8 variants"
@@ -38,6 +41,8 @@ final class BrokenStore: CacheStore {
     private let isReopened: Bool
     private let isClosed = Atomic(false)
     private let extraLookups = Atomic(0)
+    /// The bodies that were opened, whatever became of their entries.
+    private let opened = Mutex<[StoredEntry.Version: [UInt8]]>([:])
 
     init(_ inner: any CacheStore, _ defect: Defect, isReopened: Bool = false) {
         self.inner = inner
@@ -68,7 +73,19 @@ final class BrokenStore: CacheStore {
 
     func body(of entry: StoredEntry) async throws(StoreError) -> any StoredBody {
         let body = try await inner.body(of: entry)
+        if defect == .peeksOtherBytes || defect == .peeksWhatIsGone {
+            var bytes: [UInt8] = []
+            while bytes.count < entry.bodyLength {
+                bytes += try await body.read(from: bytes.count, upTo: entry.bodyLength).array
+            }
+            opened.withLock { $0[entry.version] = bytes }
+        }
         return defect == .flipsByte && entry.bodyLength > 100_000 ? FlippedBody(inner: body) : body
+    }
+
+    func peekBody(of entry: StoredEntry) -> ByteChunk? {
+        guard let bytes = opened.withLock({ $0[entry.version] }) else { return nil }
+        return ByteChunk(defect == .peeksOtherBytes ? Array(bytes.dropLast()) : bytes)
     }
 
     func write(

@@ -72,7 +72,7 @@ struct DiskDamageTests {
         for key in alive + gone {
             // A record that is damaged is a miss once it was met; then nothing of it is left.
             let entries: [StoredEntry]
-            do { entries = try await store.get(key) } catch let error as StoreError {
+            do { entries = try await store.get(key) } catch {
                 #expect(error.code == .corrupt, "\(comment): \(key): \(error)")
                 #expect(store.statistics.entriesCorrupt > 0, "\(comment)")
                 entries = try await store.get(key)
@@ -83,7 +83,7 @@ struct DiskDamageTests {
                 do {
                     #expect(try await store.wholeBody(of: entry) == body, "\(comment): \(key)")
                     served.whole += 1
-                } catch let error as StoreError {
+                } catch {
                     #expect(error.code == .corrupt, "\(comment): \(error)")
                     let left = try await store.get(key).contains { $0.version == entry.version }
                     #expect(!left, "\(comment): a damaged body stays")

@@ -111,7 +111,7 @@ struct DiskSpaceTests {
             do {
                 let entry = try await store.put("k\(number)", [UInt8](repeating: 1, count: 90_000))
                 held.append(try await store.body(of: entry))
-            } catch let error as StoreError {
+            } catch {
                 #expect(error.code == .noSpace)
                 refused += 1
             }

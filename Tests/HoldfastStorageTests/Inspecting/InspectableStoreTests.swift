@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import HoldfastStorage
+import HoldfastTesting
 import Synchronization
 import Testing
 

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import HoldfastStorage
+import HoldfastTesting
 import Testing
 
 @Suite("What leaves memory first")

@@ -28,6 +28,8 @@ final class SettledStore: CacheStore {
         return try await tiered.body(of: entry)
     }
 
+    func peekBody(of entry: StoredEntry) -> ByteChunk? { tiered.peekBody(of: entry) }
+
     func write(
         _ key: StoreKey,
         variant: StoreKey,

@@ -37,29 +37,6 @@ final class ChunkSource: ByteSource {
     }
 }
 
-extension Transport {
-    /// Sends without a pipeline.
-    func send(
-        _ url: URL,
-        method: String = "GET",
-        fields: [String: String] = [:],
-        body: RequestBody = .none,
-        context: CallContext = CallContext()
-    ) async throws -> Response {
-        var request = URLRequest(url: url)
-        request.httpMethod = method
-        for (name, value) in fields { request.setValue(value, forHTTPHeaderField: name) }
-        return try await send(request, body: body, context: context)
-    }
-}
-
-extension Response {
-    /// The whole body as text.
-    func text() async throws -> String {
-        String(decoding: try await body.collect(), as: UTF8.self)
-    }
-}
-
 /// Bytes that tell of a lost, doubled or swapped block: each 4 KiB begins with its number.
 func patternedBytes(_ count: Int) -> [UInt8] {
     let filler = (0..<4_096).map { UInt8(truncatingIfNeeded: $0 &* 167 &+ ($0 >> 8)) }

@@ -66,7 +66,7 @@ struct URLSessionCancellationTests {
         let task = Task {
             try await URLSessionTransport().send(
                 server.url(),
-                method: "PUT",
+                "PUT",
                 body: .factory {
                     reading.increment()
                     try await CountWatch().wait(for: 1)
@@ -146,7 +146,7 @@ struct URLSessionCancellationTests {
         let task = Task {
             try await URLSessionTransport().send(
                 server.url(),
-                method: "PUT",
+                "PUT",
                 body: .factory {
                     try await CountWatch().wait(for: 1)
                     return ChunkSource([])

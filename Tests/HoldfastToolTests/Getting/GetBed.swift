@@ -5,6 +5,8 @@
     import ArgumentParser
     import Foundation
     import Holdfast
+    import HoldfastCommand
+    import HoldfastTestKit
     import HoldfastTesting
 
     @testable import HoldfastTool
@@ -31,7 +33,7 @@
 
         /// Runs the command; a word that begins with a slash is a target on the server, but after an option of this bed's.
         func run(_ words: [String], clock: any HoldfastClock = SystemClock()) async throws -> Outcome {
-            let collected = CollectedOutput()
+            let collected = RecordedConsole()
             let all = words.map { $0.hasPrefix("/") ? server.url($0).absoluteString : $0 }
             guard let command = try GetCommand.parseAsRoot(all) as? GetCommand else { throw CommandFailure("no get") }
             var environment = GetEnvironment.network(

@@ -5,6 +5,7 @@
     import ArgumentParser
     import Foundation
     import Holdfast
+    import HoldfastCommand
     import HoldfastTesting
     import Testing
 

@@ -3,6 +3,7 @@
 
 #if Tool
     import Foundation
+    import HoldfastTestKit
     import HoldfastTesting
     import Testing
 
@@ -13,9 +14,7 @@
             .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent().appending(path: "shared/tools/proxy-check.py")
 
-        private static let program = URL(
-            filePath: (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
-        ).deletingLastPathComponent().appending(path: "holdfast")
+        private static let program = BuiltProgram.url("holdfast")
 
         private static var isThere: Bool {
             FileManager.default.isReadableFile(atPath: script.path)

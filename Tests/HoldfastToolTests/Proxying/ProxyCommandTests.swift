@@ -5,8 +5,10 @@
     import ArgumentParser
     import Foundation
     import Holdfast
+    import HoldfastCommand
     @testable import HoldfastProxy
     import HoldfastSemantics
+    import HoldfastTestKit
     import HoldfastTesting
     import Synchronization
     import Testing
@@ -17,28 +19,6 @@
     struct ProxyCommandTests {
         private func command(_ arguments: String...) throws -> ProxyCommand {
             try ProxyCommand.parse(arguments)
-        }
-
-        /// What a command wrote, and a console to write to.
-        private final class Written: Sendable {
-            private let texts = Mutex<(output: String, error: String)>(("", ""))
-            let lines = CountWatch()
-
-            var output: String { texts.withLock { $0.output } }
-            var error: String { texts.withLock { $0.error } }
-
-            var console: Console {
-                Console(
-                    write: { data in self.texts.withLock { $0.output += String(decoding: data, as: UTF8.self) } },
-                    error: { text in
-                        self.texts.withLock { $0.error += text }
-                        self.lines.increment()
-                    },
-                    outputIsTerminal: false,
-                    errorIsTerminal: false,
-                    width: 80
-                )
-            }
         }
 
         @Test(
@@ -159,7 +139,7 @@
             }
             defer { origin.stop() }
             for turn in 1...2 {
-                let written = Written()
+                let written = RecordedConsole()
                 let command = try command(
                     "--origin",
                     "http://127.0.0.1:\(origin.port)",
@@ -172,7 +152,7 @@
                 )
                 let (endings, ending) = AsyncStream<Void>.makeStream()
                 async let run: Void = command.run(on: written.console, until: endings)
-                try await written.lines.wait(for: 1)
+                try await written.errors.wait(for: 1)
                 #expect(written.error.hasPrefix("listening on http://127.0.0.1:"))
                 let port = try #require(written.error.split(separator: ":").last.flatMap { Int($0.filter(\.isNumber)) })
                 let url = try #require(URL(string: "http://127.0.0.1:\(port)/x?\"y"))
@@ -188,13 +168,13 @@
                         directory.path
                     )
                     let locked = await #expect(throws: CommandFailure.self) {
-                        try await second.run(on: Written().console, until: AsyncStream { $0.finish() })
+                        try await second.run(on: RecordedConsole().console, until: AsyncStream { $0.finish() })
                     }
                     #expect(locked?.exitStatus == 1)
                     #expect(locked?.description.hasPrefix("--disk ") == true)
                     let taken = try self.command("--origin", "http://x", "--listen", "127.0.0.1:\(port)")
                     let failure = await #expect(throws: CommandFailure.self) {
-                        try await taken.run(on: Written().console, until: AsyncStream { $0.finish() })
+                        try await taken.run(on: RecordedConsole().console, until: AsyncStream { $0.finish() })
                     }
                     #expect(
                         failure

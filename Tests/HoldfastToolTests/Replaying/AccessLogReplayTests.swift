@@ -4,6 +4,8 @@
 #if Tool
     import ArgumentParser
     import Foundation
+    import HoldfastCommand
+    import HoldfastTestKit
     import Testing
 
     @testable import HoldfastTool
@@ -86,7 +88,7 @@
         func text() async throws {
             let folder = try TestFolder()
             let file = try folder.file("access.log", Self.log)
-            let collected = CollectedOutput()
+            let collected = RecordedConsole()
             try await ReplayCommand.parse([file, "--sizes", "400,500"]).run(on: collected.console)
             let text = collected.output
             for part in [
@@ -105,7 +107,7 @@
             let folder = try TestFolder()
             let (first, second) = (try folder.file("a.log", Self.log), try folder.file("b.log", Self.log))
             let plot = folder.path("curve.svg")
-            let collected = CollectedOutput()
+            let collected = RecordedConsole()
             try await ReplayCommand.parse([first, second, "--plot", plot]).run(on: collected.console)
             #expect(collected.output.contains("a.log and 1 file more: 20 requests"))
             let svg = String(decoding: try Data(contentsOf: URL(fileURLWithPath: plot)), as: UTF8.self)
@@ -134,7 +136,7 @@
             ]
             try Data([0x1F, 0x8B, 8, 0]).write(to: URL(fileURLWithPath: folder.path("g.log")))
             let command = try ReplayCommand.parse(words.map { files[$0] ?? $0 })
-            let collected = CollectedOutput()
+            let collected = RecordedConsole()
             let failure = await #expect(throws: CommandFailure.self) { try await command.run(on: collected.console) }
             #expect(failure?.exitStatus == status)
             #expect(failure?.description.contains(part) == true, "\(failure?.description ?? "")")

@@ -4,6 +4,7 @@
 #if Tool
     import ArgumentParser
     import Foundation
+    import HoldfastTestKit
 
     @testable import HoldfastTool
 
@@ -22,7 +23,7 @@
 
         /// Replays a file with `--json` and more words.
         init(_ words: [String]) async throws {
-            let collected = CollectedOutput()
+            let collected = RecordedConsole()
             let command = try ReplayCommand.parse(words + ["--json"])
             try await command.run(on: collected.console)
             self = try JSONDecoder().decode(ReplayOutput.self, from: Data(collected.output.utf8))

@@ -4,6 +4,7 @@
 #if Tool
     import Foundation
     import Holdfast
+    import HoldfastCommand
     import HoldfastSemantics
     import HoldfastStorage
     import HoldfastTesting

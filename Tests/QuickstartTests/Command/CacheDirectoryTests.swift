@@ -3,6 +3,7 @@
 
 import Foundation
 import Holdfast
+import HoldfastCommand
 import HoldfastStorage
 import Testing
 

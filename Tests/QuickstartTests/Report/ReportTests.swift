@@ -3,6 +3,7 @@
 
 import Foundation
 import Holdfast
+import HoldfastTestKit
 import Testing
 
 @testable import Quickstart
@@ -98,11 +99,11 @@ struct ReportTests {
 
     @Test("Help, and mistakes, end the program as a shell expects")
     func statuses() async {
-        let help = RecordingConsole()
+        let help = RecordedConsole()
         #expect(await Quickstart.run(["--help"], on: help.console) == 0)
         #expect(help.output.hasPrefix("usage: quickstart"))
         #expect(help.error.isEmpty)
-        let mistake = RecordingConsole()
+        let mistake = RecordedConsole()
         #expect(await Quickstart.run(["--json", "--bogus"], on: mistake.console) == 64)
         #expect(mistake.error.hasPrefix("quickstart: unknown option --bogus"))
         #expect(mistake.error.split(separator: "\n").count == 1)

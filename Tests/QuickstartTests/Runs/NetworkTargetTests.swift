@@ -3,6 +3,7 @@
 
 import Foundation
 import Holdfast
+import HoldfastTestKit
 import HoldfastTesting
 import Testing
 
@@ -27,7 +28,7 @@ struct NetworkTargetTests {
         let scratch = try ScratchDirectory()
         defer { scratch.remove() }
         let urls = ["/a", "/b", "/c"].map { server.url($0).absoluteString }
-        let recording = RecordingConsole()
+        let recording = RecordedConsole()
         let words = ["--json", "--calls", "20", "--concurrency", "1", "--directory", scratch.url.path] + urls
         let status = await Quickstart.run(words, on: recording.console)
         #expect(status == 0, "\(recording.error)")
@@ -53,7 +54,7 @@ struct NetworkTargetTests {
         defer { server.stop() }
         let good = server.url("/a").absoluteString
         let bad = "http://127.0.0.1:\(try LoopbackServer.refusingPort())/x"
-        let recording = RecordingConsole()
+        let recording = RecordedConsole()
         #expect(await Quickstart.run([good, bad, "--json"], on: recording.console) == 1)
         #expect(recording.error.hasPrefix("quickstart: \(bad) cannot be reached: "))
         #expect(recording.error.split(separator: "\n").count == 1)

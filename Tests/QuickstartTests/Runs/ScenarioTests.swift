@@ -3,7 +3,9 @@
 
 import Foundation
 import Holdfast
+import HoldfastCommand
 import HoldfastStorage
+import HoldfastTestKit
 import Testing
 
 @testable import Quickstart
@@ -12,7 +14,7 @@ import Testing
 struct ScenarioTests {
     /// Runs the program with JSON in a directory of the test's own.
     func reported(_ words: [String], _ scratch: ScratchDirectory) async throws -> [ReportedRun] {
-        let recording = RecordingConsole()
+        let recording = RecordedConsole()
         let status = await Quickstart.run(
             words + ["--json", "--directory", scratch.url.path],
             on: recording.console,
@@ -88,7 +90,7 @@ struct ScenarioTests {
             clock: InstantClock(),
             openStore: { throw CommandFailure.unusable(directory: "there", StoreError(.io, "No.")) }
         )
-        let recording = RecordingConsole(errorIsTerminal: true)
+        let recording = RecordedConsole(errorIsTerminal: true)
         await #expect(throws: CommandFailure.self) { try await scenario.run(on: recording.console) }
         #expect(recording.error.isEmpty)
     }
@@ -103,7 +105,7 @@ struct ScenarioTests {
             clock: InstantClock(),
             openStore: { store }
         )
-        let runs = Task { try await scenario.run(on: RecordingConsole().console) }
+        let runs = Task { try await scenario.run(on: RecordedConsole().console) }
         runs.cancel()
         await #expect(throws: CancellationError.self) { try await runs.value }
         let key = StoreKey([1])

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import Foundation
+import HoldfastTestKit
 import Testing
 
 @testable import WeatherExample
@@ -35,7 +36,7 @@ struct WeatherExampleTests {
         ]
     )
     func usage(_ words: [String]) async {
-        let recording = RecordingConsole()
+        let recording = RecordedConsole()
         #expect(await WeatherExample.run(words, on: recording.console) == 64)
         #expect(recording.output.isEmpty)
         #expect(recording.error.hasPrefix("weather-example: "))
@@ -44,7 +45,7 @@ struct WeatherExampleTests {
 
     @Test("Help names each option, and asks nobody")
     func help() async {
-        let recording = RecordingConsole()
+        let recording = RecordedConsole()
         #expect(await WeatherExample.run(["--help"], on: recording.console) == 0)
         for option in ["--url", "--client", "--users", "--rounds", "--pause-ms", "--delay-ms", "--quick", "--json"] {
             #expect(recording.output.contains(option))
@@ -64,7 +65,7 @@ struct WeatherExampleTests {
     func missingTraits() async {
         for kind in ClientKind.allCases {
             guard let trait = kind.missingTrait else { continue }
-            let recording = RecordingConsole()
+            let recording = RecordedConsole()
             #expect(await WeatherExample.run(["--client", kind.rawValue], on: recording.console) == 64)
             #expect(recording.error.contains("--traits \(trait)"))
         }
@@ -74,7 +75,7 @@ struct WeatherExampleTests {
     func table() async throws {
         let service = try RunningService { $0.capacity = 10_000 }
         defer { service.stop() }
-        let recording = RecordingConsole()
+        let recording = RecordedConsole()
         let words = Self.job + ["--url", service.url.absoluteString + "/"]
         #expect(await WeatherExample.run(words, on: recording.console) == 0, "\(recording.error)")
         let lines = recording.output.split(separator: "\n")
@@ -86,9 +87,9 @@ struct WeatherExampleTests {
 
     @Test("Without --url it starts the service itself, and prints JSON that reads back")
     func child() async throws {
-        let recording = RecordingConsole()
+        let recording = RecordedConsole()
         let words = Self.job + ["--json", "--delay-ms", "0", "--client", "urlsession"]
-        let status = await WeatherExample.run(words, on: recording.console, program: RecordingConsole.service)
+        let status = await WeatherExample.run(words, on: recording.console, program: BuiltProgram.url("WeatherService"))
         #expect(status == 0, "\(recording.error)")
         let printed = try JSONDecoder().decode(Printed.self, from: Data(recording.output.utf8))
         func value(_ name: String, _ side: String) -> Double? {
@@ -105,7 +106,7 @@ struct WeatherExampleTests {
 
     @Test("A service that cannot be started is one line, and status 1")
     func noProgram() async {
-        let recording = RecordingConsole()
+        let recording = RecordedConsole()
         let nowhere = URL(filePath: "/nowhere/WeatherService")
         #expect(await WeatherExample.run(Self.job, on: recording.console, program: nowhere) == 1)
         #expect(recording.error.filter(\.isNewline).count == 1)

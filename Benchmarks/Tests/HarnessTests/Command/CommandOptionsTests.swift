@@ -54,6 +54,7 @@ struct CommandOptionsTests {
         #expect(options.includes(case: "put-1KiB"))
         #expect(!options.includes(case: "put-16KiB"))
         #expect(!options.includes(case: "getter"))
+        #expect(options.includes(case: "put-1KiB@2"))
         #expect(try CommandOptions(parsing: []).includes(case: "anything"))
     }
 

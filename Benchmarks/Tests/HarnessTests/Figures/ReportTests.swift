@@ -124,6 +124,25 @@ struct ReportTests {
         )
     }
 
+    @Test("a subject that was not measured has null and its reason, and a line beneath the table")
+    func skipped() {
+        var report = Report()
+        report.add(Figure("hit", "holdfast", 700, "ns"))
+        report.add(Figure("hit", "hishel", skipped: "pip failed", "ns"))
+        let row = #"{"case": "hit", "subject": "hishel", "value": null, "unit": "ns", "skipped": "pip failed"}"#
+        #expect(report.json.contains(row))
+        #expect(report.table(comparedWith: ["hishel"]).contains("\nhishel skipped: pip failed\n"))
+    }
+
+    @Test("companions of a case become columns of its table")
+    func companions() {
+        var report = Report()
+        report.add(Figure("hit", "holdfast", 700, "ns"))
+        report.add(Figure("hit-allocations", "holdfast", 2, "allocations"))
+        let text = report.table(comparedWith: [], companions: ["allocations"])
+        #expect(text.contains("allocations\n") && text.contains("2.0\n") && !text.contains("hit-allocations"))
+    }
+
     @Test(
         "figures for people",
         arguments: [

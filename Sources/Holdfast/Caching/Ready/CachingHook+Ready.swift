@@ -41,10 +41,13 @@ extension CachingHook {
         guard ready.answers(request.allHTTPHeaderFields ?? [:], implicit: implicit) else { return nil }
         let now = clock.timestamp
         let standing = ready.reuse.standing(now: now)
-        guard !standing.isStale, let entries = cache.store.peek(ready.key, now: StoreInstant(now)), entries.count == 1,
-            entries[0].version == ready.version, !entries[0].needsValidation,
+        guard !standing.isStale, let entries = cache.store.peek(ready.key, now: StoreInstant(now)) else { return nil }
+        guard entries.count == 1, entries[0].version == ready.version, !entries[0].needsValidation,
             let body = cache.store.peekBody(of: entries[0])
-        else { return nil }
+        else {
+            cache.ready.giveUp(ready, stripe: trail.stripe)
+            return nil
+        }
         cache.meter.hit(
             from: ready.origin,
             in: trail.begun.minute,
@@ -53,7 +56,7 @@ extension CachingHook {
             saved: ready.saved
         )
         let decision = CacheDecision(.hit, .fresh, age: standing.age, freshnessLeft: standing.freshnessLeft)
-        let fields = ready.fields(age: standing.age, now: now)
+        let fields = ready.fields(now: now)
         return (Response(ready, fields, body, to: request, url, implicit: implicit, decision), entries[0])
     }
 
@@ -70,11 +73,13 @@ extension CachingHook {
             lookup.directive == .default, !context.options.concernReuse, context.body.isNone,
             request.cachePolicy == .useProtocolCachePolicy, cache.options.cacheName == nil,
             !selected.entry.needsValidation, selected.entry.version != .beingWritten,
+            // What another query's response answers for is looked for anew: one of the URL's own would go before it.
+            selected.entry.key == lookup.storeKey,
+            // A redirect is followed above, where an answer that takes part in no call never comes by.
+            !selected.stored.head.status.isRedirection, selected.entry.headLength <= ReadyAnswers.longestHead,
             !lookup.head.fields.contains(where: { ReuseFields.names.contains($0.name.canonicalName) }),
-            let url = request.url?.absoluteString, let reuse = PlainReuse(selected.stored, options: cache.options)
-        else { return }
-        cache.ready.keep(
-            ReadyAnswer(
+            let url = request.url?.absoluteString, let reuse = PlainReuse(selected.stored, options: cache.options),
+            let answer = ReadyAnswer(
                 selected.entry,
                 selected.stored,
                 reuse,
@@ -82,9 +87,9 @@ extension CachingHook {
                 request,
                 implicit: context.transport.implicitFields(for: request),
                 lookup.head.target
-            ),
-            stripe: lookup.trail.stripe
-        )
+            )
+        else { return }
+        cache.ready.keep(answer, stripe: lookup.trail.stripe)
     }
 }
 
@@ -101,4 +106,9 @@ private final class EntryOrigin: RemovableOrigin {
     }
 
     func remove() async { await hook.remove(entry, context) }
+}
+
+extension StoredEntry {
+    /// The bytes by which the entry is found and described.
+    fileprivate var headLength: Int { key.bytes.count + variant.bytes.count + description.metadata.count }
 }

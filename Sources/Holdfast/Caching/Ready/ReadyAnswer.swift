@@ -41,10 +41,12 @@ final class ReadyAnswer: Sendable {
     private let implicit: HeaderFields
     private let face = Mutex<Face?>(nil)
 
+    /// Nil where the request names a nominated field in several spellings, whose values are one only when taken together.
+    ///
     /// - Parameters:
     ///   - request: a plain one that the entry answers.
     ///   - implicit: what its transport adds to it.
-    init(
+    init?(
         _ entry: StoredEntry,
         _ stored: StoredResponse,
         _ reuse: PlainReuse,
@@ -68,7 +70,9 @@ final class ReadyAnswer: Sendable {
         let own = FieldNameFinder(names)
         var values = [String?](repeating: nil, count: names.count)
         for (name, value) in fields {
-            if let number = own.number(of: name) { values[number] = value }
+            guard let number = own.number(of: name) else { continue }
+            guard values[number] == nil else { return nil }
+            values[number] = value
         }
         nominated = values
         presentCount = values.count { $0 != nil }
@@ -76,14 +80,16 @@ final class ReadyAnswer: Sendable {
 
     /// Whether a request with these fields is a plain one with the nominated values; false sends it the long way.
     func answers(_ fields: [String: String], implicit: HeaderFields) -> Bool {
-        guard implicit.isEmpty ? self.implicit.isEmpty : implicit == self.implicit else { return false }
+        guard implicit.isEmpty ? self.implicit.isEmpty : implicit.hasSameBytes(as: self.implicit) else { return false }
         var presented = 0
         // By index: an iterator would count references to each key and value.
         var index = fields.startIndex
         while index != fields.endIndex {
             if let number = finder.number(of: fields.keys[index]) {
                 let place = number - reuseCount
-                guard place >= 0, let value = nominated[place], value == fields.values[index] else { return false }
+                guard place >= 0, let value = nominated[place], value.hasSameBytes(as: fields.values[index]) else {
+                    return false
+                }
                 presented += 1
             }
             fields.formIndex(after: &index)
@@ -92,8 +98,10 @@ final class ReadyAnswer: Sendable {
     }
 
     /// The fields with the Age of this moment; made once a second.
-    func fields(age: Int64, now: Timestamp) -> HeaderFields {
-        face.withLock { face in
+    func fields(now: Timestamp) -> HeaderFields {
+        // Not the age that a lifetime of the cache's own goes by, which counts from another moment.
+        let age = stored.currentAge(now: now)
+        return face.withLock { face in
             if let face, face.age == age { return face.fields }
             let fields = stored.responseHead(now: now).fields
             face = Face(age: age, fields: fields)
@@ -104,7 +112,10 @@ final class ReadyAnswer: Sendable {
     /// The head in Foundation's form, made once for all responses of a second; nil where the response is no longer as it was
     /// answered.
     func foundation(for response: Response, _ url: URL, make: () -> HTTPURLResponse?) -> HTTPURLResponse? {
-        guard response.status == stored.head.status, url.absoluteString == self.url else { return nil }
+        // A relative URL is the caller's own, although it names the same resource.
+        guard response.status == stored.head.status, url.baseURL == nil, url.absoluteString == self.url else {
+            return nil
+        }
         let known: HTTPURLResponse?? = face.withLock { face in
             guard let face, face.fields.isIdentical(to: response.fields) else { return .none }
             return .some(face.foundation)
@@ -116,5 +127,17 @@ final class ReadyAnswer: Sendable {
             if face?.fields.isIdentical(to: response.fields) ?? false { face?.foundation = made }
         }
         return made
+    }
+}
+
+extension String {
+    /// Whether both are the same bytes: texts compare by Unicode equivalence, and fields do not (RFC 9111 §4.1).
+    fileprivate func hasSameBytes(as other: String) -> Bool { utf8.elementsEqual(other.utf8) }
+}
+
+extension HeaderFields {
+    /// Whether both have the same lines, letter case of names aside, byte for byte.
+    fileprivate func hasSameBytes(as other: HeaderFields) -> Bool {
+        isIdentical(to: other) || elementsEqual(other) { $0.name == $1.name && $0.value.hasSameBytes(as: $1.value) }
     }
 }

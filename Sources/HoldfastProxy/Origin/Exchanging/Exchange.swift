@@ -201,24 +201,4 @@
             )
         }
     }
-
-    /// Bytes in memory, handed out once.
-    private final class BytesContent: ByteSource {
-        private let rest: Mutex<ByteChunk?>
-
-        init(_ bytes: ByteChunk) {
-            rest = Mutex(bytes)
-        }
-
-        func next() async throws -> ByteChunk? {
-            rest.withLock { rest in
-                defer { rest = nil }
-                return rest
-            }
-        }
-
-        func cancel() {
-            rest.withLock { $0 = nil }
-        }
-    }
 #endif

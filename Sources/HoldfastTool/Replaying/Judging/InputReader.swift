@@ -3,6 +3,7 @@
 
 #if Tool
     internal import Foundation
+    internal import HoldfastCommand
     internal import HoldfastSemantics
     internal import HoldfastStorage
 

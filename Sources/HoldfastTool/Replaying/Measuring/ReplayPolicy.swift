@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 #if Tool
+    internal import HoldfastCommand
     internal import HoldfastStorage
 
     /// Who decides what leaves a cache that is full: a policy, or a bound that knows the future.

@@ -3,8 +3,8 @@
 
 #if Tool
     internal import Holdfast
+    internal import HoldfastCommand
     internal import HoldfastStorage
-    internal import Synchronization
 
     /// Replays a trace through policies at sizes, several at a time.
     struct ReplayRun: Sendable {
@@ -35,7 +35,7 @@
             let stack = wantsStack ? try await BlockingWork.run { StackDistances(trace) } : nil
             let bound = needsBound ? try await BlockingWork.run { BeladyBound(trace) } : nil
             let jobs = policies.flatMap { policy in sizes.map { (policy, $0) } }
-            let meter = ReplayMeter(total: (jobs.count + 1) * trace.requests.count, progress)
+            let meter = ProgressMeter(total: (jobs.count + 1) * trace.requests.count, on: progress) { _ in "replaying" }
             var cells: [ReplayCell?] = Array(repeating: nil, count: jobs.count)
             try await withThrowingTaskGroup(of: (Int, ReplayCell).self) { group in
                 var next = 0
@@ -65,7 +65,7 @@
             _ size: CacheSize,
             _ bound: BeladyBound?,
             _ stack: StackDistances?,
-            _ meter: ReplayMeter
+            _ meter: ProgressMeter
         ) throws -> ReplayCell {
             let whole = size.bytes(uniqueBytes: Int(clamping: Int64(Double(trace.uniqueBytes) / scale.rate)))
             let capacity = size.bytes(uniqueBytes: trace.uniqueBytes, rate: scale.rate)
@@ -74,10 +74,10 @@
             case .bound(let rule):
                 result =
                     bound?.replay(rule, capacity: capacity) ?? HitRateResult(policy: policy.name, capacity: capacity)
-                meter.advance(trace.requests.count)
+                meter.advance(by: trace.requests.count)
             case .policy:
                 if let stack, policy == Self.lru, scale.rate == 1, capacity >= stack.exactFrom {
-                    meter.advance(trace.requests.count)
+                    meter.advance(by: trace.requests.count)
                     return ReplayCell(
                         policy: policy,
                         size: size,
@@ -92,7 +92,7 @@
             return scale.cell(policy, size, whole, result)
         }
 
-        private func replay(_ policy: ReplayPolicy, _ capacity: Int, _ meter: ReplayMeter) throws -> HitRateResult {
+        private func replay(_ policy: ReplayPolicy, _ capacity: Int, _ meter: ProgressMeter) throws -> HitRateResult {
             guard case .policy(let strategy) = policy.form else {
                 return HitRateResult(policy: policy.name, capacity: capacity)
             }
@@ -101,13 +101,13 @@
             var before = 0
             try simulator.replay(trace) { done in
                 try Task.checkCancellation()
-                meter.advance(done - before)
+                meter.advance(by: done - before)
                 before = done
             }
             return simulator.results.first ?? HitRateResult(policy: policy.name, capacity: capacity)
         }
 
-        private func ceiling(_ meter: ReplayMeter) throws -> ReplayCell {
+        private func ceiling(_ meter: ProgressMeter) throws -> ReplayCell {
             let size = CacheSize.all
             return scale.cell(Self.unbounded, size, .max, try replay(Self.unbounded, .max / 2, meter))
         }
@@ -116,25 +116,5 @@
     extension CacheSize {
         /// The bytes of all objects.
         fileprivate static let all: CacheSize = CacheSize.curve[CacheSize.curve.count - 1]
-    }
-
-    /// Counts requests as several replays go on, and draws how far they are.
-    final class ReplayMeter: Sendable {
-        private let total: Int
-        private let line: ProgressLine
-        private let done = Mutex(0)
-
-        init(total: Int, _ line: ProgressLine) {
-            self.total = max(1, total)
-            self.line = line
-        }
-
-        func advance(_ count: Int) {
-            let done = done.withLock { done in
-                done += count
-                return done
-            }
-            line.draw(Double(done) / Double(total), "replaying")
-        }
     }
 #endif

@@ -3,6 +3,7 @@
 
 #if Tool
     internal import Foundation
+    internal import HoldfastCommand
 
     /// The lines of a source, one after the other; memory is that of one block and one line.
     struct LineReader {

@@ -3,6 +3,7 @@
 
 #if Tool
     internal import Foundation
+    internal import HoldfastCommand
 
     /// Bytes of a file or of standard input, read from the front to the back; calls block.
     struct LogSource {

@@ -4,6 +4,7 @@
 #if Tool
     internal import ArgumentParser
     internal import Foundation
+    internal import HoldfastCommand
 
     /// The forms of input that can be replayed.
     enum ReplayFormat: String, ExpressibleByArgument, CaseIterable, Sendable {

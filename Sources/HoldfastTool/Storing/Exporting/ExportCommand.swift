@@ -5,6 +5,7 @@
     internal import ArgumentParser
     internal import Foundation
     internal import Holdfast
+    internal import HoldfastCommand
     internal import HoldfastSemantics
     internal import HoldfastStorage
 
@@ -43,23 +44,28 @@
         }
 
         func run() async throws {
-            try await run(on: .standard)
+            do {
+                try await Interruption.cancelling { [self] in try await run(on: .standard) }.get()
+            } catch is CancellationError {
+                throw CommandFailure.interrupted
+            }
         }
 
         func run(on console: Console, now: Timestamp = SystemClock().timestamp) async throws {
             let opened = try await location.read()
             let entries = opened.cache.entries(.matching(try filter.predicate()), pageSize: 32, now: now)
-            let file = try output.map { try ExportFile($0) }
+            var file: OutputFile?
+            if let output { file = try await OutputFile.open(URL(fileURLWithPath: output), isPrivate: true) }
             let count: Int
             do {
-                var archive = try HTTPArchive { data in
+                var archive = try HTTPArchive { [file] data in
                     if let file { try file.write(data) } else { console.write(data) }
                 }
                 count = try await export(entries, of: opened.cache, to: &archive, console, now: now)
                 try archive.end()
-                try file?.finish()
+                try await file?.finish()
             } catch {
-                file?.abandon()
+                file?.discard()
                 throw (error as? StoreError).map { CommandFailure($0) } ?? error
             }
             opened.tellSealed(on: console)
@@ -77,7 +83,9 @@
             let progress = ProgressLine(on: console)
             let total = max(1, cache.store.statistics.entryCount)
             var count = 0
+            defer { progress.clear() }
             for try await info in entries {
+                try Task.checkCancellation()
                 do {
                     guard let entry = try await cache.export(info, now: now) else { continue }
                     let content = try await EntryContent(entry, withBody: !noBodies, upTo: bodyLimit.bytes)
@@ -89,46 +97,7 @@
                 count += 1
                 if output != nil { progress.draw(Double(count) / Double(total), "\(count) responses") }
             }
-            progress.clear()
             return count
-        }
-    }
-
-    /// A file that has its name once it is whole.
-    private struct ExportFile {
-        private let path: String
-        private let temporary: String
-        private let handle: FileHandle
-
-        init(_ path: String) throws {
-            self.path = path
-            temporary = path + ".part"
-            let made = FileManager.default.createFile(
-                atPath: temporary,
-                contents: nil,
-                attributes: [.posixPermissions: 0o600]
-            )
-            guard made, let handle = FileHandle(forWritingAtPath: temporary) else {
-                throw CommandFailure("\(temporary) cannot be made; choose another file with --output")
-            }
-            self.handle = handle
-        }
-
-        func write(_ data: Data) throws {
-            do { try handle.write(contentsOf: data) } catch { throw CommandFailure("\(temporary): \(error)") }
-        }
-
-        func finish() throws {
-            try? handle.close()
-            // Gives it the name at once, in place of a file that bears it.
-            guard rename(temporary, path) == 0 else {
-                throw CommandFailure("\(path) cannot be written: errno \(errno)")
-            }
-        }
-
-        func abandon() {
-            try? handle.close()
-            try? FileManager.default.removeItem(atPath: temporary)
         }
     }
 #endif

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 #if Tool
+    internal import HoldfastCommand
+
     /// A JSON value whose members keep their order (RFC 8259).
     indirect enum JSONText: Sendable {
         case null

@@ -4,6 +4,7 @@
 #if Tool
     internal import ArgumentParser
     internal import Holdfast
+    internal import HoldfastCommand
     internal import HoldfastSemantics
     internal import HoldfastStorage
 

@@ -4,6 +4,7 @@
 #if Proxy
     import Holdfast
     import HoldfastProxy
+    import HoldfastTestKit
     import HoldfastTesting
     import NIOCore
     import NIOSSL

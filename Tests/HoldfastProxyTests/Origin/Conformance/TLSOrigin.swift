@@ -3,6 +3,7 @@
 
 #if Proxy
     import Foundation
+    import HoldfastTestKit
     import HoldfastTesting
     import NIOCore
     import NIOPosix

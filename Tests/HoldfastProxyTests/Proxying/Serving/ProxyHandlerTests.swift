@@ -18,40 +18,12 @@
 
     @Suite("ProxyHandler", .timeLimit(.minutes(20)))
     struct ProxyHandlerTests {
-        private let clock = ManualClock()
-
-        private func handler(
-            _ transport: any Transport,
-            cache: HTTPCache? = nil,
-            role: ProxyRole? = nil,
-            retrierFactory: any RetrierFactory = .never
-        ) throws -> ProxyHandler {
-            var configuration = PipelineConfiguration()
-            configuration.clock = clock
-            configuration.redirects = .handUp
-            configuration.attemptTimeout = nil
-            let pipeline = Pipeline(
-                transport: transport,
-                cache: cache,
-                retrierFactory: retrierFactory,
-                configuration: configuration
-            )
-            let role = try role ?? .reverse(ProxyOrigin("http://origin.example"))
-            return ProxyHandler(
-                pipeline: pipeline,
-                targets: TargetRules(role: role, ownHost: "127.0.0.1", ownPort: BoundPort(8080)),
-                answerTimeout: .seconds(9)
-            )
-        }
-
-        private func text(_ response: Response) async throws -> String {
-            String(decoding: try await response.body.collect().array, as: UTF8.self)
-        }
+        private let bench = ProxyHandlerBench()
 
         @Test("What goes to the origin: exact head, joined fields, content; nothing that is for the hop")
         func request() async throws {
             let transport = HeadRecorder()
-            var handler = try handler(transport)
+            var handler = try bench.handler(transport)
             handler.via = ViaField(name: "edge")
             handler.clientAddress = .xForwardedFor
             let request = ProxiedRequest(
@@ -83,7 +55,7 @@
                 "Connection": "a", "A": "1", "Set-Cookie": "x", "Set-Cookie": "y", "Keep-Alive": "z", "Age": "7200",
                 "Date": "foo",
             ]
-            let handler = try handler(ScriptedTransport([.respond(999, fields, body: "body")]))
+            let handler = try bench.handler(ScriptedTransport([.respond(999, fields, body: "body")]))
             let response = await handler.answer(ProxiedRequest(method: .get, target: "/"))
             #expect(response.status.rawValue == 999)
             #expect(
@@ -91,7 +63,7 @@
                     "Set-Cookie: x", "Set-Cookie: y", "Age: 7200", "Date: foo",
                 ]
             )
-            #expect(try await text(response) == "body")
+            #expect(try await bench.text(response) == "body")
         }
 
         @Test(
@@ -109,13 +81,13 @@
             var error = ServiceError(code, "secret words of the library", progress: .notSent)
             error.retryAfter = .milliseconds(2_100)
             let records = Mutex<[ProxyRecord]>([])
-            var handler = try handler(ScriptedTransport([.fail(error)]))
+            var handler = try bench.handler(ScriptedTransport([.fail(error)]))
             handler.onAnswer = { record in records.withLock { $0.append(record) } }
             let response = await handler.answer(ProxiedRequest(method: .get, target: "/"))
             #expect(response.status.rawValue == status)
             #expect(response.fields[.contentType] == "text/plain; charset=utf-8")
             #expect(response.fields[.retryAfter] == (status == 503 ? "3" : nil))
-            let text = try await text(response)
+            let text = try await bench.text(response)
             #expect(text.hasPrefix("holdfast: ") && text.hasSuffix("\n") && !text.contains("secret"))
             #expect(text.contains("[\(code)]") || code == .other)
             #expect(records.withLock { $0.map(\.attempts) } == [1])
@@ -123,13 +95,13 @@
 
         @Test("A10: an origin that says nothing is given up in time, and one that takes 5 s is not")
         func silence() async throws {
-            let handler = try handler(
+            let handler = try bench.handler(
                 ScriptedTransport([.silence, .respond(200, body: "late").delayed(by: .seconds(5))])
             )
             for (number, status) in [504, 200].enumerated() {
                 async let response = handler.answer(ProxiedRequest(method: .get, target: "/"))
-                try await clock.waitForSleeps(number + 1)
-                clock.advance(by: .seconds(status == 504 ? 9 : 5))
+                try await bench.clock.waitForSleeps(number + 1)
+                bench.clock.advance(by: .seconds(status == 504 ? 9 : 5))
                 #expect(await response.status.rawValue == status)
             }
         }
@@ -137,25 +109,27 @@
         @Test("An upload may take longer than the limit for an answer; an origin that stands still may not")
         func uploads() async throws {
             let source = TwoPartSource()
-            let handler = try handler(HeadRecorder(answering: false))
+            let handler = try bench.handler(HeadRecorder(answering: false))
             let request = ProxiedRequest(method: .put, target: "/", body: .oneShot(length: 2, source))
             async let answer = handler.answer(request)
             // The client takes a minute for its second byte.
             try await source.asked.wait(for: 2)
-            try await clock.waitForSleeps(1)
-            clock.advance(by: .seconds(60))
+            try await bench.clock.waitForSleeps(1)
+            bench.clock.advance(by: .seconds(60))
             source.release()
             // All is sent, and the origin does not answer: it sleeps, and so does who watches it.
             try await source.asked.wait(for: 3)
-            try await clock.waitForSleeps(3)
-            clock.advance(by: .seconds(30))
+            try await bench.clock.waitForSleeps(3)
+            bench.clock.advance(by: .seconds(30))
             #expect(await answer.status == .gatewayTimeout)
         }
 
         @Test("A9: interim responses pass without what is for the hop")
         func interim() async throws {
             let early = ResponseHead(status: .earlyHints, fields: ["Link": "</a>", "Connection": "x", "X": "1"])
-            let handler = try handler(ScriptedTransport([ScriptedTransport.Step.respond().after(interim: [early])]))
+            let handler = try bench.handler(
+                ScriptedTransport([ScriptedTransport.Step.respond().after(interim: [early])])
+            )
             let received = Mutex<[ResponseHead]>([])
             var request = ProxiedRequest(method: .get, target: "/")
             request.sendInterim = { head in received.withLock { $0.append(head) } }
@@ -166,7 +140,7 @@
         @Test("A loop is seen by Via and goes no further")
         func loop() async throws {
             let transport = ScriptedTransport([.respond()])
-            var handler = try handler(transport)
+            var handler = try bench.handler(transport)
             handler.via = ViaField(name: "edge")
             let response = await handler.answer(
                 ProxiedRequest(method: .get, target: "/", fields: ["Via": "1.1 a, 1.1 edge, 1.1 b"])
@@ -178,12 +152,12 @@
         @Test("RFC 9110 §7.6.2: TRACE and OPTIONS end here when Max-Forwards says so")
         func maxForwards() async throws {
             let transport = ScriptedTransport([.respond()], repeatsLastStep: true)
-            let handler = try handler(transport)
+            let handler = try bench.handler(transport)
             let traced = await handler.answer(
                 ProxiedRequest(method: .trace, target: "/x", fields: ["Max-Forwards": "0", "Cookie": "s"])
             )
             #expect(traced.fields[.contentType] == "message/http")
-            #expect(try await text(traced) == "TRACE /x HTTP/1.1\r\nMax-Forwards: 0\r\n\r\n")
+            #expect(try await bench.text(traced) == "TRACE /x HTTP/1.1\r\nMax-Forwards: 0\r\n\r\n")
             #expect(
                 await handler.answer(ProxiedRequest(method: .options, target: "*", fields: ["Max-Forwards": "0"]))
                     .status
@@ -199,12 +173,12 @@
         )
         func proxyCredentials() async throws {
             let challenge = ScriptedTransport.Step.respond(407, ["Proxy-Authenticate": "Basic realm=x"], body: "body")
-            let passed = try await handler(ScriptedTransport([challenge])).answer(
+            let passed = try await bench.handler(ScriptedTransport([challenge])).answer(
                 ProxiedRequest(method: .get, target: "/")
             )
             #expect(passed.status == .proxyAuthenticationRequired)
             #expect(passed.fields[.proxyAuthenticate] != nil)
-            let kept = try await handler(ScriptedTransport([challenge]), role: .forward()).answer(
+            let kept = try await bench.handler(ScriptedTransport([challenge]), role: .forward()).answer(
                 ProxiedRequest(method: .get, target: "http://a.example/")
             )
             #expect(kept.status == .badGateway)
@@ -216,14 +190,14 @@
             let records = Mutex<[ProxyRecord]>([])
             let fields: HeaderFields = ["Cache-Control": "max-age=60"]
             let transport = ScriptedTransport([.respond(200, fields, body: "body")])
-            var handler = try handler(transport, cache: .inMemory(options: .shared))
+            var handler = try bench.handler(transport, cache: .inMemory(options: .shared))
             handler.onAnswer = { record in records.withLock { $0.append(record) } }
             let lone = await handler.answer(
                 ProxiedRequest(method: .get, target: "/a", fields: ["Cache-Control": "only-if-cached"])
             )
             #expect(lone.status == .gatewayTimeout)
-            #expect(try await text(lone).contains("nothing usable is stored"))
-            _ = try await text(await handler.answer(ProxiedRequest(method: .get, target: "/b")))
+            #expect(try await bench.text(lone).contains("nothing usable is stored"))
+            _ = try await bench.text(await handler.answer(ProxiedRequest(method: .get, target: "/b")))
             let hit = await handler.answer(
                 ProxiedRequest(
                     method: .get,

@@ -245,10 +245,9 @@ struct HistoryWorker: Sendable {
         do {
             let bytes = try await store.wholeBody(of: entry)
             if bytes != stamp.body { findings.append("\(name) \(stamp): wrong bytes") }
-        } catch let error as StoreError where error.code == .superseded {
-            // Evicted between look-up and reading.
         } catch {
-            if !isStopped() { note(error, "body of \(name)") }
+            // It may have been evicted between look-up and reading.
+            if error.code != .superseded, !isStopped() { note(error, "body of \(name)") }
         }
     }
 

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import Foundation
+import HoldfastTesting
 import Testing
 
 @testable import HoldfastStorage

@@ -4,6 +4,7 @@
 #if Tool
     import Foundation
     import HoldfastStorage
+    import HoldfastTestKit
     import HoldfastTesting
     import Testing
 
@@ -39,7 +40,7 @@
                 policies: [ReplayRun.lru],
                 sizes: sizes,
                 seed: 1,
-                console: CollectedOutput().console
+                console: RecordedConsole().console
             )
             let outcome = try await run.run(width: 2)
             #expect(outcome.stack != nil)

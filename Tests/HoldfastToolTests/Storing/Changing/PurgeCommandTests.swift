@@ -4,8 +4,10 @@
 #if Tool
     import ArgumentParser
     import Foundation
+    import HoldfastCommand
     import HoldfastSemantics
     import HoldfastStorage
+    import HoldfastTestKit
     import HoldfastTesting
     import Testing
 
@@ -17,11 +19,11 @@
             _ directory: CacheDirectory,
             _ arguments: [String],
             answer: Bool? = nil
-        ) async throws -> CollectingConsole {
-            let collected = CollectingConsole()
+        ) async throws -> RecordedConsole {
+            let recorded = RecordedConsole()
             let command = try PurgeCommand.parse(["-d", directory.path] + arguments)
-            try await command.run(on: collected.console, now: directory.clock.timestamp) { _ in answer }
-            return collected
+            try await command.run(on: recorded.console, now: directory.clock.timestamp) { _ in answer }
+            return recorded
         }
 
         private static func count(_ directory: CacheDirectory) async throws -> Int {
@@ -41,9 +43,9 @@
             let directory = try await CacheDirectory.closed()
             let before = try directory.state()
             let told = try await Self.purge(directory, arguments + ["--dry-run"])
-            #expect(told.text.hasPrefix("would remove \(removed) of 4 entries"))
+            #expect(told.output.hasPrefix("would remove \(removed) of 4 entries"))
             #expect(try directory.state() == before)
-            #expect(try await Self.purge(directory, arguments).text == "removed \(removed) of 4 entries\n")
+            #expect(try await Self.purge(directory, arguments).output == "removed \(removed) of 4 entries\n")
             #expect(try await Self.count(directory) == 4 - removed)
         }
 
@@ -67,7 +69,7 @@
             #expect(refused?.description.contains("\(ProcessInfo.processInfo.processIdentifier)") == true)
             #expect(refused?.description.contains("\n") == false)
             #expect(store.statistics.entryCount == 4)
-            #expect(try await Self.purge(directory, ["--stale", "--dry-run"]).text.hasPrefix("would remove 1 of 4"))
+            #expect(try await Self.purge(directory, ["--stale", "--dry-run"]).output.hasPrefix("would remove 1 of 4"))
             await store.close()
         }
 

@@ -4,8 +4,10 @@
 #if Tool
     import ArgumentParser
     import Foundation
+    import HoldfastCommand
     import HoldfastSemantics
     import HoldfastStorage
+    import HoldfastTestKit
     import HoldfastTesting
     import Testing
 
@@ -25,12 +27,15 @@
     @Suite("holdfast cache verify", .timeLimit(.minutes(20)))
     struct VerifyCommandTests {
         private static func verify(_ directory: CacheDirectory, _ arguments: [String] = []) async throws
-            -> (CollectingConsole, CommandFailure?)
+            -> (RecordedConsole, CommandFailure?)
         {
-            let collected = CollectingConsole(isTerminal: !arguments.contains("--json"))
+            let recorded = RecordedConsole(
+                outputIsTerminal: !arguments.contains("--json"),
+                errorIsTerminal: !arguments.contains("--json")
+            )
             let command = try VerifyCommand.parse(["-d", directory.path] + arguments)
-            let refused = try await failure { try await command.run(on: collected.console) }
-            return (collected, refused)
+            let refused = try await failure { try await command.run(on: recorded.console) }
+            return (recorded, refused)
         }
 
         @Test("A whole cache: status 0, and a bar on a terminal")
@@ -38,7 +43,7 @@
             let directory = try await CacheDirectory.closed()
             let (console, refused) = try await Self.verify(directory)
             #expect(refused == nil)
-            #expect(console.text == "4 entries checked, 300 kB of bodies; 0 damaged\n")
+            #expect(console.output == "4 entries checked, 300 kB of bodies; 0 damaged\n")
             #expect(console.error.contains("[#") || console.error.contains("[."))
         }
 

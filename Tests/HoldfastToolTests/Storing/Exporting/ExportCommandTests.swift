@@ -4,8 +4,10 @@
 #if Tool
     import ArgumentParser
     import Foundation
+    import HoldfastCommand
     import HoldfastSemantics
     import HoldfastStorage
+    import HoldfastTestKit
     import HoldfastTesting
     import Testing
 
@@ -13,12 +15,11 @@
 
     @Suite("holdfast cache export", .timeLimit(.minutes(20)))
     struct ExportCommandTests {
-        private static func export(_ directory: CacheDirectory, _ arguments: [String]) async throws -> CollectingConsole
-        {
-            let collected = CollectingConsole()
+        private static func export(_ directory: CacheDirectory, _ arguments: [String]) async throws -> RecordedConsole {
+            let recorded = RecordedConsole()
             let command = try ExportCommand.parse(["-d", directory.path] + arguments)
-            try await command.run(on: collected.console, now: directory.clock.timestamp)
-            return collected
+            try await command.run(on: recorded.console, now: directory.clock.timestamp)
+            return recorded
         }
 
         private static func entries(_ data: Data) throws -> [[String: Any]] {
@@ -36,7 +37,7 @@
         @Test("A HAR 1.2 with every member that it must have, bodies as text or by Base64")
         func archive() async throws {
             let directory = try await CacheDirectory.closed()
-            let entries = try Self.entries(try await Self.export(directory, []).output)
+            let entries = try Self.entries(try await Self.export(directory, []).bytes)
             #expect(entries.count == 4)
             var bodies: [String: String] = [:]
             for entry in entries {
@@ -67,17 +68,17 @@
             #expect(bodies["image/png"] == Data("\u{1}\u{2}png".utf8).base64EncodedString())
             #expect(Data(base64Encoded: bodies["x-unknown"] ?? "")?.count == 300_000)
             let text = try await Self.export(directory, ["--host", "api.example", "--stale"])
-            let query = (try Self.entries(text.output).first?["request"] as? [String: Any])?["queryString"]
+            let query = (try Self.entries(text.bytes).first?["request"] as? [String: Any])?["queryString"]
             #expect(query as? [[String: String]] == [["name": "page", "value": "2"]])
-            #expect(!text.text.contains("secret"))
+            #expect(!text.output.contains("secret"))
         }
 
         @Test("Bodies are left out where nobody wants them, and where they are too long")
         func withoutBodies() async throws {
             let directory = try await CacheDirectory.closed()
-            let none = try Self.entries(try await Self.export(directory, ["--no-bodies"]).output)
+            let none = try Self.entries(try await Self.export(directory, ["--no-bodies"]).bytes)
             #expect(none.allSatisfy { Self.content($0)["text"] == nil })
-            let short = try Self.entries(try await Self.export(directory, ["--body-limit", "1kB"]).output)
+            let short = try Self.entries(try await Self.export(directory, ["--body-limit", "1kB"]).bytes)
             #expect(short.count { Self.content($0)["text"] == nil } == 1)
             #expect(short.compactMap { Self.content($0)["size"] as? Int }.max() == 300_000)
         }
@@ -87,13 +88,13 @@
             let directory = try await CacheDirectory.closed()
             let path = directory.path(beside: "all.har")
             let told = try await Self.export(directory, ["-o", path])
-            #expect(told.text.isEmpty)
+            #expect(told.output.isEmpty)
             #expect(told.error == "4 responses written to \(path)\n")
             #expect(try Self.entries(try Data(contentsOf: URL(fileURLWithPath: path))).count == 4)
             let attributes = try FileManager.default.attributesOfItem(atPath: path)
             #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
             #expect(!FileManager.default.fileExists(atPath: path + ".part"))
-            #expect(try Self.entries(try await Self.export(directory, ["--host", "none.example"]).output).isEmpty)
+            #expect(try Self.entries(try await Self.export(directory, ["--host", "none.example"]).bytes).isEmpty)
             let refused = try await failure { _ = try await Self.export(directory, ["-o", path + "/none/x.har"]) }
             #expect(refused?.exitStatus == 1)
         }
@@ -102,7 +103,7 @@
         func damaged() async throws {
             let directory = try await CacheDirectory.closed()
             try directory.damageBlob()
-            let entries = try Self.entries(try await Self.export(directory, []).output)
+            let entries = try Self.entries(try await Self.export(directory, []).bytes)
             #expect(entries.count == 4)
             #expect(entries.count { Self.content($0)["comment"] != nil } == 1)
         }

@@ -4,8 +4,10 @@
 #if Tool
     import ArgumentParser
     import Foundation
+    import HoldfastCommand
     import HoldfastSemantics
     import HoldfastStorage
+    import HoldfastTestKit
     import HoldfastTesting
     import Testing
 
@@ -13,15 +15,15 @@
 
     @Suite("holdfast cache ls", .timeLimit(.minutes(20)))
     struct ListCommandTests {
-        private static func list(_ directory: CacheDirectory, _ arguments: [String]) async throws -> CollectingConsole {
-            let collected = CollectingConsole()
+        private static func list(_ directory: CacheDirectory, _ arguments: [String]) async throws -> RecordedConsole {
+            let recorded = RecordedConsole()
             let command = try ListCommand.parse(["-d", directory.path] + arguments)
-            try await command.run(on: collected.console, now: directory.clock.timestamp)
-            return collected
+            try await command.run(on: recorded.console, now: directory.clock.timestamp)
+            return recorded
         }
 
         /// The URLs of a table's rows, behind the host.
-        private static func paths(_ console: CollectingConsole) -> [String] {
+        private static func paths(_ console: RecordedConsole) -> [String] {
             console.lines.dropFirst().map { line in
                 String(line.prefix { $0 != " " }.replacing("https://", with: ""))
             }
@@ -47,7 +49,7 @@
                     ["https://cdn.example/large", "200", "300 kB", "1m 40s", "fresh 23h 58m", "news"],
                 ]
             )
-            #expect(!listed.text.contains("secret"))
+            #expect(!listed.output.contains("secret"))
             #expect(try directory.state() == before)
             if held { await store.close() }
         }
@@ -69,7 +71,7 @@
         func filters(_ arguments: [String], _ count: Int) async throws {
             let directory = try await CacheDirectory.closed()
             let listed = try await Self.list(directory, arguments)
-            #expect(Self.paths(listed).count == count, "\(listed.text)")
+            #expect(Self.paths(listed).count == count, "\(listed.output)")
         }
 
         @Test(
@@ -100,7 +102,7 @@
             #expect(rows[0]["varies"] as? [String: String] == ["accept": "application/json"])
             #expect(rows[3]["bodyBytes"] as? Int == 300_000)
             #expect(rows[3]["hits"] is NSNull)
-            #expect(try await Self.list(directory, ["--json", "--host", "none.example"]).text == "[]\n")
+            #expect(try await Self.list(directory, ["--json", "--host", "none.example"]).output == "[]\n")
         }
 
         @Test("What is no cache is one line and status 1, and nothing is made there")
@@ -121,7 +123,7 @@
             try await directory.sample(store)
             await store.close()
             let listed = try await Self.list(directory, [])
-            #expect(listed.text.isEmpty)
+            #expect(listed.output.isEmpty)
             #expect(listed.error == "holdfast: 4 encrypted entries were passed over; their key is not at hand\n")
         }
 

@@ -4,8 +4,10 @@
 #if Tool
     import ArgumentParser
     import Foundation
+    import HoldfastCommand
     import HoldfastSemantics
     import HoldfastStorage
+    import HoldfastTestKit
     import HoldfastTesting
     import Testing
 
@@ -13,36 +15,36 @@
 
     @Suite("holdfast cache show and stats", .timeLimit(.minutes(20)))
     struct ShowCommandTests {
-        private static func show(_ directory: CacheDirectory, _ arguments: [String]) async throws -> CollectingConsole {
-            let collected = CollectingConsole()
+        private static func show(_ directory: CacheDirectory, _ arguments: [String]) async throws -> RecordedConsole {
+            let recorded = RecordedConsole()
             let command = try ShowCommand.parse(["-d", directory.path] + arguments)
-            try await command.run(on: collected.console, now: directory.clock.timestamp)
-            return collected
+            try await command.run(on: recorded.console, now: directory.clock.timestamp)
+            return recorded
         }
 
         @Test("Each variant with its head, and its freshness by RFC 9111 §4.2.1")
         func heads() async throws {
             let directory = try await CacheDirectory.closed()
             let shown = try await Self.show(directory, ["https://api.example/item"])
-            #expect(shown.text.contains("(variant 1)"))
-            #expect(shown.text.contains("(variant 2)"))
+            #expect(shown.output.contains("(variant 1)"))
+            #expect(shown.output.contains("(variant 2)"))
             let fresh =
                 "fresh for 58m 20s: its lifetime is 1h, by max-age (RFC 9111 §5.2.2.1), its age is 1m 40s (RFC 9111 §4.2.3)"
-            #expect(shown.text.contains(fresh), "\(shown.text)")
-            #expect(shown.text.contains("answers requests with accept: image/png (Vary, RFC 9111 §4.1)"))
-            #expect(shown.text.contains("  HTTP/1.1 200\n"))
-            #expect(shown.text.contains("  Age: 100\n"))
+            #expect(shown.output.contains(fresh), "\(shown.output)")
+            #expect(shown.output.contains("answers requests with accept: image/png (Vary, RFC 9111 §4.1)"))
+            #expect(shown.output.contains("  HTTP/1.1 200\n"))
+            #expect(shown.output.contains("  Age: 100\n"))
             let stale = try await Self.show(directory, ["https://api.example/news?page=2"])
-            #expect(stale.text.contains("stale for 40s: its lifetime was 1m, by max-age"))
-            #expect(stale.text.contains("tags: front, news"))
-            #expect(!stale.text.contains("secret"))
+            #expect(stale.output.contains("stale for 40s: its lifetime was 1m, by max-age"))
+            #expect(stale.output.contains("tags: front, news"))
+            #expect(!stale.output.contains("secret"))
         }
 
         @Test("Bodies byte for byte, one variant alone, and in JSON as text or by Base64")
         func bodies() async throws {
             let directory = try await CacheDirectory.closed()
             let large = try await Self.show(directory, ["https://cdn.example/large", "--body"])
-            #expect(large.text.hasSuffix(String(repeating: "0123456789", count: 30_000) + "\n"))
+            #expect(large.output.hasSuffix(String(repeating: "0123456789", count: 30_000) + "\n"))
             let json = try await Self.show(directory, ["https://api.example/item", "--body", "--json"])
             let rows = try #require(try json.json() as? [[String: Any]])
             #expect(rows.count == 2)
@@ -54,7 +56,7 @@
             #expect(freshness?["section"] as? String == "RFC 9111 §5.2.2.1")
             #expect(freshness?["lifetime"] as? Int == 3_600)
             let one = try await Self.show(directory, ["https://api.example/item", "--variant", "2"])
-            #expect(!one.text.contains("(variant 1)"))
+            #expect(!one.output.contains("(variant 1)"))
         }
 
         @Test("Nothing stored is status 1 and one line")
@@ -76,23 +78,23 @@
             let fields: HeaderFields = ["Cache-Control": "max-age=60", "X-Odd": "a\u{9B}2Jb"]
             try await directory.fill(store, [.init(url: "https://a.example/", fields: fields, body: "")])
             await store.close()
-            #expect(try await !Self.show(directory, ["https://a.example/"]).text.unicodeScalars.contains("\u{9B}"))
+            #expect(try await !Self.show(directory, ["https://a.example/"]).output.unicodeScalars.contains("\u{9B}"))
         }
 
         @Test("Totals and histograms, for people and for programs")
         func stats() async throws {
             let directory = try await CacheDirectory.closed()
-            func stats(_ arguments: [String]) async throws -> CollectingConsole {
-                let collected = CollectingConsole()
+            func stats(_ arguments: [String]) async throws -> RecordedConsole {
+                let recorded = RecordedConsole()
                 let command = try StatsCommand.parse(["-d", directory.path] + arguments)
-                try await command.run(on: collected.console, now: directory.clock.timestamp)
-                return collected
+                try await command.run(on: recorded.console, now: directory.clock.timestamp)
+                return recorded
             }
             let drawn = try await stats([])
             #expect(drawn.lines.first == "entries    4 (3 fresh, 1 stale or to confirm)")
-            #expect(drawn.text.contains("open in    no process\n"))
-            #expect(drawn.text.contains("  < 1 kB   3 ████"))
-            #expect(drawn.text.contains("  api.example 3 ████"))
+            #expect(drawn.output.contains("open in    no process\n"))
+            #expect(drawn.output.contains("  < 1 kB   3 ████"))
+            #expect(drawn.output.contains("  api.example 3 ████"))
             #expect(drawn.lines.allSatisfy { $0.count <= 80 })
             let json = try #require(try await stats(["--json"]).json() as? [String: Any])
             let totals = json["totals"] as? [String: Any]
@@ -101,7 +103,7 @@
             #expect(totals?["holder"] is NSNull)
             let store = try await directory.open()
             let pid = ProcessInfo.processInfo.processIdentifier
-            #expect(try await stats([]).text.contains("open in    process \(pid)\n"))
+            #expect(try await stats([]).output.contains("open in    process \(pid)\n"))
             await store.close()
         }
     }

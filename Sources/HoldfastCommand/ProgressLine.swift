@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+private import Synchronization
+
+/// One line on a terminal that is drawn anew as work goes on; nothing where standard error is no terminal.
+package final class ProgressLine: Sendable {
+    private let console: Console
+    private let interval: Duration
+    private let clock = ContinuousClock()
+    private let last = Mutex<(drawn: ContinuousClock.Instant?, length: Int)>((nil, 0))
+
+    /// - Parameter interval: how long a line stands at least; ten are drawn in a second by default.
+    package init(on console: Console, interval: Duration = .milliseconds(100)) {
+        self.console = console
+        self.interval = interval
+    }
+
+    /// Draws the line, unless the last one was drawn just now.
+    ///
+    /// - Parameter fraction: how much is done, from 0 to 1; nil where nobody knows.
+    package func draw(_ fraction: Double?, _ text: @autoclosure () -> String) {
+        guard console.errorIsTerminal else { return }
+        let now = clock.now
+        let isDue = last.withLock { last in
+            if let drawn = last.drawn, drawn.duration(to: now) < interval { return false }
+            last.drawn = now
+            return true
+        }
+        guard isDue else { return }
+        var line = text()
+        if let fraction {
+            let done = min(1, max(0, fraction))
+            let filled = Int((done * 24).rounded())
+            let bar = String(repeating: "#", count: filled) + String(repeating: ".", count: 24 - filled)
+            line = "[\(bar)] \(Int((done * 100).rounded(.down)))% " + line
+        }
+        line = String(line.prefix(max(10, console.width - 1)))
+        let blanks = last.withLock { last in
+            defer { last.length = line.count }
+            return max(0, last.length - line.count)
+        }
+        console.error("\r" + line + String(repeating: " ", count: blanks))
+    }
+
+    /// Takes the line away.
+    package func clear() {
+        let length = last.withLock { last in
+            defer { last.length = 0 }
+            return last.length
+        }
+        if length > 0 { console.error("\r" + String(repeating: " ", count: length) + "\r") }
+    }
+}
+
+/// Counts steps that several tasks make, and draws how many are done.
+package final class ProgressMeter: Sendable {
+    private let total: Int
+    private let line: ProgressLine
+    private let text: @Sendable (_ done: Int) -> String
+    private let done = Atomic(0)
+
+    /// - Parameters:
+    ///   - total: how many steps there are.
+    ///   - text: what the line says behind its bar.
+    package init(total: Int, on line: ProgressLine, text: @escaping @Sendable (_ done: Int) -> String) {
+        self.total = total
+        self.line = line
+        self.text = text
+    }
+
+    /// Counts so many steps more.
+    package func advance(by count: Int = 1) {
+        let done = done.add(count, ordering: .relaxed).newValue
+        line.draw(total > 0 ? Double(done) / Double(total) : 1, text(done))
+    }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+package import HoldfastStorage
+
+// Words for stores that the conformance suite and the tests of stores share.
+
+extension SeededGenerator {
+    /// Random bytes, eight from each number.
+    package mutating func bytes(_ count: Int) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        bytes.withUnsafeMutableBytes { all in
+            var offset = 0
+            while offset < count {
+                withUnsafeBytes(of: next().littleEndian) { word in
+                    let part = word.prefix(count - offset)
+                    UnsafeMutableRawBufferPointer(rebasing: all[offset..<(offset + part.count)]).copyBytes(from: part)
+                }
+                offset += 8
+            }
+        }
+        return bytes
+    }
+}
+
+extension StoreKey {
+    package init(_ text: String) {
+        self.init(Array(text.utf8))
+    }
+}
+
+extension StoreInstant {
+    package static func at(_ milliseconds: some BinaryInteger) -> StoreInstant {
+        StoreInstant(milliseconds: Int64(milliseconds))
+    }
+}
+
+extension EntryDescription {
+    package init(_ text: String, uselessAfter: StoreInstant = .distantFuture, tags: Set<String> = []) {
+        self.init(metadata: ByteChunk(copying: text.utf8), uselessAfter: uselessAfter, tags: tags)
+    }
+
+    package var text: String { String(decoding: metadata, as: UTF8.self) }
+}
+
+extension CacheStore {
+    package func writer(
+        _ key: String,
+        variant: String = "",
+        _ description: EntryDescription = EntryDescription("meta"),
+        expecting length: Int? = nil,
+        now: StoreInstant = .at(0)
+    ) async throws(StoreError) -> any EntryWriter {
+        try await write(
+            StoreKey(key),
+            variant: StoreKey(variant),
+            description: description,
+            expectedLength: length,
+            now: now
+        )
+    }
+
+    @discardableResult
+    package func put(
+        _ key: String,
+        variant: String = "",
+        _ body: [UInt8],
+        _ description: EntryDescription = EntryDescription("meta"),
+        now: StoreInstant = .at(0)
+    ) async throws(StoreError) -> StoredEntry {
+        let writer = try await writer(key, variant: variant, description, expecting: body.count, now: now)
+        try await writer.append(ByteChunk(body))
+        return try await writer.commit(nil, now: now)
+    }
+
+    package func get(_ key: String, now: StoreInstant = .at(0)) async throws(StoreError) -> [StoredEntry] {
+        try await entries(for: StoreKey(key), now: now)
+    }
+
+    package func wholeBody(of entry: StoredEntry, piece: Int = 50_000) async throws(StoreError) -> [UInt8] {
+        try await body(of: entry).whole(piece: piece)
+    }
+
+    /// All that a list shows, `limit` at a time; a list without an end is cut off, at far more than any law stores.
+    package func listed(limit: Int) async throws(StoreError) -> [ListedEntry] {
+        var all: [ListedEntry] = []
+        var cursor: StoreCursor?
+        repeat {
+            let page = try await list(after: cursor, limit: limit, now: .at(0))
+            all += page.listed
+            cursor = page.next
+        } while cursor != nil && all.count < 2_000
+        return all
+    }
+}
+
+extension StoredBody {
+    package func whole(piece: Int = 50_000) async throws(StoreError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        while true {
+            let chunk = try await read(from: bytes.count, upTo: piece)
+            if chunk.isEmpty { return bytes }
+            bytes += chunk.array
+        }
+    }
+}

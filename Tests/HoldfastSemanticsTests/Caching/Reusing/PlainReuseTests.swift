@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import HoldfastSemantics
+import HoldfastTesting
+import Testing
+
+@Suite("Plain requests: judged once for all that follow")
+struct PlainReuseTests {
+    private struct Case {
+        let stored: StoredResponse
+        let options: CacheOptions
+
+        init(using random: inout SeededGenerator) throws {
+            func chance(_ one: Int) -> Bool { Int.random(in: 0..<one, using: &random) == 0 }
+            func pick<Value>(_ values: [Value]) -> Value { values[Int.random(in: 0..<values.count, using: &random)] }
+            var options = CacheOptions(mode: pick([.private, .shared]))
+            options.heuristicFreshness = !chance(4)
+            options.staleWhileRevalidate = pick([.zero, .seconds(50)])
+            if chance(3) {
+                options.fixedLifetime = pick([.zero, .milliseconds(1_500), .seconds(30), .seconds(Int64.max)])
+            }
+            if chance(3) { options.maximumLifetime = pick([.zero, .milliseconds(900), .seconds(20)]) }
+            if chance(3) { options.negativeLifetime = .seconds(15) }
+            if chance(3) { options.targetedFields = ["X-Control"] }
+            self.options = options
+
+            var fields: HeaderFields = [:]
+            fields["Cache-Control"] = pick([
+                nil, "max-age=60", "max-age=60, no-cache", "no-cache=\"set-cookie\", max-age=60", "no-store", "public",
+                "max-age=60, must-revalidate", "s-maxage=9, max-age=60", "max-age=60, immutable", "max-age=0",
+                "max-age=99999999999999999999", "max-age=60, proxy-revalidate, stale-while-revalidate=100",
+                "max-age=-1",
+            ])
+            if chance(4) { fields["X-Control"] = pick(["max-age=7", "no-cache", "not, a; dictionary=="]) }
+            if chance(3) { fields["Age"] = pick(["0", "1", "59", "2147483648", "99999999999999999999", "x"]) }
+            if chance(2) { fields["Date"] = pick([date(0), date(-1), date(-59), date(100), "yesterday"]) }
+            if chance(4) { fields["Expires"] = pick([date(0), date(33), date(-33), "0"]) }
+            if chance(3) { fields["Last-Modified"] = pick([date(-1_000), date(-9_000_000), date(50)]) }
+            if chance(3) { fields["ETag"] = pick(["\"e\"", "W/\"e\""]) }
+            let delay = pick([0, 0, 250, 1_499, -800, 60_000] as [Int64])
+            var stored = StoredResponse(
+                target: try target(),
+                method: chance(12) ? .head : .get,
+                head: ResponseHead(status: pick([200, 203, 204, 301, 404, 500, 503]), fields: fields),
+                requestTime: .noon,
+                responseTime: .noon.advanced(by: .milliseconds(delay)),
+                contentDecoded: chance(4),
+                givenLifetime: chance(4) ? 12 : nil,
+                needsConfirmation: chance(8),
+                targetedFields: options.targets
+            )
+            if chance(8) { stored.ranges = StoredRanges(intervals: [0..<5], completeLength: pick([5, 10, nil])) }
+            self.stored = stored
+        }
+
+        func judgement(_ fields: HeaderFields = [:], now: Timestamp) throws -> ReuseJudgement {
+            ReuseJudgement(
+                request: RequestHead(method: .get, target: try target(), fields: fields),
+                candidates: [stored],
+                directive: .default,
+                now: now,
+                options: options,
+                secret: []
+            )
+        }
+    }
+
+    /// Milliseconds around noon, where lifetimes begin and end; far away; and before the response came, as after a clock was set
+    /// back.
+    private static let offsets: [Int64] = [
+        0, 1, 249, 250, 999, 1_000, 1_499, 1_500, 1_501, 1_749, 1_750, 1_751, 6_999, 7_000, 8_999, 9_000, 14_999,
+        15_000, 19_999, 20_000, 29_999, 30_000, 30_001, 32_999, 33_000, 58_999, 59_000, 59_999, 60_000, 60_001, 99_000,
+        100_000, -1, -1_000, -3_600_000, 86_400_000, 9_000_000_000,
+    ]
+    private static let instants =
+        offsets.map { Timestamp.noon.advanced(by: .milliseconds($0)) } + [Timestamp.distantFuture]
+
+    @Test("It says fresh exactly while the judgement says so, with the same age and lifetime", arguments: propertySeeds)
+    func likeTheJudgement(_ seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        var (fresh, stale, unready) = (0, 0, 0)
+        for round in 0..<4_000 {
+            let tried = try Case(using: &random)
+            let reuse = PlainReuse(tried.stored, options: tried.options)
+            let now = Self.instants[Int.random(in: 0..<Self.instants.count, using: &random)]
+            let judgement = try tried.judgement(now: now)
+            let note: Comment = "seed \(seed), round \(round), now \(now): \(tried)"
+            guard let reuse else {
+                unready += 1
+                // A part that has all of the content is answered, by the long way.
+                if tried.stored.ranges == StoredRanges(intervals: [0..<5], completeLength: 5) { continue }
+                if case .reuse(_, _, isStale: false) = judgement.decision { Issue.record(note) }
+                continue
+            }
+            let standing = reuse.standing(now: now)
+            #expect(standing == tried.stored.standing(now: now, options: tried.options), note)
+            if standing.isStale {
+                stale += 1
+                if case .reuse(_, _, isStale: false) = judgement.decision { Issue.record(note) }
+            } else {
+                fresh += 1
+                #expect(judgement.decision == .reuse(candidate: 0, age: standing.age, isStale: false), note)
+                #expect(judgement.reason == .fresh, note)
+            }
+        }
+        #expect(
+            min(fresh, stale, unready) > 300,
+            "\(fresh) fresh, \(stale) stale, \(unready) for which there is no plain reuse"
+        )
+    }
+
+    @Test("A field that is none of those named does not change what the judgement says", arguments: propertySeeds)
+    func otherFields(_ seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        let names: [FieldName] = [
+            "Accept", "Accept-Encoding", "Accept-Language", "Age", "Allow", "CDN-Cache-Control", "Cache-Status",
+            "Connection", "Content-Length", "Content-Range", "Content-Type", "DPR", "Date", "ETag", "Expect", "Expires",
+            "Forwarded", "Last-Modified", "Max-Forwards", "No-Vary-Search", "Origin", "Prefer", "Proxy-Authorization",
+            "Referer", "Sec-Fetch-Mode", "Surrogate-Control", "TE", "Trailer", "Upgrade", "User-Agent", "Vary", "Via",
+            "Warning", "X-Control", "X-Forwarded-For",
+        ]
+        #expect(names.allSatisfy { !ReuseFields.names.contains($0.canonicalName) })
+        let values = ["", "no-cache", "no-store", "max-age=0", "bytes=0-0", "\"e\"", "*", date(0), "gzip", "0"]
+        for round in 0..<2_000 {
+            let tried = try Case(using: &random)
+            var fields: HeaderFields = [:]
+            for _ in 0..<Int.random(in: 1...4, using: &random) {
+                let name = names[Int.random(in: 0..<names.count, using: &random)]
+                fields.append(name, values[Int.random(in: 0..<values.count, using: &random)])
+            }
+            let now = Self.instants[Int.random(in: 0..<Self.instants.count, using: &random)]
+            let (with, without) = (try tried.judgement(fields, now: now), try tried.judgement(now: now))
+            #expect(with == without, "seed \(seed), round \(round), now \(now), \(fields): \(tried)")
+        }
+    }
+
+    @Test("Each of the fields named can change what the judgement says of something fresh")
+    func namedFields() throws {
+        let fresh = try stored(["Cache-Control": "max-age=60", "ETag": "\"e\"", "Last-Modified": date(-60)])
+        func decision(_ fields: HeaderFields) throws -> ReuseDecision {
+            ReuseDecision.decide(
+                request: RequestHead(method: .get, target: try target(), fields: fields),
+                candidates: [fresh],
+                directive: .default,
+                now: .noon.plus(5),
+                options: CacheOptions(),
+                secret: []
+            )
+        }
+        let plain = try decision([:])
+        for (name, value) in [
+            ("Host", "other.example"), ("Pragma", "no-cache"), ("If-Match", "\"e\""), ("Cache-Control", "no-cache"),
+            ("If-Unmodified-Since", date(0)),
+        ] {
+            #expect(ReuseFields.names.contains(name.lowercased()))
+            #expect(try decision(HeaderFields([.init(name: try #require(FieldName(name)), value: value)])) != plain)
+        }
+        // The others change whose entry is looked for, or what of it answers.
+        let others: Set = ["range", "cookie", "if-range", "authorization", "if-none-match", "if-modified-since"]
+        #expect(others.isSubset(of: ReuseFields.names))
+        #expect(ReuseFields.names.count == others.count + 5)
+    }
+}

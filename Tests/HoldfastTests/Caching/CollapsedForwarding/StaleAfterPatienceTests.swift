@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import HoldfastSemantics
+import HoldfastStorage
+import HoldfastTesting
+import Testing
+
+@testable import Holdfast
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@Suite("Stale answers after a patience", .timeLimit(.minutes(20)))
+struct StaleAfterPatienceTests {
+    @Test("staleAfter: stale after the patience, and what comes then is stored", arguments: [true, false])
+    func patience(_ byCall: Bool) async throws {
+        var options = CacheOptions()
+        if !byCall { options.staleAfter = .seconds(3) }
+        let source = GatedSource([ByteChunk(copying: "new".utf8)])
+        let bench = try await StaleAnswerTests.bench(["Cache-Control": "max-age=10"], options: options) { _ in
+            .stream(200, cacheable, source, nil)
+        }
+        var callOptions = CallOptions()
+        if byCall { callOptions.cache.staleAfter = .seconds(3) }
+        let call = bench.call(.get(), callOptions)
+        try await bench.clock.waitForSleeps(1)
+        bench.clock.advance(by: .seconds(3))
+        #expect(try await call.value == .stale("old"))
+        #expect(bench.cache.statistics.reasons[.patience] == 1)
+        bench.origin.open()
+        source.open(2)
+        await bench.waitForQuiet()
+        #expect(try await bench.load() == .fresh("new"))
+        #expect(bench.sends == 2)
+        #expect(bench.cache.statistics.backgroundRevalidations == 1)
+    }
+
+    @Test("staleAfter: at once when the next backoff is longer than the patience")
+    func impatientOfBackoff() async throws {
+        var options = CacheOptions()
+        options.staleAfter = .milliseconds(500)
+        let bench = try await StaleAnswerTests.bench(
+            ["Cache-Control": "max-age=10"],
+            options: options,
+            retrierFactory: .exponentialBinary(maxBackoff: .seconds(4))
+        ) { number in
+            if number == 1 { throw FlightDeadlineTests.dead }
+            return .answer(200, cacheable, "new")
+        }
+        bench.origin.open(9)
+        #expect(try await bench.load() == .stale("old"))
+        await until { bench.clock.waits.contains(.seconds(1)) }
+        bench.clock.advance(by: .seconds(1))
+        await bench.waitForQuiet()
+        #expect(try await bench.load() == .fresh("new"))
+    }
+
+    @Test("staleAfter: what goes on in the background is bounded; beyond that the exchange ends with its last reader")
+    func boundedPatience() async throws {
+        var options = CacheOptions()
+        options.staleAfter = .zero
+        options.maximumBackgroundRevalidations = 1
+        let urls = ["http://origin.example/a", "http://origin.example/b"]
+        let bench = try await StaleAnswerTests.bench(["Cache-Control": "max-age=10"], options: options, urls: urls) {
+            _ in
+            .answer(200, cacheable, "new")
+        }
+        #expect(try await bench.load(.get(urls[0])) == .stale("old"))
+        try await bench.origin.asked.wait(for: 3)
+        #expect(try await bench.load(.get(urls[1])) == .stale("old"))
+        bench.origin.open(9)
+        await bench.waitForQuiet()
+        #expect(try await bench.load(.get(urls[0])) == .fresh("new"))
+        #expect(bench.cache.statistics.backgroundRevalidations == 1)
+    }
+
+    @Test("staleAfter: a caller who relied on the exchange's deadline still has it when another lets it go on")
+    func patienceAndDeadline() async throws {
+        let bench = try await StaleAnswerTests.bench(
+            ["Cache-Control": "max-age=10"],
+            retrierFactory: .exponentialBinary(maxBackoff: .seconds(4))
+        ) { number in
+            if number == 1 { throw FlightDeadlineTests.dead }
+            return .answer(200, cacheable, "new")
+        }
+        bench.origin.open()
+        var patient = CallOptions()
+        patient.timeout = .seconds(10)
+        let reader = bench.call(.get(), patient)
+        await until { bench.clock.waits.contains(.seconds(1)) }
+        var impatient = CallOptions()
+        impatient.cache.staleAfter = .zero
+        impatient.timeout = .seconds(5)
+        #expect(try await bench.load(.get(), impatient) == .stale("old"))
+        // The second attempt has no limit any more, so only the reader's own look at the clock ends its wait.
+        bench.clock.advance(by: .seconds(1))
+        try await bench.origin.asked.wait(for: 3)
+        await until { bench.clock.sleeperCount == 1 }
+        bench.clock.advance(by: .seconds(9))
+        #expect(try await reader.value == .stale("old"))
+        bench.origin.open(9)
+        await bench.waitForQuiet()
+        #expect(try await bench.load() == .fresh("new"))
+    }
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import HoldfastSemantics
+import HoldfastStorage
+import HoldfastTesting
+import Testing
+
+@testable import Holdfast
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@Suite("Ready answers: what stands around the cache", .timeLimit(.minutes(20)))
+struct ReadyChainTests {
+    @Test("Options that a cache goes by send a call the long way", arguments: ReadyChain.allCases)
+    func concerningOptions(_ chain: ReadyChain) async throws {
+        let twins = ReadyTwins(chain) { _, _ in ["Cache-Control": "max-age=60", "ETag": "\"v\""] }
+        await twins.warm()
+        func ask(_ change: (inout CallOptions) -> Void) async -> ReadySeen {
+            var options = CallOptions()
+            change(&options)
+            return await twins.ask(.get("http://origin.example/a", ["X-Key": "k"]), options)
+        }
+        #expect(await !ask { $0.cache = .revalidate }.isReady)
+        #expect(await !ask { $0.cache = .noStore }.isReady)
+        #expect(await !ask { $0.cache = .maxStale(.seconds(1)) }.isReady)
+        #expect(await !ask { $0.cache.minFresh = .seconds(61) }.isReady)
+        #expect(await !ask { $0.principal = "alice" }.isReady)
+        #expect(await !ask { $0.credentialFields = ["X-Key"] }.isReady)
+        #expect(await !ask { $0.cachesContent = .raw }.isReady)
+        let exact = try ExactRequestHead(method: .get, origin: "http://origin.example", requestTarget: "/b")
+        #expect(await !ask { $0.exactHead = exact }.isReady)
+        twins.expectSameCounts()
+    }
+
+    @Test("Other options change nothing of it", arguments: ReadyChain.allCases)
+    func otherOptions(_ chain: ReadyChain) async {
+        let twins = ReadyTwins(chain)
+        await twins.warm()
+        var options = CallOptions()
+        options.operationName = "getA"
+        options.tags = ["t"]
+        options.timeout = .seconds(9)
+        options.retryRules = RetryRules.none
+        options.prepare = [{ request, _ in request.setValue("1", forHTTPHeaderField: "X-Prepared") }]
+        #expect(await twins.ask(.get(), options).isReady)
+        var bare = CallOptions()
+        bare.bearsAuthorization = false
+        #expect(await twins.ask(.get(), bare).isReady)
+        twins.expectSameCounts()
+    }
+
+    @Test(
+        "A ready answer that the caller refuses is removed, and the call is sent once more past the store",
+        arguments: ReadyChain.allCases
+    )
+    func refused(_ chain: ReadyChain) async {
+        let twins = ReadyTwins(chain)
+        await twins.warm()
+        var options = CallOptions()
+        options.acceptance = Acceptance { response in
+            if try await response.body.collect() == ByteChunk(copying: "1".utf8) { throw Refused(reason: "old") }
+            response.body = ResponseBody(ByteChunk(copying: "accepted".utf8))
+        }
+        let seen = await twins.ask(.get(), options)
+        #expect(seen.text == "accepted")
+        #expect(seen.sends == 2)
+        // Neither cache has anything of what was refused.
+        let next = await twins.ask()
+        #expect(next.text == "2")
+        #expect(next.sends == 2)
+        twins.expectSameCounts()
+    }
+
+    @Test("One that the caller takes stays", arguments: ReadyChain.allCases)
+    func accepted(_ chain: ReadyChain) async {
+        let twins = ReadyTwins(chain)
+        await twins.warm()
+        var options = CallOptions()
+        options.acceptance = .successful
+        for _ in 0..<3 { #expect(await twins.ask(.get(), options).isReady) }
+        twins.expectSameCounts()
+    }
+
+    @Test("Without leave to send, a refused answer ends the call")
+    func refusedOffline() async {
+        let twins = ReadyTwins()
+        await twins.warm()
+        var options = CallOptions()
+        options.acceptance = Acceptance { _ in throw Refused() }
+        #expect(await twins.ask(.get(), options).error == "Refused")
+        #expect(twins.short.cache.store.statistics.entryCount == 0)
+    }
+
+    @Test("Observers are told of a ready answer what they are told of any other hit")
+    func observed() async {
+        let twins = ReadyTwins(.observed)
+        await twins.warm()
+        let names = twins.short.events.names.suffix(3)
+        #expect(names == [.callStarted, .cacheDecided, .callEnded])
+        #expect(twins.short.events.events(.cacheDecided).last?.detail == "hit: fresh (RFC 9111 §4.2)")
+        twins.expectSameCounts()
+    }
+
+    @Test("An outer cache stores what the ready answer of an inner one gave", arguments: [ReadyChain.nested, .stacked])
+    func outerCache(_ chain: ReadyChain) async throws {
+        let twins = ReadyTwins(chain) { _, _ in ["Cache-Control": "max-age=60", "Retry-After": "30"] }
+        for round in 0..<4 {
+            try await twins.change { _ = try await $0.outer?.remove(.all, now: $0.clock.timestamp) }
+            let seen = await twins.ask(note: "round \(round)")
+            #expect(seen.text == "1")
+            twins.advance(.seconds(1))
+            #expect(await twins.ask(note: "round \(round)").fields["Age"] == "\(round + 1)")
+        }
+        #expect(twins.short.transport.sent.count == 1)
+        let stored = twins.short.outer?.store.statistics.entryCount
+        #expect(stored == twins.long.outer?.store.statistics.entryCount)
+        #expect(chain == .stacked || stored == 1)
+        twins.expectSameCounts()
+    }
+
+    @Test("A retrier is not asked about an error that is stored and fresh")
+    func storedError() async throws {
+        let transport = ScriptedTransport([.respond(503, ["Cache-Control": "max-age=60"], body: "busy")])
+        let factory = AnyRetrierFactory { _ in
+            Issue.record("a retrier was made for what the store answered")
+            return NilRetrier()
+        }
+        let first = Pipeline(transport: transport, cache: .inMemory())
+        _ = try await first.data(for: .get())
+        let pipeline = Pipeline(transport: transport, cache: first.cache, retrierFactory: factory)
+        for _ in 0..<8 { #expect(try await pipeline.send(.get()).status == .serviceUnavailable) }
+    }
+
+    @Test("A cancelled caller gets what is at hand, ready or not")
+    func cancelled() async throws {
+        for answersReady in [true, false] {
+            let cache = HTTPCache(
+                store: MemoryStore(capacity: 1 << 20),
+                options: CacheOptions(),
+                answersReady: answersReady
+            )
+            let transport = ScriptedTransport([.respond(200, ["Cache-Control": "max-age=60"], body: "x")])
+            let pipeline = Pipeline(transport: transport, cache: cache)
+            for _ in 0..<8 { _ = try await pipeline.data(for: .get()) }
+            let call = Task {
+                withUnsafeCurrentTask { $0?.cancel() }
+                return try await pipeline.send(.get()).status
+            }
+            #expect(try await call.value == .ok)
+        }
+    }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import HoldfastSemantics
+import HoldfastStorage
+import HoldfastTesting
+import Testing
+
+@testable import Holdfast
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@Suite("Ready answers: any history is answered the same the short way and the long way", .timeLimit(.minutes(20)))
+struct ReadyPropertyTests {
+    private static let stepCount = 120
+
+    private static func options(seed: UInt64) -> CacheOptions {
+        var random = SeededGenerator(seed: seed)
+        var options = CacheOptions(mode: Bool.random(using: &random) ? .private : .shared)
+        func chance(_ one: Int) -> Bool { Int.random(in: 0..<one, using: &random) == 0 }
+        options.cookiesMayBorrow = !chance(3)
+        if chance(4) { options.fixedLifetime = .milliseconds(Int.random(in: 1_000...30_000, using: &random)) }
+        if chance(4) { options.maximumLifetime = .milliseconds(Int.random(in: 1_000...30_000, using: &random)) }
+        if chance(3) { options.negativeLifetime = .seconds(20) }
+        if chance(6) { options.cacheName = "test" }
+        if chance(4) { options.query.sortsNames = true }
+        if chance(3) { options.staleIfError = .seconds(30) }
+        if chance(4) { options.targetedFields = ["X-Other"] }
+        options.heuristicFreshness = !chance(4)
+        return options
+    }
+
+    /// - Returns: how many calls there were, how many were hits, and how many of those were ready.
+    private static func history(
+        _ chain: ReadyChain,
+        _ seed: UInt64,
+        store: StoreMaker
+    ) async throws -> (calls: Int, hits: Int, ready: Int) {
+        let origin = ReadyOrigin(seed: seed, takesTime: seed.isMultiple(of: 2))
+        let twins = ReadyTwins(
+            ReadySetting(chain: chain, options: options(seed: seed), store: store) { origin.answer($0, $1) }
+        )
+        var random = SeededGenerator(seed: seed)
+        var (calls, hits) = (0, 0)
+        for step in 0..<stepCount {
+            let taken = ReadyStep.random(mayRefuse: origin.takesTime, using: &random)
+            let note = "seed \(seed), \(chain), step \(step): \(taken)"
+            guard case .call(let request, let body, let options) = taken else {
+                try await twins.change { try await $0.take(taken) }
+                continue
+            }
+            calls += 1
+            let seen = await twins.ask(request, body: body, options, note: note)
+            if seen.source == .fresh { hits += 1 }
+        }
+        twins.expectSameCounts(note: "seed \(seed), \(chain)")
+        return (calls, hits, twins.readyCount)
+    }
+
+    @Test("In memory", arguments: ReadyChain.allCases, [0, 100] as [UInt64])
+    func memory(_ chain: ReadyChain, _ base: UInt64) async throws {
+        var (hits, ready) = (0, 0)
+        for seed in base..<base + 30 {
+            let count = try await Self.history(chain, seed, store: .memory)
+            hits += count.hits
+            ready += count.ready
+        }
+        // That the short way is taken often is what makes the comparison one.
+        #expect(ready * 6 > hits, "\(ready) of \(hits) hits were ready")
+        #expect(hits > 400, "\(hits) hits")
+    }
+
+    @Test("In memory over another store", arguments: ReadyChain.allCases)
+    func tiered(_ chain: ReadyChain) async throws {
+        var (hits, ready) = (0, 0)
+        for seed in 1_000..<1_030 as Range<UInt64> {
+            let count = try await Self.history(chain, seed, store: .tiered)
+            hits += count.hits
+            ready += count.ready
+        }
+        #expect(ready * 10 > hits, "\(ready) of \(hits) hits were ready")
+        #expect(hits > 200, "\(hits) hits")
+    }
+}

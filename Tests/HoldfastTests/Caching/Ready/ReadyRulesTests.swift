@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import HoldfastSemantics
+import HoldfastStorage
+import HoldfastTesting
+import Testing
+
+@testable import Holdfast
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@Suite("Ready answers: the rules of the cache and of HTTP", .timeLimit(.minutes(20)))
+struct ReadyRulesTests {
+    private static func options(_ change: (inout CacheOptions) -> Void) -> CacheOptions {
+        var options = CacheOptions()
+        change(&options)
+        return options
+    }
+
+    @Test("A stored redirect is followed, hop by hop, also when both hops are ready", arguments: ReadyChain.allCases)
+    func redirect(_ chain: ReadyChain) async {
+        let twins = ReadyTwins(
+            ReadySetting(chain: chain) { request, number in
+                request.url?.path == "/a"
+                    ? .respond(301, ["Location": "/b", "Cache-Control": "max-age=60"], body: "moved")
+                    : .respond(200, ["Cache-Control": "max-age=60"], body: "there")
+            }
+        )
+        for _ in 0..<5 {
+            let seen = await twins.ask()
+            #expect(seen.status == 200)
+            #expect(seen.text == "there")
+            #expect(seen.url?.path == "/b")
+        }
+        #expect(twins.short.transport.sent.count == 2)
+        twins.expectSameCounts()
+    }
+
+    @Test("Each status that a cache may answer with is given as it is", arguments: [203, 204, 300, 404, 410, 451, 503])
+    func statuses(_ status: Int) async {
+        let twins = ReadyTwins(
+            ReadySetting { _, _ in .respond(status, ["Cache-Control": "max-age=60"], body: status == 204 ? "" : "x") }
+        )
+        for _ in 0..<4 { #expect(await twins.ask().status == status) }
+        #expect(twins.short.transport.sent.count == 1)
+        twins.expectSameCounts()
+    }
+
+    @Test("The Age is that of the second, and a Retry-After is shortened by it")
+    func age() async {
+        let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=600", "Age": "7", "Retry-After": "100"] }
+        await twins.warm()
+        for step in 1...5 {
+            twins.advance(.milliseconds(700))
+            let seen = await twins.ask()
+            #expect(seen.isReady)
+            #expect(seen.fields["Age"] == "\(7 + step * 700 / 1_000)")
+            #expect(seen.fields["Retry-After"] == "\(93 - step * 700 / 1_000)")
+        }
+    }
+
+    @Test("With a Date within the second the age turns within the second as well")
+    func apparentAge() async {
+        // The clock begins in the middle of a second, so that the response seems half a second old.
+        let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=9", "Date": "Tue, 14 Nov 2023 22:13:20 GMT"] }
+        twins.setClock(by: .milliseconds(600))
+        await twins.warm()
+        for _ in 0..<30 {
+            twins.advance(.milliseconds(290))
+            await twins.ask()
+        }
+        #expect(twins.readyCount > 25)
+    }
+
+    @Test("With a lifetime of the cache's own the Age is still the response's", arguments: [0, 600])
+    func fixedLifetime(_ skew: Int) async {
+        let twins = ReadyTwins(.lone, Self.options { $0.fixedLifetime = .seconds(9) }) { _, _ in
+            ["Cache-Control": "no-store", "Age": "100", "Date": "Tue, 14 Nov 2023 22:13:20 GMT"]
+        }
+        twins.setClock(by: .milliseconds(skew))
+        await twins.warm()
+        for _ in 0..<30 {
+            twins.advance(.milliseconds(290))
+            await twins.ask()
+        }
+        #expect(twins.readyCount > 25)
+        twins.advance(.milliseconds(300))
+        await twins.ask()
+        twins.advance(.milliseconds(1))
+        #expect(await twins.ask().text == "2")
+        twins.expectSameCounts()
+    }
+
+    @Test("The time-to-live hook answers as ever, whatever the spelling of the query")
+    func timeToLive() async {
+        let twins = ReadyTwins(
+            .lone,
+            Self.options {
+                $0.fixedLifetime = .seconds(60)
+                $0.query.sortsNames = true
+            }
+        )
+        await twins.warm(.get("http://origin.example/a?x=1&y=2"))
+        #expect(await twins.ask(.get("http://origin.example/a?y=2&x=1")).text == "1")
+        await twins.warm(.get("http://origin.example/a?y=2&x=1"))
+        twins.expectSameCounts()
+    }
+
+    @Test("A clock that is set back leaves an answer fresh and its age at what it was on arrival")
+    func setBack() async {
+        let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=60", "Age": "5"] }
+        await twins.warm()
+        twins.advance(.seconds(30))
+        await twins.ask()
+        twins.setClock(by: .seconds(-3_600))
+        let seen = await twins.ask()
+        #expect(seen.isReady)
+        #expect(seen.fields["Age"] == "5")
+        twins.setClock(by: .seconds(7_200))
+        #expect(await twins.ask().text == "2")
+        twins.expectSameCounts()
+    }
+
+    @Test(
+        "What may not be reused unasked is never ready",
+        arguments: [
+            "no-cache", "max-age=0", "no-store", "max-age=0, stale-while-revalidate=60", "must-revalidate",
+        ]
+    )
+    func unready(_ cacheControl: String) async {
+        let twins = ReadyTwins { _, _ in ["Cache-Control": cacheControl, "ETag": "\"v\""] }
+        for _ in 0..<4 { #expect(await !twins.ask().isReady) }
+        twins.expectSameCounts()
+    }
+
+    @Test("In shared mode anonymous responses are ready, and personal ones are not")
+    func shared() async {
+        let twins = ReadyTwins(.lone, .shared) { _, _ in ["Cache-Control": "max-age=5, s-maxage=60"] }
+        let seen = await twins.warm()
+        #expect(seen.decision?.freshnessLeft == 60)
+        let personal = URLRequest.get("http://origin.example/a", ["Authorization": "Bearer a"])
+        for _ in 0..<3 { #expect(await !twins.ask(personal).isReady) }
+        twins.expectSameCounts()
+    }
+
+    @Test(
+        "A request with a Cookie borrows by the long way, and what it finds is ready for nobody",
+        arguments: [true, false]
+    )
+    func borrowed(_ mayBorrow: Bool) async {
+        let twins = ReadyTwins(.lone, Self.options { $0.cookiesMayBorrow = mayBorrow })
+        await twins.warm()
+        let request = URLRequest.get("http://origin.example/a", ["Cookie": "a=b"])
+        for _ in 0..<3 {
+            let seen = await twins.ask(request)
+            #expect(!seen.isReady)
+            #expect(seen.text == (mayBorrow ? "1" : "2"))
+        }
+        #expect(await twins.ask().isReady)
+        twins.expectSameCounts()
+    }
+
+    @Test("What a URL's own response says goes before what another query's answered by No-Vary-Search")
+    func searchVariance() async {
+        let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=60", "No-Vary-Search": "params=(\"u\")"] }
+        await twins.warm(.get("http://origin.example/a?u=1"))
+        let other = URLRequest.get("http://origin.example/a?u=2")
+        for _ in 0..<3 { #expect(await twins.ask(other).text == "1") }
+        var reload = CallOptions()
+        reload.cache = .reload
+        #expect(await twins.ask(other, reload).text == "2")
+        #expect(await twins.ask(other).text == "2")
+        #expect(await twins.ask(.get("http://origin.example/a?u=1")).text == "1")
+        twins.expectSameCounts()
+    }
+
+    @Test("The fragment is no part of the key, and each spelling of a URL is answered with itself")
+    func spellings() async {
+        let twins = ReadyTwins()
+        for url in ["http://origin.example/a", "http://ORIGIN.example:80/a", "http://origin.example/%61#x"] {
+            let seen = await twins.ask(.get(url))
+            #expect(seen.text == "1")
+            #expect(await twins.ask(.get(url)).url?.absoluteString == url)
+            #expect(await twins.ask(.get(url)).isReady)
+        }
+        twins.expectSameCounts()
+    }
+
+    @Test("A cache that signs its answers signs them all")
+    func cacheStatus() async {
+        let twins = ReadyTwins(.lone, Self.options { $0.cacheName = "test" })
+        for _ in 0..<4 {
+            let seen = await twins.ask()
+            #expect(seen.fields["Cache-Status"]?.hasPrefix("test") == true)
+        }
+    }
+
+    @Test("A recorder is told of every request while it is there")
+    func recording() async throws {
+        let twins = ReadyTwins()
+        await twins.warm()
+        let recorders = [HitRateRecorder(), HitRateRecorder()]
+        twins.short.cache.record(with: recorders[0])
+        twins.long.cache.record(with: recorders[1])
+        for _ in 0..<3 { #expect(await !twins.ask().isReady) }
+        twins.short.cache.record(with: nil)
+        twins.long.cache.record(with: nil)
+        #expect(await twins.ask().isReady)
+        #expect(recorders.map(\.requestsSeen) == [3, 3])
+    }
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import HoldfastSemantics
+import HoldfastTesting
+import Testing
+
+@testable import Holdfast
+@testable import HoldfastStorage
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@Suite("Ready answers: what becomes of their entry", .timeLimit(.minutes(20)))
+struct ReadyStoreTests {
+    /// The stores that give bodies without suspending.
+    enum Store: String, CaseIterable, Sendable {
+        case memory, tiered
+
+        func twins(
+            _ options: CacheOptions = CacheOptions(),
+            _ fields: @escaping @Sendable (URLRequest, Int) -> HeaderFields = { _, _ in
+                ["Cache-Control": "max-age=60", "ETag": "\"v\""]
+            }
+        ) -> ReadyTwins {
+            ReadyTwins(.lone, options, store: self == .memory ? .memory : .tiered, fields)
+        }
+    }
+
+    /// Asks until what is promoted is above and ready.
+    private static func settle(_ twins: ReadyTwins, _ request: URLRequest = .get()) async {
+        for _ in 0..<6 { await twins.ask(request) }
+        #expect(await twins.ask(request).isReady)
+    }
+
+    @Test("A reload replaces it", arguments: Store.allCases)
+    func replaced(_ store: Store) async {
+        let twins = store.twins()
+        await Self.settle(twins)
+        var reload = CallOptions()
+        reload.cache = .reload
+        #expect(await twins.ask(.get(), reload).text == "2")
+        let seen = await twins.ask()
+        #expect(seen.text == "2")
+        #expect(!seen.isReady)
+        await Self.settle(twins)
+        twins.expectSameCounts()
+    }
+
+    @Test(
+        "A purge by URL, by tag or of all takes it, and nothing of it is answered any more",
+        arguments: Store.allCases
+    )
+    func purged(_ store: Store) async throws {
+        let twins = store.twins()
+        var tagged = CallOptions()
+        tagged.tags = ["t"]
+        let url = try #require(URLRequest.get().url)
+        for selection in [CacheSelection.url(url), .tag("t"), .all, .prefix(url), .olderThan(.seconds(0))] {
+            for _ in 0..<7 { await twins.ask(.get(), tagged) }
+            #expect(await twins.ask().isReady)
+            twins.advance(.seconds(1))
+            let before = twins.short.transport.sent.count
+            try await twins.change { try await $0.cache.remove(selection, now: $0.clock.timestamp) }
+            let seen = await twins.ask(.get(), tagged)
+            #expect(!seen.isReady)
+            #expect(seen.sends == before + 1)
+        }
+        twins.expectSameCounts()
+    }
+
+    @Test("A soft purge has the origin confirm it first", arguments: Store.allCases)
+    func softlyPurged(_ store: Store) async throws {
+        let twins = store.twins()
+        await Self.settle(twins)
+        try await twins.change { try await $0.cache.remove(.all, softly: true, now: $0.clock.timestamp) }
+        let seen = await twins.ask()
+        #expect(!seen.isReady)
+        #expect(seen.text == "2")
+        twins.expectSameCounts()
+    }
+
+    @Test("What is marked and cannot be confirmed is ready for nobody")
+    func unconfirmable() async throws {
+        let twins = ReadyTwins { _, number in number == 0 ? ["Cache-Control": "max-age=60"] : [:] }
+        await twins.warm()
+        try await twins.change { try await $0.cache.remove(.all, softly: true, now: $0.clock.timestamp) }
+        for _ in 0..<3 { #expect(await !twins.ask().isReady) }
+    }
+
+    @Test("A pin changes nothing of the answer, nor does its release", arguments: Store.allCases)
+    func pinned(_ store: Store) async throws {
+        let twins = store.twins()
+        await Self.settle(twins)
+        try await twins.change { try await $0.cache.pin(.all, now: $0.clock.timestamp) }
+        #expect(await twins.ask().text == "1")
+        await Self.settle(twins)
+        try await twins.change { try await $0.cache.unpin(.all, now: $0.clock.timestamp) }
+        #expect(await twins.ask().text == "1")
+        await Self.settle(twins)
+        twins.expectSameCounts()
+    }
+
+    @Test("A 304 freshens it: its new fields and its new age are given")
+    func freshened() async {
+        let twins = ReadyTwins(
+            ReadySetting { request, number in
+                let fields: HeaderFields = ["Cache-Control": "max-age=60", "ETag": "\"v\"", "X-Number": "\(number)"]
+                return number == 0 ? .respond(200, fields, body: "one") : .respond(304, fields)
+            }
+        )
+        await twins.warm()
+        twins.advance(.seconds(60))
+        #expect(await twins.ask().source == .revalidated)
+        twins.advance(.seconds(5))
+        let seen = await twins.warm()
+        #expect(seen.text == "one")
+        #expect(seen.fields["X-Number"] == "1")
+        #expect(seen.fields["Age"] == "5")
+        twins.expectSameCounts()
+    }
+
+    @Test("Eviction takes it")
+    func evicted() async {
+        let twins = ReadyTwins()
+        await twins.warm()
+        await twins.change { ($0.cache.store as? MemoryStore)?.trim(to: 0) }
+        let seen = await twins.ask()
+        #expect(seen.text == "2")
+        twins.expectSameCounts()
+    }
+
+    @Test("A copy above that was evicted is answered from below")
+    func evictedAbove() async {
+        let twins = Store.tiered.twins()
+        await Self.settle(twins)
+        await twins.change { (($0.cache.store as? TieredStore)?.upper as? MemoryStore)?.trim(to: 0) }
+        let seen = await twins.ask()
+        #expect(!seen.isReady)
+        #expect(seen.text == "1")
+        await Self.settle(twins)
+    }
+
+    @Test("A store that was closed has nothing ready", arguments: Store.allCases)
+    func closed(_ store: Store) async {
+        let twins = store.twins()
+        await Self.settle(twins)
+        await twins.change { await $0.cache.close() }
+        #expect(await twins.ask().text == "2")
+    }
+
+    @Test("An unsafe request invalidates it", arguments: Store.allCases, ["POST", "PUT", "DELETE"])
+    func invalidated(_ store: Store, _ method: String) async {
+        let twins = store.twins()
+        await Self.settle(twins)
+        await twins.ask(.request(method, "http://origin.example/a"))
+        #expect(await twins.ask().text == "3")
+        twins.expectSameCounts()
+    }
+
+    @Test("One that became stale is revalidated, in the second in which it does")
+    func stale() async {
+        let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=60"] }
+        await twins.warm()
+        twins.advance(.milliseconds(59_999))
+        let last = await twins.ask()
+        #expect(last.isReady)
+        #expect(last.decision == CacheDecision(.hit, .fresh, age: 59, freshnessLeft: 1))
+        twins.advance(.milliseconds(1))
+        #expect(await twins.ask().text == "2")
+    }
+
+    @Test("With several variants of a URL the long way chooses")
+    func variants() async {
+        let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=60", "Vary": "X-Tenant"] }
+        await twins.warm(.get("http://origin.example/a", ["X-Tenant": "a"]))
+        await twins.ask(.get("http://origin.example/a", ["X-Tenant": "b"]))
+        for tenant in ["a", "b", "a"] {
+            let seen = await twins.ask(.get("http://origin.example/a", ["X-Tenant": tenant]))
+            #expect(!seen.isReady)
+            #expect(seen.text == (tenant == "a" ? "1" : "2"))
+        }
+    }
+
+    @Test("An entry that its store cannot vouch for is confirmed, although it has the version that was ready")
+    func lostPower() async throws {
+        let twins = ReadyTwins(.lone, store: StoreMaker { DoubtingStore() }) { _, _ in
+            ["Cache-Control": "max-age=60", "ETag": "\"v\""]
+        }
+        await twins.warm()
+        await twins.change { ($0.cache.store as? DoubtingStore)?.doubts.set(true) }
+        let seen = await twins.ask()
+        #expect(!seen.isReady)
+        #expect(seen.sends == 2)
+    }
+
+    @Test("A store whose bodies suspend has nothing ready")
+    func suspending() async {
+        let twins = ReadyTwins(.lone, store: StoreMaker { FaultyStore() })
+        for _ in 0..<5 { #expect(await !twins.ask().isReady) }
+        twins.expectSameCounts()
+    }
+
+    @Test("What was ready and is gone is looked for no more")
+    func looksOnce() async throws {
+        let twins = ReadyTwins { _, number in
+            number == 0 ? ["Cache-Control": "max-age=60"] : ["Cache-Control": "no-store"]
+        }
+        await twins.warm()
+        await twins.change { ($0.cache.store as? MemoryStore)?.trim(to: 0) }
+        let (store, pipeline) = (twins.short.cache.store, twins.short.pipeline)
+        let before = store.statistics.lookups
+        for _ in 0..<20 { try await pipeline.send(.get()).body.discard() }
+        // Once more for each stripe of threads that had it.
+        #expect((20...20 + CacheMeter.stripeCount).contains(store.statistics.lookups - before))
+    }
+}
