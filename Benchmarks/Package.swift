@@ -17,6 +17,7 @@ let package = Package(
         .executable(name: "hit", targets: ["HitBenchmark"]),
         .executable(name: "hitrate", targets: ["HitRateBenchmark"]),
         .executable(name: "overhead", targets: ["OverheadBenchmark"]),
+        .executable(name: "scale", targets: ["ScaleBenchmark"]),
         .executable(name: "storm", targets: ["StormBenchmark"]),
     ],
     dependencies: [
@@ -60,18 +61,19 @@ let package = Package(
             dependencies: ["Harness", .product(name: "HoldfastStorage", package: "holdfast")]
         ),
         .executableTarget(
-            name: "MemoryBenchmark",
-            dependencies: [
-                "CAllocationCount", "Harness",
-                .product(name: "HoldfastStorage", package: "holdfast"),
-            ]
-        ),
-        .executableTarget(
             name: "OverheadBenchmark",
             dependencies: [
                 "Contests", "Exchanges", "Harness",
                 .product(name: "Holdfast", package: "holdfast"),
                 .product(name: "HoldfastSemantics", package: "holdfast"),
+            ]
+        ),
+        .executableTarget(
+            name: "ScaleBenchmark",
+            dependencies: [
+                "Exchanges", "Harness",
+                .product(name: "Holdfast", package: "holdfast"),
+                .product(name: "HoldfastStorage", package: "holdfast"),
             ]
         ),
         .executableTarget(
@@ -87,6 +89,7 @@ let package = Package(
             name: "HitRateBenchmarkTests",
             dependencies: ["HitRateBenchmark", "Harness", .product(name: "HoldfastStorage", package: "holdfast")]
         ),
+        .testTarget(name: "ScaleBenchmarkTests", dependencies: ["ScaleBenchmark", "Harness"]),
         .testTarget(
             name: "StormBenchmarkTests",
             dependencies: [
