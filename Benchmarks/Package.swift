@@ -89,7 +89,10 @@ let package = Package(
             name: "HitRateBenchmarkTests",
             dependencies: ["HitRateBenchmark", "Harness", .product(name: "HoldfastStorage", package: "holdfast")]
         ),
-        .testTarget(name: "ScaleBenchmarkTests", dependencies: ["ScaleBenchmark", "Harness"]),
+        .testTarget(
+            name: "ScaleBenchmarkTests",
+            dependencies: ["ScaleBenchmark", "Harness", .product(name: "HoldfastStorage", package: "holdfast")]
+        ),
         .testTarget(
             name: "StormBenchmarkTests",
             dependencies: [

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import Harness
+import HoldfastStorage
 import Testing
 
 @testable import ScaleBenchmark
