@@ -29,6 +29,6 @@ struct Plan: Sendable, Equatable {
         slowEntries = min(entries, 16)
         totalSeconds = isQuick ? 26 : .infinity
         countSeconds = isQuick ? 43 : 600
-        installSeconds = Double(numbers["install-seconds"] ?? (isQuick ? 12 : 180))
+        installSeconds = Double(numbers["install-seconds"] ?? 180)
     }
 }

@@ -57,7 +57,7 @@ struct PeerInstallation {
         case .late:
             throw Failure(
                 reason:
-                    "\(name) was not done within \(Int(max(0, seconds))) seconds; a run without --quick waits longer, once"
+                    "\(name) was not done within \(Int(max(0, seconds))) seconds; --install-seconds gives it longer, once"
             )
         case .failed(let words):
             throw Failure(reason: "\(name) failed: \(words)")
