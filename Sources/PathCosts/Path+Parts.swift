@@ -28,8 +28,19 @@ extension Path {
         )
         let date = HTTPDate(instant).description
         let options = CacheOptions()
+        let asked = Sample.request(url)
+        let failed = FailedExchange(
+            .response(ResponseHead(status: .serviceUnavailable, fields: ["Retry-After": "1"])),
+            method: .get,
+            fields: Sample.requestFields,
+            receivedAt: instant
+        )
         return [
             Path("target-uri") { _ in (try? TargetURI(url)) != nil },
+            Path("request-key") { _ in
+                guard let head = RequestHead(asked) else { return false }
+                return !CacheKey(method: head.method, target: head.target).framed.isEmpty
+            },
             Path("cache-key") { _ in !CacheKey(method: .get, target: target).framed.isEmpty },
             Path("cache-control") { _ in CacheControl(responseFields).maxAge == 3600 },
             Path("http-date") { _ in HTTPDate(date, receivedAt: instant) != nil },
@@ -43,6 +54,15 @@ extension Path {
                     secret: [1, 2, 3]
                 )
                 return judgement.selected == 0
+            },
+            Path("retry-judgement") { index in
+                var (history, random) = (RetryHistory(), SplitMix(state: UInt64(index)))
+                let judgement = RetryRules.default.judge(failed, history: &history, using: &random)
+                return judgement.serverDelay == .seconds(1)
+            },
+            Path("backoff-delay") { index in
+                var random = SplitMix(state: UInt64(index))
+                return Backoff().delay(retry: 3, using: &random) >= .zero
             },
             Path("plain-reuse") { _ in PlainReuse(stored, options: options)?.standing(now: instant).isStale == false },
         ]
@@ -76,10 +96,10 @@ extension Path {
         ]
     }
 
-    private static func put(
+    static func put(
         _ key: StoreKey,
         _ body: ByteChunk,
-        in store: MemoryStore,
+        in store: any CacheStore,
         _ now: StoreInstant
     ) async throws {
         let writer = try await store.write(
@@ -91,6 +111,19 @@ extension Path {
         )
         try await writer.append(body)
         try await writer.commit(nil, now: now)
+    }
+}
+
+/// Draws the same numbers each time, at next to no cost (Steele, Lea and Flood, OOPSLA 2014).
+private struct SplitMix: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
     }
 }
 

@@ -13,7 +13,16 @@ enum Program {
         let line = Line()
         // The first call of the C library's counters, of caches of the runtime and the like belongs to no path.
         for path in Path.controls { _ = path.measure(on: line) }
-        for path in Path.controls + Path.judgements + Path.stores + Path.calls(on: line) {
+        let folder = NSTemporaryDirectory() + "path-costs-\(ProcessInfo.processInfo.processIdentifier)"
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        do {
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        } catch {
+            FileHandle.standardError.write(Data("path-costs: no folder for the disk store: \(error)\n".utf8))
+            exit(1)
+        }
+        let disks = Path.disks(in: folder, on: line)
+        for path in Path.controls + Path.judgements + Path.stores + disks + Path.calls(on: line) {
             print(path.name, path.turns, path.measure(on: line))
         }
     }

@@ -63,7 +63,8 @@ struct ImportTableTests {
             "AsyncHTTPClient", "NIOCore", "NIOHTTP1", "HTTPTypes",
         ],
         "PathCosts": [
-            "Holdfast", "HoldfastSemantics", "HoldfastStorage", "Foundation", "FoundationNetworking", "Synchronization",
+            "Holdfast", "HoldfastSemantics", "HoldfastStorage", "Dispatch", "Foundation", "FoundationNetworking",
+            "Synchronization",
             "CPathCosts",
         ],
         "Quickstart": [

@@ -16,6 +16,8 @@ struct CacheLookup: Sendable {
     /// The digest that names the partition; empty without credentials.
     let principal: String
     let directive: CacheDirective
+    /// The request's Cache-Control.
+    let cacheControl: CacheControl
     /// Whether the caller asks for a part or states a condition of its own.
     let isConditionalOrPartial: Bool
     /// The key in the principal's partition.
@@ -47,13 +49,14 @@ struct CacheLookup: Sendable {
         principal = cache.principal(of: head.fields, to: head.target, context)
         isConditionalOrPartial = head.isConditionalOrPartial
         directive = CacheDirective(context.options.cache, request.cachePolicy)
+        cacheControl = CacheControl(request: head.fields)
         let keys = LookupKeys(head, principal: principal, context, cache.options)
         (key, sharedKey, content) = (keys.own, keys.shared, keys.content)
         onlyAsks = keys.onlyAsks
         borrows = cache.options.mode == .private
         bypassReason =
             (onlyAsks ? keys.bypassReason : nil)
-            ?? ReuseDecision.bypassReason(request: head, directive: directive, hasContentKey: content != nil)
+            ?? ReuseDecision.bypassReason(head, directive, cacheControl, content != nil)
             ?? keys.bypassReason
         mark = cache.invalidations.mark(of: key.target)
     }

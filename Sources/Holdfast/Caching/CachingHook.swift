@@ -83,6 +83,7 @@ public struct CachingHook: ServiceHook {
     ) -> ReuseJudgement {
         ReuseJudgement(
             request: lookup.head,
+            lookup.cacheControl,
             candidates: candidates.map(\.stored),
             directive: lookup.directive,
             now: context.clock.timestamp,

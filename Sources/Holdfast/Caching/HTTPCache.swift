@@ -49,8 +49,9 @@ public final class HTTPCache: Sendable {
         self.options = options
         contentKeys = Atomic(store.statistics.entryCount > 0)
         searchVariance = Atomic(store.statistics.entryCount > 0)
-        ready = ReadyAnswers(capacity: answersReady ? store.statistics.capacity : nil)
-        decoded = DecodedResponses(targetedFields: options.targets)
+        let capacity = store.statistics.capacity
+        ready = ReadyAnswers(capacity: answersReady ? capacity : nil)
+        decoded = DecodedResponses(capacity: capacity, targetedFields: options.targets)
         leasing = options.collapsesRequests && options.longestFillWait > .zero ? store.fillLeasing : nil
     }
 

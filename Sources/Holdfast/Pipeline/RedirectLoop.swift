@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-internal import Foundation
 internal import HoldfastSemantics
 
 #if canImport(FoundationNetworking)
-    internal import FoundationNetworking
+    internal import Foundation
+    package import FoundationNetworking
+#else
+    package import Foundation
 #endif
 
 /// Follows redirects hop by hop, so that each hop is looked up, stored and retried under its own URI (RFC 9110 §15.4).
@@ -121,7 +123,7 @@ extension URLRequest {
 
 extension RequestHead {
     /// The head of a URLRequest as the caller wrote it; nil where its URL is no canonical http or https URI.
-    init?(_ request: URLRequest, fields: HeaderFields? = nil) {
+    package init?(_ request: URLRequest, fields: HeaderFields? = nil) {
         guard let text = request.url?.absoluteString, let target = try? TargetURI(text) else { return nil }
         self.init(
             method: RequestMethod(request),

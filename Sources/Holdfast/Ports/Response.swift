@@ -130,7 +130,7 @@ public struct Response: Sendable {
     ) {
         parts = CopyOnWrite(
             Parts(
-                status: ready.stored.head.status,
+                status: ready.status,
                 fields: fields,
                 body: ResponseBody(body),
                 url: url,

@@ -15,14 +15,17 @@ public struct FieldName: Sendable, Hashable, ExpressibleByStringLiteral, CustomS
     ///
     /// - Parameter name: text from anywhere; cost is linear in its length.
     public init?(_ name: String) {
-        var hasUpperCase = false
-        var isEmpty = true
-        for byte in name.utf8 {
-            guard byte.isTokenCharacter else { return nil }
-            if byte.isUpperCaseLetter { hasUpperCase = true }
-            isEmpty = false
+        var name = name
+        let hasUpperCase: Bool? = name.withUTF8 { bytes in
+            guard !bytes.isEmpty else { return nil }
+            var hasUpperCase = false
+            for byte in bytes {
+                guard byte.isTokenCharacter else { return nil }
+                if byte.isUpperCaseLetter { hasUpperCase = true }
+            }
+            return hasUpperCase
         }
-        guard !isEmpty else { return nil }
+        guard let hasUpperCase else { return nil }
         rawName = name
         canonicalName = hasUpperCase ? name.loweringASCII() : name
     }
@@ -94,7 +97,13 @@ extension UInt8 {
 extension String {
     /// Folds A–Z only: Unicode case mapping could turn a foreign letter into an ASCII one.
     package func loweringASCII() -> String {
-        guard utf8.contains(where: \.isUpperCaseLetter) else { return self }
-        return String(decoding: utf8.lazy.map(\.lowerCased), as: UTF8.self)
+        var text = self
+        return text.withUTF8 { bytes in
+            guard bytes.contains(where: \.isUpperCaseLetter) else { return nil }
+            return String(unsafeUninitializedCapacity: bytes.count) { folded in
+                for index in bytes.indices { folded.initializeElement(at: index, to: bytes[index].lowerCased) }
+                return bytes.count
+            }
+        } ?? self
     }
 }

@@ -149,17 +149,14 @@ extension HeaderFields: ExpressibleByDictionaryLiteral {
 
 extension HeaderFields {
     private static func cleaned(_ value: String) -> String {
-        let bytes = value.utf8
-        var needsWork = false
-        for byte in bytes where byte == 0x0D || byte == 0x0A || byte == 0x00 {
-            needsWork = true
-            break
+        var value = value
+        let isClean = value.withUTF8 { bytes in
+            guard let first = bytes.first, let last = bytes.last else { return true }
+            return !first.isOptionalWhitespace && !last.isOptionalWhitespace
+                && !bytes.contains { $0 == 0x0D || $0 == 0x0A || $0 == 0x00 }
         }
-        if !needsWork, let first = bytes.first, let last = bytes.last {
-            needsWork = first.isOptionalWhitespace || last.isOptionalWhitespace
-        }
-        guard needsWork else { return value }
-        var result = bytes.map { $0 == 0x0D || $0 == 0x0A || $0 == 0x00 ? UInt8(ascii: " ") : $0 }
+        guard !isClean else { return value }
+        var result = value.utf8.map { $0 == 0x0D || $0 == 0x0A || $0 == 0x00 ? UInt8(ascii: " ") : $0 }
         while let last = result.last, last.isOptionalWhitespace { result.removeLast() }
         return String(decoding: result.drop(while: \.isOptionalWhitespace), as: UTF8.self)
     }

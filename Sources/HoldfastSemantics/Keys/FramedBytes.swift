@@ -61,6 +61,10 @@ public struct FramedBytes: Sendable, Hashable {
         ///
         /// - Returns: nil at the end, and where the rest is no whole frame; then the position stays.
         public mutating func next() -> [UInt8]? {
+            nextRange().map { Array(bytes[$0]) }
+        }
+
+        private mutating func nextRange() -> Range<Int>? {
             guard bytes.count - position >= 4 else { return nil }
             var count = 0
             for offset in 0..<4 {
@@ -69,7 +73,7 @@ public struct FramedBytes: Sendable, Hashable {
             guard bytes.count - position - 4 >= count else { return nil }
             let start = position + 4
             position = start + count
-            return Array(bytes[start..<position])
+            return start..<position
         }
 
         /// The next frame's content as text.
@@ -77,11 +81,11 @@ public struct FramedBytes: Sendable, Hashable {
         /// - Returns: nil as ``next()`` does, and where the content is no UTF-8.
         public mutating func nextString() -> String? {
             let start = position
-            guard let part = next() else { return nil }
-            guard let text = String(validating: part, as: UTF8.self) else {
-                position = start
-                return nil
+            guard let range = nextRange() else { return nil }
+            let text = bytes.withUnsafeBufferPointer {
+                String(validating: UnsafeBufferPointer(rebasing: $0[range]), as: UTF8.self)
             }
+            if text == nil { position = start }
             return text
         }
     }

@@ -9,7 +9,7 @@ enum VariantNormalizer {
     static func normalized(_ value: String, of name: String) -> String {
         switch name {
         case "accept": weightedList(value, member: mediaRange) ?? value
-        case "accept-encoding": weightedList(value, member: coding) ?? value
+        case "accept-encoding": wordList(value) ?? weightedList(value, member: coding) ?? value
         case "accept-language": languages(value) ?? value
         case "authorization": credentials(value)
         default: value
@@ -40,6 +40,34 @@ enum VariantNormalizer {
         }
         return weights.map { $0.value == 1000 ? $0.key : $0.key + ";q=" + decimal($0.value) }
             .sorted().joined(separator: ",")
+    }
+
+    /// Lower-case words without weights or aliases, each once and in order, as ``weightedList(_:member:)`` would write them; nil for
+    /// anything else. Most requests list their codings so, and each look-up reads that list.
+    private static func wordList(_ value: String) -> String? {
+        var value = value
+        return value.withUTF8 { bytes -> String? in
+            var words: [Slice<UnsafeBufferPointer<UInt8>>] = []
+            for piece in bytes.split(separator: UInt8(ascii: ",")) {
+                var word = piece
+                while let last = word.last, last.isOptionalWhitespace { word.removeLast() }
+                word = word.drop(while: \.isOptionalWhitespace)
+                guard let first = word.first else { continue }
+                guard first != UInt8(ascii: "x"), word.allSatisfy({ $0.isTokenCharacter && !$0.isUpperCaseLetter })
+                else {
+                    return nil
+                }
+                words.append(word)
+            }
+            words.sort { $0.lexicographicallyPrecedes($1) }
+            var folded: [UInt8] = []
+            folded.reserveCapacity(bytes.count)
+            for (index, word) in words.enumerated() where index == 0 || !word.elementsEqual(words[index - 1]) {
+                if index > 0 { folded.append(UInt8(ascii: ",")) }
+                folded.append(contentsOf: word)
+            }
+            return String(decoding: folded, as: UTF8.self)
+        }
     }
 
     private static func isWeight(_ piece: String) -> Bool {

@@ -4,61 +4,36 @@
 import Foundation
 import Testing
 
-/// Holds the pages to code that is compiled and run: every ```swift block of theirs stands in a test.
+/// Holds the pages to code that is compiled and run: every ```swift block of theirs stands in a test or an example.
+///
+/// Fenced otherwise, and so not compared, is code that is not ours ("swift original") and what belongs into a manifest
+/// ("swift manifest", see `ManifestBlockTests`).
 @Suite("Pages and their code")
 struct PageTests {
-    private static let pages = [
-        "services/http-service", "services/web-service-proxy", "services/endpoints", "services/in-process-services",
-        "services/streams", "services/mocking-and-logging", "migrating", "clients/urlsession", "clients/intercepting",
-        "clients/async-http-client", "clients/http-types", "operating/observing", "clients/weather-example",
-        "extending/writing-a-transport", "tool/inspector", "operating/redis", "tool/proxy",
-    ]
+    /// What a page may quote: tests of pages, and the examples.
+    private static let sources = Result {
+        let tests = try Pages.files(below: "Tests", endings: [".swift"]).filter { path in
+            !path.hasPrefix("Tests/ArchitectureTests/")
+                && (path.contains("/Pages/") || path.hasSuffix("PageTests.swift"))
+        }
+        let examples = try ["Sources/WeatherExample", "Sources/Quickstart"].flatMap {
+            try Pages.files(below: $0, endings: [".swift"])
+        }
+        return try (tests + examples).map { path in
+            let url = ImportTableTests.root.appending(path: path)
+            return lines(of: try String(contentsOf: url, encoding: .utf8))
+        }
+    }
 
     /// Lines without indentation and without blank ones.
-    private static func lines(_ text: some StringProtocol) -> [String] {
-        text.split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
+    private static func lines(of text: String) -> [String] {
+        text.split(whereSeparator: \.isNewline).map { tidied($0.trimmingCharacters(in: .whitespaces)) }
+            .filter { !$0.isEmpty }
     }
 
-    /// The blocks fenced as ```swift and nothing else: what is fenced as "swift original" is not ours and not compared.
-    private static func blocks(of page: String) -> [[String]] {
-        var blocks: [[String]] = []
-        var open: [String]?
-        var isOther = false
-        for line in page.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline) {
-            let text = line.trimmingCharacters(in: .whitespaces)
-            if text.hasPrefix("```") {
-                if let block = open {
-                    blocks.append(block)
-                    open = nil
-                } else if isOther {
-                    isOther = false
-                } else if text == "```swift" {
-                    open = []
-                } else {
-                    isOther = true
-                }
-            } else if !text.isEmpty {
-                open?.append(text)
-            }
-        }
-        return blocks
-    }
-
-    /// The files in the folders `Pages` of all tests, and the example, which pages quote.
-    private static func sources() throws -> [[String]] {
-        let files = FileManager.default
-        let tests = ImportTableTests.root.appending(path: "Tests")
-        let folders =
-            try files.contentsOfDirectory(at: tests, includingPropertiesForKeys: nil).map {
-                $0.appending(path: "Pages")
-            }
-            + ["Clients", "Generated"].map {
-                ImportTableTests.root.appending(path: "Sources/WeatherExample/\($0)")
-            }
-        return try folders.filter { files.fileExists(atPath: $0.path) }
-            .flatMap { try files.contentsOfDirectory(at: $0, includingPropertiesForKeys: nil) }
-            .filter { $0.pathExtension == "swift" }
-            .map { lines(try String(contentsOf: $0, encoding: .utf8)) }
+    /// Pages set comments at the ends of lines in columns; the formatter sets them two spaces apart.
+    private static func tidied(_ line: String) -> String {
+        line.replacing(/[ ]{2,}\/\//, with: "  //")
     }
 
     private static func contains(_ lines: [String], _ block: [String]) -> Bool {
@@ -69,17 +44,34 @@ struct PageTests {
         }
     }
 
-    @Test("Every block of Swift on a page stands in a test that runs it", arguments: pages)
-    func compiled(_ name: String) throws {
-        let url = ImportTableTests.root.appending(path: "docs/\(name).md")
-        let blocks = Self.blocks(of: try String(contentsOf: url, encoding: .utf8))
-        let sources = try Self.sources()
-        #expect(!blocks.isEmpty)
-        for block in blocks {
+    @Test("Every block of Swift on a page stands in a test that runs it", arguments: try Pages.all())
+    func compiled(_ path: String) throws {
+        let sources = try Self.sources.get()
+        for block in try Page(at: path).blocks where block.language == "swift" {
+            let lines = block.lines.map(Self.tidied)
             #expect(
-                sources.contains { Self.contains($0, block) },
-                "docs/\(name).md has code that no test runs; it begins: \(block.first ?? "")"
+                sources.contains { Self.contains($0, lines) },
+                "\(path) has code that no test runs; it begins: \(lines.prefix(3).joined(separator: " / "))"
             )
         }
+    }
+
+    @Test("Blocks are fenced by a word that says how they are held", arguments: try Pages.all())
+    func fences(_ path: String) throws {
+        for block in try Page(at: path).blocks where block.language.lowercased().hasPrefix("swift") {
+            #expect(
+                ["swift", "swift original", "swift manifest"].contains(block.language),
+                "\(path) has a block fenced as \(block.language)"
+            )
+        }
+    }
+
+    @Test("Pages are found by walking, and some have code")
+    func walk() throws {
+        let pages = try Pages.all()
+        #expect(pages.contains("README.md") && pages.contains("Benchmarks/README.md"))
+        #expect(pages.contains("docs/extending/writing-a-store.md"))
+        let blocks = try pages.flatMap { try Page(at: $0).blocks.filter { $0.language == "swift" } }
+        #expect(blocks.count > 140)
     }
 }

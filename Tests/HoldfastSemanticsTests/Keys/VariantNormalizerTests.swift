@@ -40,6 +40,30 @@ import Testing
         #expect(normalized(value, name) == Array(expected.utf8))
     }
 
+    @Test("A list of codings has one normal form, whether or not a weight of 1 is written out (RFC 9110 §12.4.2)")
+    func wordLists() {
+        var random = SeededGenerator(seed: .random(in: .min ... .max))
+        let seed = random.seed
+        let words = ["gzip", "br", "deflate", "zstd", "*", "identity", "GZIP", "x-gzip", "xz", "a/b", "gz", "", "é"]
+        for _ in 0..<2000 {
+            let count = Int.random(in: 1...6, using: &random)
+            let members = (0..<count).map { _ in words.randomElement(using: &random) ?? "" }
+            let spaces = ["", " ", "\t", "  "]
+            let plain = members.map { word in
+                (spaces.randomElement(using: &random) ?? "") + word + (spaces.randomElement(using: &random) ?? "")
+            }
+            let weighed = members.map { $0.isEmpty ? "" : $0 + ";q=1" }
+            // What parses is taken apart with the weights and without; what does not keeps its spelling.
+            let expected = normalized(weighed.joined(separator: ","), "accept-encoding")
+            let isKept = members.contains { $0 == "é" || $0 == "a/b" }
+            let value = plain.joined(separator: ",")
+            #expect(
+                normalized(value, "accept-encoding") == (isKept ? Array(value.utf8) : expected),
+                "seed \(seed): \(value)"
+            )
+        }
+    }
+
     @Test("Values that compare equal as text but not as bytes are two variants (RFC 9111 §4.1)")
     func unicodeEquivalence() throws {
         for name in ["X-Name", "Accept", "Accept-Language", "Cookie"] {

@@ -28,6 +28,7 @@ final class ReadyAnswer: Sendable {
     let key: StoreKey
     let version: StoredEntry.Version
     let stored: StoredResponse
+    let status: StatusCode
     let reuse: PlainReuse
     let origin: CountedOrigin
     /// What each hit spares its caller.
@@ -59,6 +60,7 @@ final class ReadyAnswer: Sendable {
         key = entry.key
         version = entry.version
         self.stored = stored
+        status = stored.head.status
         self.reuse = reuse
         origin = CountedOrigin(of: target)
         saved = max(.zero, min(stored.delay, CallTally.longestDelay))
@@ -113,7 +115,7 @@ final class ReadyAnswer: Sendable {
     /// answered.
     func foundation(for response: Response, _ url: URL, make: () -> HTTPURLResponse?) -> HTTPURLResponse? {
         // A relative URL is the caller's own, although it names the same resource.
-        guard response.status == stored.head.status, url.baseURL == nil, url.absoluteString == self.url else {
+        guard response.status == status, url.baseURL == nil, url.absoluteString == self.url else {
             return nil
         }
         let known: HTTPURLResponse?? = face.withLock { face in
@@ -132,7 +134,16 @@ final class ReadyAnswer: Sendable {
 
 extension String {
     /// Whether both are the same bytes: texts compare by Unicode equivalence, and fields do not (RFC 9111 §4.1).
-    fileprivate func hasSameBytes(as other: String) -> Bool { utf8.elementsEqual(other.utf8) }
+    fileprivate func hasSameBytes(as other: String) -> Bool {
+        let answer: Bool?? = utf8.withContiguousStorageIfAvailable { bytes in
+            other.utf8.withContiguousStorageIfAvailable { others in
+                guard bytes.count == others.count else { return false }
+                guard let start = bytes.baseAddress, let otherStart = others.baseAddress else { return true }
+                return memcmp(start, otherStart, bytes.count) == 0
+            }
+        }
+        return (answer ?? nil) ?? utf8.elementsEqual(other.utf8)
+    }
 }
 
 extension HeaderFields {

@@ -3,7 +3,6 @@
 
 internal import HoldfastSemantics
 internal import HoldfastStorage
-private import Synchronization
 
 /// How a stored response becomes an entry's metadata: length-framed parts behind a format name.
 ///
@@ -91,52 +90,5 @@ extension StoredRanges {
         let length = parts[1] == "*" ? nil : Int64(parts[1])
         guard !intervals.isEmpty, parts[1] == "*" || length != nil else { return nil }
         self.init(intervals: intervals, completeLength: length)
-    }
-}
-
-/// Remembers what some entries decode to, since reading an entry's metadata would be the dearest part of a hit.
-///
-/// A table of a fixed number of places, each holding the entry that asked for it last: an entry is found by its version, which
-/// is unique within a store, so a freshened entry is decoded anew and nothing has to be told that an entry is gone.
-final class DecodedResponses: Sendable {
-    private struct Place {
-        let version: StoredEntry.Version
-        let response: StoredResponse
-    }
-
-    private static let placeCount = 512
-    /// Longer metadata is decoded each time, so that the whole table stays within two megabytes or so.
-    private static let longestMetadata = 4 << 10
-
-    private let places = Mutex([Place?](repeating: nil, count: placeCount))
-    private let targetedFields: [FieldName]
-
-    init(targetedFields: [FieldName] = []) {
-        self.targetedFields = targetedFields
-    }
-
-    /// What the entry is to the cache: what its metadata describes, to be confirmed where its store cannot vouch for it; nil
-    /// where the metadata is damaged.
-    func response(of entry: StoredEntry) -> StoredResponse? {
-        let response = described(by: entry)
-        // What a person demands stays in the metadata, and is more than the store's doubt.
-        guard entry.needsValidation, let response, !response.needsConfirmation else { return response }
-        return response.needingConfirmation(.storeLostPower)
-    }
-
-    private func described(by entry: StoredEntry) -> StoredResponse? {
-        let index = Int(entry.version.number % UInt64(DecodedResponses.placeCount))
-        let known = places.withLock { places in
-            places[index].flatMap { $0.version == entry.version ? $0.response : nil }
-        }
-        if let known { return known }
-        let metadata = entry.description.metadata
-        guard let response = StoredResponse(decoding: metadata, targetedFields: targetedFields) else { return nil }
-        // All entries that are being written have one version.
-        guard metadata.count <= DecodedResponses.longestMetadata, entry.version != .beingWritten else {
-            return response
-        }
-        places.withLock { $0[index] = Place(version: entry.version, response: response) }
-        return response
     }
 }

@@ -10,12 +10,6 @@ internal import HoldfastSemantics
 
 /// What URLSession's errors mean: the one table from its codes, and on Linux from libcurl's messages, to ``ServiceError``.
 enum TransferFailure {
-    private struct Meaning {
-        let code: ServiceError.Code
-        let message: String
-        var provesNothingSent = false
-    }
-
     /// The error for `error`, with the progress the exchange had made.
     ///
     /// Progress is `notSent` only where the code proves it and nothing of the content was seen to leave: libcurl may have
@@ -31,32 +25,22 @@ enum TransferFailure {
         hasSentContent: Bool = false
     ) -> ServiceError {
         let meaning = meaning(of: error as? URLError, scheme: url?.scheme?.lowercased(), progress)
-        return ServiceError(
-            meaning.code,
-            meaning.message,
+        let provesNothingSent = meaning.proof == .notSent && !hasSentContent && progress < .headReceived
+        return meaning.error(
             cause: error,
-            progress: meaning.provesNothingSent && !hasSentContent && progress < .headReceived ? .notSent : progress,
+            progress: provesNothingSent ? .notSent : progress,
             connectionReused: connectionReused
         )
     }
 
     /// The end of an exchange whose deadline has passed.
     static func timeout(_ progress: TransportProgress) -> ServiceError {
-        ServiceError(
-            .timeout,
-            "The server sent no response head in time; allow more time, or find out why the server is slow.",
-            progress: progress
-        )
+        FailureMeaning.timeout.error(progress: progress)
     }
 
     /// The end of an exchange on a connection that had been kept open and was closed from the other side.
     static func staleConnection(_ progress: TransportProgress) -> ServiceError {
-        ServiceError(
-            connectionLost.code,
-            connectionLost.message,
-            progress: progress,
-            connectionReused: true
-        )
+        FailureMeaning.connectionLost.error(progress: progress, connectionReused: true)
     }
 
     /// The end of a body that exceeds what may wait for its reader.
@@ -82,7 +66,7 @@ enum TransferFailure {
 
     /// The end of a request whose body file cannot be read.
     static func unreadableFile(_ cause: any Error) -> ServiceError {
-        ServiceError(unreadableBody.code, unreadableBody.message, cause: cause, progress: .notSent)
+        unreadableBody.error(cause: cause, progress: .notSent)
     }
 
     /// The end of an exchange whose body file did not stay as it was.
@@ -98,16 +82,19 @@ enum TransferFailure {
 
     /// The refusal of content that would not be sent.
     static var noContentInHead: ServiceError {
-        ServiceError(noContent.code, noContent.message, progress: .notSent)
+        noContent.error(progress: .notSent)
     }
 
     private static func meaning(
         of urlError: URLError?,
         scheme: String?,
         _ progress: TransportProgress
-    ) -> Meaning {
+    ) -> FailureMeaning {
         guard let urlError else {
-            return Meaning(code: .other, message: "The transfer failed for a reason outside URLSession; see the cause.")
+            return FailureMeaning(
+                code: .other,
+                message: "The transfer failed for a reason outside URLSession; see the cause."
+            )
         }
         let hasHead = progress >= .headReceived
         switch urlError.code {
@@ -121,7 +108,7 @@ enum TransferFailure {
             return meaning(ofMessage: urlError.localizedDescription, hasHead, isTLS: scheme == "https")
         default:
             return meanings[urlError.code]
-                ?? Meaning(
+                ?? FailureMeaning(
                     code: .other,
                     message: "URLSession failed with code \(urlError.code.rawValue); see the cause."
                 )
@@ -129,69 +116,60 @@ enum TransferFailure {
     }
 
     /// Foundation on Linux has one code, -1, for whatever it does not know of libcurl; only the text tells them apart.
-    private static func meaning(ofMessage text: String, _ hasHead: Bool, isTLS: Bool) -> Meaning {
+    private static func meaning(ofMessage text: String, _ hasHead: Bool, isTLS: Bool) -> FailureMeaning {
         // A broken exchange has a code of its own; with this one it was the handshake that broke.
         if text.hasPrefix("Recv failure") { return isTLS && !hasHead ? tls : connectionLost }
         for (start, meaning) in curlMessages where text.hasPrefix(start) { return meaning }
         return hasHead
-            ? notHTTP : Meaning(code: .other, message: "URLSession failed and gave no reason; see the cause.")
+            ? notHTTP : FailureMeaning(code: .other, message: "URLSession failed and gave no reason; see the cause.")
     }
 
-    private static let connectionLost = Meaning(
-        code: .connectionLost,
-        message: "The connection broke before the response was complete; send again if the request is safe to repeat."
-    )
-    private static let notHTTP = Meaning(
+    private static let connectionLost = FailureMeaning.connectionLost
+    private static let notHTTP = FailureMeaning(
         code: .protocolError,
         message: "The server's answer is not valid HTTP; check that the URL names an HTTP server."
     )
-    private static let tls = Meaning(
-        code: .tls,
-        message: "No TLS connection could be made; check that the port speaks TLS and which versions it offers."
-    )
-    private static let certificate = Meaning(
+    /// Proves nothing here: URLSession has no other code for what goes wrong on an open connection.
+    private static let tls = FailureMeaning(code: .tls, message: FailureMeaning.handshake.message)
+    private static let certificate = FailureMeaning(
         code: .certificate,
         message: "The server's certificate was refused; renew it, or trust its issuer on this machine.",
-        provesNothingSent: true
+        proof: .notSent
     )
-    private static let clientCertificate = Meaning(
+    private static let clientCertificate = FailureMeaning(
         code: .certificate,
         message: "The server refused the client's certificate or misses one; configure one in the session's delegate."
     )
-    private static let resolve = Meaning(
-        code: .resolve,
-        message: "The host name could not be resolved; check its spelling and the machine's DNS.",
-        provesNothingSent: true
-    )
-    private static let connect = Meaning(
+    private static let resolve = FailureMeaning.resolve
+    private static let connect = FailureMeaning(
         code: .connect,
         message: "Nobody accepts connections there; check host and port, and that the server runs.",
-        provesNothingSent: true
+        proof: .notSent
     )
-    private static let offline = Meaning(
+    private static let offline = FailureMeaning(
         code: .offline,
         message: "The machine has no network connection; try again when it has.",
-        provesNothingSent: true
+        proof: .notSent
     )
-    private static let unreadableBody = Meaning(
+    private static let unreadableBody = FailureMeaning(
         code: .badRequest,
         message: "The file with the request body cannot be read; check its path and rights.",
-        provesNothingSent: true
+        proof: .notSent
     )
-    private static let noContent = Meaning(
+    private static let noContent = FailureMeaning(
         code: .unsupported,
         message: "URLSession sends no content with this method; use another method or the AsyncHTTPClient transport.",
-        provesNothingSent: true
+        proof: .notSent
     )
-    private static let authentication = Meaning(
+    private static let authentication = FailureMeaning(
         code: .authenticationRequired,
         message: "The server asks for credentials; set the Authorization field before sending."
     )
 
-    private static let meanings: [URLError.Code: Meaning] = [
+    private static let meanings: [URLError.Code: FailureMeaning] = [
         .cannotFindHost: resolve, .dnsLookupFailed: resolve,
         .cannotConnectToHost: connect,
-        .timedOut: Meaning(
+        .timedOut: FailureMeaning(
             code: .timeout,
             message: "The server was silent for too long; allow more time, or find out why the server is slow."
         ),
@@ -202,29 +180,29 @@ enum TransferFailure {
         .serverCertificateHasBadDate: certificate, .serverCertificateUntrusted: certificate,
         .serverCertificateHasUnknownRoot: certificate, .serverCertificateNotYetValid: certificate,
         .clientCertificateRejected: clientCertificate, .clientCertificateRequired: clientCertificate,
-        .badURL: Meaning(code: .badRequest, message: "The URL cannot be sent to; mend it.", provesNothingSent: true),
-        .unsupportedURL: Meaning(
+        .badURL: FailureMeaning(code: .badRequest, message: "The URL cannot be sent to; mend it.", proof: .notSent),
+        .unsupportedURL: FailureMeaning(
             code: .badRequest,
             message: "URLSession does not know this URL's scheme; use http or https.",
-            provesNothingSent: true
+            proof: .notSent
         ),
         .fileDoesNotExist: unreadableBody, .noPermissionsToReadFile: unreadableBody, .fileIsDirectory: unreadableBody,
         .dataLengthExceedsMaximum: noContent,
         .badServerResponse: notHTTP, .cannotParseResponse: notHTTP, .cannotDecodeRawData: notHTTP,
         .cannotDecodeContentData: notHTTP, .zeroByteResource: notHTTP,
-        .httpTooManyRedirects: Meaning(
+        .httpTooManyRedirects: FailureMeaning(
             code: .tooManyRedirects,
             message: "The redirects did not end; mend them at the server."
         ),
         .userAuthenticationRequired: authentication, .userCancelledAuthentication: authentication,
-        .cancelled: Meaning(
+        .cancelled: FailureMeaning(
             code: .other,
             message:
                 "The session ended this transfer, but its task was not cancelled; do not invalidate a session in use."
         ),
     ]
 
-    private static let curlMessages: [(String, Meaning)] = [
+    private static let curlMessages: [(String, FailureMeaning)] = [
         ("transfer closed", connectionLost),
         ("Send failure", connectionLost),
         // A connection that was reset while it was made, which Foundation does not count among those that were refused.
@@ -237,7 +215,7 @@ enum TransferFailure {
         ("Invalid Content-Length", notHTTP),
         (
             "Unrecognized content encoding",
-            Meaning(
+            FailureMeaning(
                 code: .unsupported,
                 message: "The response has a content coding that URLSession cannot decode on this platform; ask for "
                     + "another by Accept-Encoding, or use the AsyncHTTPClient transport."

@@ -73,7 +73,7 @@ public enum ReuseDecision: Sendable, Hashable {
         bypassReason(request, directive, CacheControl(request: request.fields), hasContentKey)
     }
 
-    static func bypassReason(
+    package static func bypassReason(
         _ request: RequestHead,
         _ directive: CacheDirective,
         _ cacheControl: CacheControl,

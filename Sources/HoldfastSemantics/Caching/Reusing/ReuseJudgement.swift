@@ -34,7 +34,29 @@ public struct ReuseJudgement: Sendable, Hashable {
         secret: [UInt8],
         hasContentKey: Bool = false
     ) {
-        let cacheControl = CacheControl(request: request.fields)
+        self.init(
+            request: request,
+            CacheControl(request: request.fields),
+            candidates: candidates,
+            directive: directive,
+            now: now,
+            options: options,
+            secret: secret,
+            hasContentKey: hasContentKey
+        )
+    }
+
+    /// - Parameter cacheControl: the request's.
+    package init(
+        request: RequestHead,
+        _ cacheControl: CacheControl,
+        candidates: [StoredResponse],
+        directive: CacheDirective,
+        now: Timestamp,
+        options: CacheOptions,
+        secret: [UInt8],
+        hasContentKey: Bool
+    ) {
         let mayNotSend = directive.onlyIfCached || cacheControl.onlyIfCached
         func unanswered(_ reason: CacheReason) -> ReuseDecision {
             mayNotSend ? .unsatisfiable(reason) : .forward(reason)

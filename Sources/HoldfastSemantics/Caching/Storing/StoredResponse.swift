@@ -5,29 +5,8 @@
 ///
 /// What judgement asks again and again (directives, dates, validators) is read once, when the value is made.
 public struct StoredResponse: Sendable, Hashable {
-    /// The target URI of the request it answered.
-    public let target: TargetURI
-
-    /// The method of the request it answered.
-    public let method: RequestMethod
-
-    /// The request values its Vary nominates.
-    public let nominated: NominatedFields
-
-    /// Status and fields, stripped for storage by ``FieldUpdate/storable(_:contentDecoded:mode:targetedFields:)``.
-    public let head: ResponseHead
-
-    /// When its request was sent.
-    public let requestTime: Timestamp
-
-    /// When its head came.
-    public let responseTime: Timestamp
-
-    /// Whether the transport had undone a content coding, so that the bytes are not those the origin tagged.
-    public let contentDecoded: Bool
-
-    /// The lifetime in seconds that the call which got it gave it, for want of the server's; nil where none did.
-    public let givenLifetime: Int64?
+    /// What is read once and never changes, behind one reference: candidates are copied from stage to stage.
+    private let reading: Reading
 
     /// Why the origin must confirm it before it is used again, whatever its freshness; nil where it need not.
     public private(set) var confirmationReason: CacheReason?
@@ -35,23 +14,47 @@ public struct StoredResponse: Sendable, Hashable {
     /// Which bytes of its content are stored, where some may be missing; nil: all (RFC 9111 §3.3).
     public var ranges: StoredRanges?
 
+    /// The target URI of the request it answered.
+    public var target: TargetURI { reading.target }
+
+    /// The method of the request it answered.
+    public var method: RequestMethod { reading.method }
+
+    /// The request values its Vary nominates.
+    public var nominated: NominatedFields { reading.nominated }
+
+    /// Status and fields, stripped for storage by ``FieldUpdate/storable(_:contentDecoded:mode:targetedFields:)``.
+    public var head: ResponseHead { reading.head }
+
+    /// When its request was sent.
+    public var requestTime: Timestamp { reading.requestTime }
+
+    /// When its head came.
+    public var responseTime: Timestamp { reading.responseTime }
+
+    /// Whether the transport had undone a content coding, so that the bytes are not those the origin tagged.
+    public var contentDecoded: Bool { reading.contentDecoded }
+
+    /// The lifetime in seconds that the call which got it gave it, for want of the server's; nil where none did.
+    public var givenLifetime: Int64? { reading.givenLifetime }
+
     /// The targeted fields that rule in the place of its Cache-Control and Expires where it has one of them.
-    public let targetedFields: [FieldName]
+    public var targetedFields: [FieldName] { reading.targetedFields }
 
     /// Its Cache-Control, or the targeted field in its place (RFC 9213 §2.2).
-    public let cacheControl: CacheControl
+    public var cacheControl: CacheControl { reading.cacheControl }
 
     /// Its entity tag; weak when the content was decoded, nil when missing, malformed or repeated.
-    public let entityTag: EntityTag?
+    public var entityTag: EntityTag? { reading.entityTag }
 
     /// Its Last-Modified; nil when missing, malformed or repeated.
-    public let lastModified: HTTPDate?
+    public var lastModified: HTTPDate? { reading.lastModified }
 
     /// When the origin made it: its Date, or the time of receipt where that is missing (RFC 9110 §6.6.1).
-    public let date: Timestamp
+    public var date: Timestamp { reading.date }
 
-    let expires: Expiry
-    let ageValue: Int64
+    var expires: Expiry { reading.expires }
+    var ageValue: Int64 { reading.ageValue }
 
     enum Expiry: Sendable, Hashable {
         case absent
@@ -85,31 +88,18 @@ public struct StoredResponse: Sendable, Hashable {
         needsConfirmation: Bool = false,
         targetedFields: [FieldName] = []
     ) {
-        self.target = target
-        self.method = method
-        self.nominated = nominated
-        self.head = head
-        self.requestTime = requestTime
-        self.responseTime = responseTime
-        self.contentDecoded = contentDecoded
-        self.givenLifetime = givenLifetime.map { max($0, 0) }
+        reading = Reading(
+            target: target,
+            method: method,
+            nominated: nominated,
+            head: head,
+            requestTime: requestTime,
+            responseTime: responseTime,
+            contentDecoded: contentDecoded,
+            givenLifetime: givenLifetime,
+            targetedFields: targetedFields
+        )
         confirmationReason = needsConfirmation ? .softPurged : nil
-        self.targetedFields = targetedFields
-        let ruling = RulingCacheControl(head.fields, targets: targetedFields)
-        cacheControl = ruling.cacheControl
-        let tag = head.entityTag
-        entityTag = contentDecoded ? tag?.weakened : tag
-        lastModified = head.lastModified(receivedAt: responseTime)
-        date = head.date(receivedAt: responseTime)?.timestamp ?? responseTime
-        ageValue = head.age ?? 0
-        if !ruling.hasExpires {
-            expires = .absent
-        } else {
-            // A repeated Expires counts as invalid, an invalid one as past (RFC 9111 §4.2.1, §5.3).
-            let parsed = ResponseHead.date(of: .expires, in: head.fields, receivedAt: responseTime)
-            expires =
-                StoredResponse.namesOtherZone(head.fields[.expires]) ? .invalid : parsed.map { .at($0) } ?? .invalid
-        }
     }
 
     /// Whether the origin must confirm it before it is used again, whatever its freshness.
@@ -128,14 +118,21 @@ public struct StoredResponse: Sendable, Hashable {
         return marked
     }
 
-    /// Whether an expiration date is given in another zone than GMT, UTC by name included: such a date is readable, but
-    /// nothing may be taken for fresh by it (RFC 9111 §4.2).
-    private static func namesOtherZone(_ expires: String?) -> Bool {
-        expires?.loweringASCII().hasSuffix("utc") ?? false
-    }
-
     /// Whether the origin can be asked if it still holds (RFC 9111 §4.3.1).
     public var hasValidator: Bool { entityTag != nil || lastModified != nil }
+
+    /// Whether both are the same response, read in the same way.
+    public static func == (left: StoredResponse, right: StoredResponse) -> Bool {
+        left.confirmationReason == right.confirmationReason && left.ranges == right.ranges
+            && (left.reading === right.reading || left.reading == right.reading)
+    }
+
+    /// Feeds what ``==(_:_:)`` goes by most to the hasher.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(target)
+        hasher.combine(head)
+        hasher.combine(responseTime)
+    }
 }
 
 extension ResponseHead {

@@ -127,6 +127,16 @@ struct ReadyAnswerTests {
         twins.expectSameCounts()
     }
 
+    @Test("A directive that the transport adds goes the long way as one of the request's own does")
+    func implicitDirective() async {
+        let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=60"] }
+        twins.setImplicit(["Cache-Control": "max-age=30"])
+        for _ in 0..<3 { #expect(await !twins.ask().isReady) }
+        twins.advance(.seconds(40))
+        #expect(await twins.ask().text == "2")
+        twins.expectSameCounts()
+    }
+
     @Test("The same field from the transport and from the request are two things to find it by")
     func implicitAndOwn() async {
         let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=60", "Vary": "X-Tenant"] }

@@ -93,6 +93,38 @@ struct ReadyAnswersTests {
         table.keep(answer, stripe: 0)
         table.giveUp(answer, stripe: 0)
         #expect(table.answer(for: "http://origin.example/a", stripe: 0) == nil)
+        #expect(!table.hasPlace(for: "http://origin.example/a", stripe: 0))
+    }
+
+    @Test("What wants a place that others have gets it one time in sixteen; what has one, or finds a free one, at once")
+    func places() throws {
+        let table = ReadyAnswers(capacity: 1 << 20)
+        let urls = (0..<2000).map { "http://origin.example/\($0)" }
+        for url in urls where table.hasPlace(for: url, stripe: 0) { table.keep(try Self.answer(url), stripe: 0) }
+        let kept = urls.filter { table.answer(for: $0, stripe: 0) != nil }
+        #expect(kept.allSatisfy { table.hasPlace(for: $0, stripe: 0) })
+        let stranger = "http://origin.example/stranger"
+        let given = (0..<160).count { _ in table.hasPlace(for: stranger, stripe: 0) }
+        #expect(given == 10)
+        #expect((0..<160).allSatisfy { _ in table.hasPlace(for: stranger, stripe: 1) })
+    }
+
+    @Test("Asked for more URLs than there are places, it lets the ones that are asked for often keep theirs")
+    func staysUnderAScan() throws {
+        let table = ReadyAnswers(capacity: 1 << 20)
+        func ask(_ url: String) throws -> Bool {
+            if table.answer(for: url, stripe: 0) != nil { return true }
+            if table.hasPlace(for: url, stripe: 0) { table.keep(try Self.answer(url), stripe: 0) }
+            return false
+        }
+        let hot = (0..<20).map { "http://origin.example/hot/\($0)" }
+        var found = 0
+        for round in 0..<200 {
+            for url in hot where try ask(url) { found += 1 }
+            for number in 0..<100 { _ = try ask("http://origin.example/scan/\(round)/\(number)") }
+        }
+        // Each round's strangers want a place in most of the 64 sets; of three hot ones in one set the third waits for its turn.
+        #expect(found > 200 * 20 * 8 / 10)
     }
 
     @Test("What it keeps goes with it, and with what takes its place")

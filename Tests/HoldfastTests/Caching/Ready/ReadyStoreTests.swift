@@ -196,6 +196,19 @@ struct ReadyStoreTests {
         #expect(seen.sends == 2)
     }
 
+    @Test(
+        "A response whose head is long goes the long way, so that the table of ready answers stays small",
+        arguments: [1, 9]
+    )
+    func longHead(_ kibibytes: Int) async {
+        let twins = ReadyTwins { _, _ in
+            ["Cache-Control": "max-age=60", "X-Long": String(repeating: "x", count: kibibytes << 10)]
+        }
+        for _ in 0..<3 { await twins.ask() }
+        #expect(await twins.ask().isReady == (kibibytes == 1))
+        #expect(twins.short.transport.sent.count == 1)
+    }
+
     @Test("A store whose bodies suspend has nothing ready")
     func suspending() async {
         let twins = ReadyTwins(.lone, store: StoreMaker { FaultyStore() })

@@ -85,18 +85,4 @@ struct StoredEntryCodingTests {
             #expect(StoredResponse(decoding: ByteChunk(random)) == nil, "seed \(generator.seed)")
         }
     }
-
-    @Test("A decoded response is remembered by version, never mixed up with another, and damage is not remembered")
-    func memory() throws {
-        let decoded = DecodedResponses()
-        let first = try Self.response(["X-A": "1"])
-        let second = try Self.response(["X-A": "2"])
-        #expect(decoded.response(of: Self.entry(7, first.encoded)) == first)
-        // The version alone names it: metadata is not read again.
-        #expect(decoded.response(of: Self.entry(7, ByteChunk([1]))) == first)
-        #expect(decoded.response(of: Self.entry(7 + 512, second.encoded)) == second)
-        #expect(decoded.response(of: Self.entry(7, first.encoded)) == first)
-        #expect(decoded.response(of: Self.entry(8, ByteChunk([1]))) == nil)
-        #expect(decoded.response(of: Self.entry(8, second.encoded)) == second)
-    }
 }

@@ -138,6 +138,15 @@ struct StraightAttemptTests {
         }
     }
 
+    @Test("A hop does not ask for a new connection because the hop before it did")
+    func hopAfterBlamedConnection() async {
+        let steps: [ScriptedTransport.Step] = [
+            .respond(421), .respond(307, ["Location": "/b"]), .respond(200, body: "there"),
+        ]
+        let sends = await check(AttemptScenario(steps: steps, retries: 1)).filter { $0.hasPrefix("send ") }
+        #expect(sends.map { $0.contains("new connection true") } == [false, true, false])
+    }
+
     @Test("Bodies of every form", arguments: ["none", "bytes", "factory", "oneShot"])
     func bodies(_ form: String) async {
         for steps in [[ScriptedTransport.Step.respond()], [.fail(progress: .bodySent), .respond()]] {
