@@ -17,6 +17,7 @@ let package = Package(
         .executable(name: "hit", targets: ["HitBenchmark"]),
         .executable(name: "hitrate", targets: ["HitRateBenchmark"]),
         .executable(name: "overhead", targets: ["OverheadBenchmark"]),
+        .executable(name: "scale", targets: ["ScaleBenchmark"]),
         .executable(name: "storm", targets: ["StormBenchmark"]),
     ],
     dependencies: [
@@ -36,6 +37,7 @@ let package = Package(
                 .product(name: "HoldfastStorage", package: "holdfast"),
             ]
         ),
+        .target(name: "Contests", dependencies: ["CAllocationCount", "Harness"]),
         .executableTarget(
             name: "DiskBenchmark",
             dependencies: [
@@ -48,7 +50,7 @@ let package = Package(
         .executableTarget(
             name: "HitBenchmark",
             dependencies: [
-                "CAllocationCount", "Exchanges", "Harness",
+                "Contests", "Exchanges", "Harness",
                 .product(name: "Holdfast", package: "holdfast"),
                 .product(name: "HoldfastSemantics", package: "holdfast"),
                 .product(name: "HoldfastStorage", package: "holdfast"),
@@ -59,18 +61,19 @@ let package = Package(
             dependencies: ["Harness", .product(name: "HoldfastStorage", package: "holdfast")]
         ),
         .executableTarget(
-            name: "MemoryBenchmark",
+            name: "OverheadBenchmark",
             dependencies: [
-                "CAllocationCount", "Harness",
-                .product(name: "HoldfastStorage", package: "holdfast"),
+                "Contests", "Exchanges", "Harness",
+                .product(name: "Holdfast", package: "holdfast"),
+                .product(name: "HoldfastSemantics", package: "holdfast"),
             ]
         ),
         .executableTarget(
-            name: "OverheadBenchmark",
+            name: "ScaleBenchmark",
             dependencies: [
-                "CAllocationCount", "Harness",
+                "Exchanges", "Harness",
                 .product(name: "Holdfast", package: "holdfast"),
-                .product(name: "HoldfastSemantics", package: "holdfast"),
+                .product(name: "HoldfastStorage", package: "holdfast"),
             ]
         ),
         .executableTarget(
@@ -85,6 +88,10 @@ let package = Package(
         .testTarget(
             name: "HitRateBenchmarkTests",
             dependencies: ["HitRateBenchmark", "Harness", .product(name: "HoldfastStorage", package: "holdfast")]
+        ),
+        .testTarget(
+            name: "ScaleBenchmarkTests",
+            dependencies: ["ScaleBenchmark", "Harness", .product(name: "HoldfastStorage", package: "holdfast")]
         ),
         .testTarget(
             name: "StormBenchmarkTests",

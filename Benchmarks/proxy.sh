@@ -1,20 +1,37 @@
 #!/usr/bin/env bash
 # How many requests a second does `holdfast proxy` answer from its cache, beside nginx's proxy_cache and Varnish in the same run?
 #
-#     Benchmarks/proxy.sh [--quick] [--json]
+#     Benchmarks/proxy.sh [--quick] [--json] [--help]
 #
 # One hot object of 1 KiB, 64 keep-alive connections of `wrk`, one server after the other, each held to one core by taskset; wrk and
 # the origin have the other cores. So requests per CPU second is the figure to compare, and requests/s is what one core gives with the
-# client beside it. 30 s each, 5 s with --quick. Linux; needs wrk, nginx, varnish, curl, python3 and taskset, and skips a peer that is not there.
+# client beside it. 30 s each, 5 s with --quick. Linux; needs wrk, curl, python3 and taskset. nginx and varnish that are not there are rows without figures, with the reason.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+
+usage() {
+    cat <<'TEXT'
+usage: Benchmarks/proxy.sh [--quick] [--json]
+
+Measures how many requests `holdfast proxy` answers from its cache, beside nginx's proxy_cache and Varnish in the same run: one hot
+object of 1 KiB, 64 keep-alive connections of wrk, each server held to one core.
+
+  --quick   5 seconds a server in place of 30; ends within 45 seconds, apart from the first build
+  --json    one JSON object in place of the table; a peer that is absent has the value null, and `skipped` has the reason
+  --help    this text
+
+HOLDFAST=PATH names a `holdfast` that is built already (swift build -c release --traits Tool --product holdfast).
+Exit status: 0, 1 when a tool is missing or a server does not answer, 64 for bad arguments.
+TEXT
+}
 
 seconds=30 json=no
 for argument in "$@"; do
     case "$argument" in
     --quick) seconds=5 ;;
     --json) json=yes ;;
-    *) printf 'usage: Benchmarks/proxy.sh [--quick] [--json]\n' >&2; exit 64 ;;
+    --help) usage; exit 0 ;;
+    *) printf 'proxy: %s is not known; --help lists the options.\n' "$argument" >&2; exit 64 ;;
     esac
 done
 
@@ -130,6 +147,12 @@ measure() {
     done
 }
 
+# A peer without figures: its name, and why, one sentence without its full stop.
+absent() {
+    say "$(printf '%-10s skipped: %s' "$1" "$2")"
+    results+=("{\"case\": \"hot-1KiB\", \"subject\": \"$1\", \"value\": null, \"unit\": \"requests/s\", \"skipped\": \"$2\"}")
+}
+
 stop() {
     kill "$1" 2>/dev/null || true
     wait "$1" 2>/dev/null || true
@@ -177,7 +200,7 @@ CONF
     measure nginx "$port" "$!"
     stop "${started[-1]}"
 else
-    say "nginx      not here (apt-get install nginx-light)"
+    absent nginx "it is not installed (apt-get install nginx-light)"
 fi
 
 if command -v varnishd >/dev/null || [ -x /usr/sbin/varnishd ]; then
@@ -188,7 +211,7 @@ if command -v varnishd >/dev/null || [ -x /usr/sbin/varnishd ]; then
     measure varnish "$port" "$!"
     stop "${started[-1]}"
 else
-    say "varnish    not here (apt-get install varnish)"
+    absent varnish "it is not installed (apt-get install varnish)"
 fi
 
 say ""

@@ -44,3 +44,9 @@ long long holdfast_instructions_read(int counter) {
 }
 
 #endif
+
+__attribute__((noinline)) void holdfast_counted(void (*work)(void *), void *state) {
+    work(state);
+    // Without it the call above could become a jump, and this function would be over before it.
+    __asm__ volatile("" ::: "memory");
+}

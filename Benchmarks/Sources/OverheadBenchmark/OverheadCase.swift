@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import Contests
+internal import Exchanges
 internal import Foundation
 internal import Holdfast
-internal import HoldfastSemantics
 
 #if canImport(FoundationNetworking)
     internal import FoundationNetworking
@@ -12,21 +13,23 @@ internal import HoldfastSemantics
 /// A pipeline whose own cost is measured, over a transport that answers at once.
 struct OverheadCase: Sendable {
     let name: String
-    let pipeline: Pipeline
-    let options: CallOptions
+    private let pipeline: Pipeline
+    private let options: CallOptions
 
     static var all: [OverheadCase] {
         [
-            OverheadCase("empty", .never, deadline: false),
-            OverheadCase("empty-deadline", .never, deadline: true),
-            OverheadCase("one-hook", .never, hooks: 1, deadline: false),
-            OverheadCase("five-hooks", .never, hooks: 5, deadline: false),
-            OverheadCase("retrier", .backoff(), deadline: false),
+            OverheadCase("empty"),
+            OverheadCase("one-hook", hooks: 1),
+            OverheadCase("five-hooks", hooks: 5),
+            OverheadCase("retrier", .backoff()),
+            OverheadCase("empty-deadline", deadline: true),
             OverheadCase("retrier-deadline", .backoff(), deadline: true),
         ]
     }
 
-    private init(_ name: String, _ factory: any RetrierFactory, hooks: Int = 0, deadline: Bool) {
+    static let subjects = ["holdfast", "direct"]
+
+    private init(_ name: String, _ factory: any RetrierFactory = .never, hooks: Int = 0, deadline: Bool = false) {
         self.name = name
         pipeline = Pipeline(
             transport: ImmediateTransport(),
@@ -38,15 +41,22 @@ struct OverheadCase: Sendable {
         self.options = options
     }
 
-    /// Makes `calls` calls, one after the other.
-    ///
-    /// - Returns: how many were answered as they should be.
-    func make(_ calls: Int) async throws -> Int {
-        guard let url = URL(string: "https://api.example/v1/items/42?page=2") else { return 0 }
-        let request = URLRequest(url: url)
-        var right = 0
-        for _ in 0..<calls where try await pipeline.send(request, options: options).status == .ok { right += 1 }
-        return right
+    /// The pipeline, and beside it the call that is made without one.
+    func contests() -> [Contest] {
+        guard let request = Resource(42, length: 0).request else { return [] }
+        let direct: any Answering = DirectAnswer()
+        return [
+            Contest(name, "holdfast") { [pipeline, options] _, calls in
+                var right = 0
+                for _ in calls where try await pipeline.send(request, options: options).status == .ok { right += 1 }
+                return right
+            },
+            Contest(name, "direct") { _, calls in
+                var right = 0
+                for _ in calls where try await direct.answer(request).status == .ok { right += 1 }
+                return right
+            },
+        ]
     }
 }
 
@@ -66,4 +76,15 @@ private struct PassingHook: ServiceHook {
     func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? { nil }
 
     func onSuccess(_ response: inout Response, _ request: URLRequest, _ context: inout CallContext) async throws {}
+}
+
+/// What an app calls that has a transport and nothing around it.
+private protocol Answering: Sendable {
+    func answer(_ request: URLRequest) async throws -> Response
+}
+
+private struct DirectAnswer: Answering {
+    private let response = Response(status: .ok)
+
+    func answer(_ request: URLRequest) async throws -> Response { response }
 }

@@ -12,4 +12,7 @@ int holdfast_instructions_open(void);
 /// an estimate from the share of the time in which it ran.
 long long holdfast_instructions_read(int counter);
 
+/// Does the work: the one function whose instructions callgrind is told to count.
+void holdfast_counted(void (*work)(void *), void *state);
+
 #endif

@@ -54,7 +54,7 @@ struct Plan: Sendable {
                 Size(name: "16KiB", bytes: 16 << 10, population: 10_000, gets: 20_000, puts: 2_000, slow: 100),
                 Size(name: "1MiB", bytes: 1 << 20, population: 128, gets: 500, puts: 32, slow: 10),
             ]
-        totalSeconds = isQuick ? 33 : .infinity
+        totalSeconds = isQuick ? 28 : .infinity
         caseSeconds = isQuick ? 1.5 : 120
         turn = isQuick ? 40_000_000 : 600_000_000
         putCapacity = isQuick ? 64 << 20 : 256 << 20

@@ -57,12 +57,14 @@ enum Program {
         let speed = SpeedCases(plan: plan, options: options, scratch: scratch, watch: watch)
         // The largest bodies come last: what they leave for the disk to write would disturb the others.
         for size in plan.sizes.dropLast() { findings += try await speed.run(size, into: &report) }
-        if options.includes(case: Usage.reclaimCase) {
+        if options.includes(case: Usage.reclaimCase), speed.hasTime(Usage.reclaimCase, &report) {
             findings += try await ReclaimCase(plan: plan, options: options, scratch: scratch).run(into: &report)
         }
-        if Usage.openCases.contains(where: { options.includes(case: $0) }), options.includes(subject: "holdfast") {
-            // In a quick run what came before decides how long the fill may take.
-            let left = options.isQuick ? min(plan.fillSeconds, max(1, 28 - watch.seconds)) : plan.fillSeconds
+        if Usage.openCases.contains(where: { options.includes(case: $0) }), options.includes(subject: "holdfast"),
+            speed.hasTime("open", &report)
+        {
+            // In a quick run what came before decides how long the fill may take, and opening takes about twice that again.
+            let left = options.isQuick ? min(plan.fillSeconds, max(1, 24 - watch.seconds)) : plan.fillSeconds
             findings += try await OpenCase(plan: plan, scratch: scratch, fillSeconds: left).run(into: &report)
         }
         for size in plan.sizes.suffix(1) { findings += try await speed.run(size, into: &report) }

@@ -27,7 +27,8 @@ struct SpeedCases {
         return findings
     }
 
-    private func hasTime(_ name: String, _ report: inout Report) -> Bool {
+    /// Whether a further case may begin; says in the report which was left out.
+    func hasTime(_ name: String, _ report: inout Report) -> Bool {
         if watch.seconds < plan.totalSeconds { return true }
         report.note("\(name) left out: this machine took too long for the rest; leave --quick away or name a --case.")
         return false

@@ -13,6 +13,8 @@ struct Plan: Sendable, Equatable {
     let slowEntries: Int
     /// Seconds of the whole run after which a case makes do with the rounds it has, three at least.
     let totalSeconds: Double
+    /// Seconds of the whole run by which a count of instructions in another process must be done.
+    let countSeconds: Double
     /// Seconds that installing Python's caches may take.
     let installSeconds: Double
 
@@ -25,7 +27,8 @@ struct Plan: Sendable, Equatable {
         turn = UInt64(max(1, numbers["turn-milliseconds"] ?? (isQuick ? 15 : 100))) * 1_000_000
         entries = max(1, min(100_000, numbers["entries"] ?? 16))
         slowEntries = min(entries, 16)
-        totalSeconds = isQuick ? 30 : .infinity
-        installSeconds = Double(numbers["install-seconds"] ?? (isQuick ? 15 : 180))
+        totalSeconds = isQuick ? 26 : .infinity
+        countSeconds = isQuick ? 43 : 600
+        installSeconds = Double(numbers["install-seconds"] ?? 180)
     }
 }

@@ -1,15 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import Dispatch
 internal import Foundation
 internal import Harness
 
 /// The program: `hit --help` says what it does.
 @main
 enum Program {
-    static func main() async {
+    /// Not asynchronous: callgrind, under which this program is started again, does not survive the exit of the thread that an
+    /// asynchronous one leaves behind.
+    static func main() {
+        let words = Array(CommandLine.arguments.dropFirst())
+        do {
+            if try CountedHits.run(words) { exit(0) }
+        } catch {
+            say("\(error)")
+            exit(1)
+        }
+        // Before any other thread is there, so that all are counted.
         let counter = InstructionCounter()
-        exit(await run(Array(CommandLine.arguments.dropFirst()), counter))
+        Task { exit(await run(words, counter)) }
+        dispatchMain()
     }
 
     /// Runs off the main thread, whose queue would add a hop to every suspension that is measured.
@@ -42,16 +54,16 @@ enum Program {
             scratch.remove()
         }
         var runs = HitRuns(plan, options, scratch, counter, watch)
-        try await runs.run()
+        let report = try await runs.run()
         let text =
             options.wantsJSON
-            ? runs.report.json + "\n"
-            : runs.report.table(
+            ? report.json + "\n"
+            : report.table(
                 comparedWith: ["dictionary", "raw", "urlcache"],
                 companions: ["instructions", "allocations"]
             ) + "\n" + Usage.accounts
         FileHandle.standardOutput.write(Data(text.utf8))
-        if options.wantsJSON { runs.report.notes.forEach { say("note: \($0)") } }
+        if options.wantsJSON { report.notes.forEach { say("note: \($0)") } }
         for finding in runs.findings { say(finding) }
         say("\(Int(watch.seconds.rounded())) seconds")
         return runs.findings.isEmpty ? 0 : 1

@@ -16,7 +16,7 @@ enum Usage {
         nanoseconds by hits of all threads together, beside instructions and allocated blocks by hits where the system counts them
         (one thread).
 
-          --quick                  less of everything; ends within 45 seconds
+          --quick                  less of everything; ends within 45 seconds, apart from an installation
           --json                   one JSON object in place of the tables
           --case NAMES             \(wrapped(cases))
                                    (memory stands for all in memory, memory-1KiB for its siblings, stage for all stages)
@@ -25,7 +25,7 @@ enum Usage {
           --rounds N               turns of each subject in a case (15; quick: 5)
           --turn-milliseconds N    length of a turn (100; quick: 15)
           --entries N              resources that are asked for, in no order (16)
-          --install-seconds N      how long installing hishel and requests-cache may take, the first time (180; quick: 15)
+          --install-seconds N      how long installing hishel and requests-cache may take, the first time (180)
           --help                   this text
 
         Exit status: 0, 1 when an answer was wrong or something failed, 64 for bad arguments.

@@ -50,35 +50,17 @@ struct PeerInstallation {
     }
 
     private static func run(_ program: URL, _ words: [String], within seconds: Double, _ name: String) throws {
-        let (process, errors) = (Process(), Pipe())
-        process.executableURL = program
-        process.arguments = words
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = errors
-        do {
-            try process.run()
-        } catch {
+        switch TimedProcess.run(program, words, within: seconds) {
+        case .done: return
+        case .missing:
             throw Failure(reason: "\(name) cannot be started; install Python 3.10 or later with venv and pip")
-        }
-        let watch = Stopwatch()
-        while process.isRunning, watch.seconds < seconds { Thread.sleep(forTimeInterval: 0.05) }
-        if process.isRunning {
-            process.terminate()
-            process.waitUntilExit()
+        case .late:
             throw Failure(
-                reason: "\(name) was not done within \(Int(seconds)) seconds; a run without --quick waits longer, once"
+                reason:
+                    "\(name) was not done within \(Int(max(0, seconds))) seconds; --install-seconds gives it longer, once"
             )
+        case .failed(let words):
+            throw Failure(reason: "\(name) failed: \(words)")
         }
-        guard process.terminationStatus == 0 else {
-            let said = String(bytes: errors.fileHandleForReading.availableData, encoding: .utf8) ?? ""
-            throw Failure(reason: "\(name) failed: \(Self.lastWords(of: said))")
-        }
-    }
-
-    /// What a program said at last, in one line of bearable length.
-    static func lastWords(of text: String) -> String {
-        let lines = text.split(separator: "\n").filter { line in line.contains { !$0.isWhitespace } }
-        return lines.last.map { String($0.prefix(160)) } ?? "it said nothing"
     }
 }

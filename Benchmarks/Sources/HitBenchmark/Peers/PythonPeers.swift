@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import Contests
 internal import Foundation
 
 /// Python's caches, asked in a process of their own, turn by turn.
@@ -49,7 +50,7 @@ final class PythonPeers {
         guard let seconds = answer.seconds, let hits = answer.hits, let wrong = answer.wrong, hits > 0 else {
             throw PeerInstallation.Failure(reason: "peers.py did not say what a turn took")
         }
-        return Spent(nanoseconds: seconds * 1e9, hits: hits, right: hits - wrong)
+        return Spent(nanoseconds: seconds * 1e9, calls: hits, right: hits - wrong)
     }
 
     /// Ends the process.

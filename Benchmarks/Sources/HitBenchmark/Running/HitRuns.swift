@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import Contests
 internal import Foundation
 internal import Harness
-internal import Holdfast
 
 /// All cases of a tier and a length, then the next; then the stages. Within each all subjects stand ready, and take turns.
 struct HitRuns {
@@ -11,9 +11,9 @@ struct HitRuns {
     let options: CommandOptions
     let scratch: ScratchDirectory
     let counter: InstructionCounter?
-    /// Runs since the program began.
-    let watch: Stopwatch
-    private(set) var report = Report()
+    /// Runs since Python's caches stood ready.
+    private var watch: Stopwatch
+    private var finished: [Contest] = []
     private(set) var findings: [String] = []
     private var peers: PythonPeers?
     private var missingPeers: String?
@@ -29,10 +29,12 @@ struct HitRuns {
     }
 
     /// Measures what the options ask for.
-    mutating func run() async throws {
+    mutating func run() async throws -> Report {
         let processors = ProcessInfo.processInfo.activeProcessorCount
         let cases = HitCase.all.filter { options.includes(case: $0.name) && $0.threads <= processors }
         startPeers(cases)
+        // Installing happens once; it must not cost the first run its figures.
+        watch = Stopwatch()
         defer { peers?.close() }
         for tier in HitCase.Tier.allCases {
             for length in HitCase.lengths {
@@ -41,129 +43,80 @@ struct HitRuns {
             }
         }
         try await runStages()
+        var report = Report()
+        let counts = countElsewhere(&report)
+        for contest in finished {
+            contest.add(to: &report, counts: counts)
+            if let finding = contest.finding { findings.append(finding) }
+        }
         if processors < 2 { report.note("Cases of two threads were left out: this machine has one processor.") }
-        if counter == nil { report.note("This system lends no counter of instructions.") }
+        if finished.contains(where: { $0.subject == "urlcache" && $0.isSlow }), plan.slowEntries < plan.entries {
+            report.note("On the disk urlcache holds \(plan.slowEntries) entries: each of its calls takes long.")
+        }
         if let peers, !peers.versions.isEmpty {
             let names = peers.versions.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
             report.note("Python's caches: \(names.joined(separator: ", ")).")
         }
+        return report
     }
+
+    // MARK: Python's caches
 
     private mutating func startPeers(_ cases: [HitCase]) {
         guard cases.contains(where: Self.suitsPeers), PythonPeers.names.contains(where: options.includes(subject:))
         else { return }
         do {
             Program.say("Python's caches: looking for them, installing them where they are missing")
-            peers = try PythonPeers(
-                directory: scratch.path(of: "python"),
-                installingWithin: plan.installSeconds
-            )
+            let directory = scratch.path(of: "python")
+            peers = try PythonPeers(directory: directory, installingWithin: plan.installSeconds)
         } catch {
-            missingPeers = (error as? PeerInstallation.Failure)?.reason ?? "\(error)"
+            missingPeers = Self.reason(of: error)
         }
     }
 
-    /// Python runs one thread at a time, and has one way to be asked.
+    /// Python runs one thread at a time, and its caches have one way to be asked.
     private static func suitsPeers(_ hitCase: HitCase) -> Bool { hitCase.threads == 1 && hitCase.face == .send }
 
-    private mutating func run(_ cases: [HitCase], _ tier: HitCase.Tier, _ length: Int) async throws {
-        Program.say("\(tier.rawValue), \(length >> 10) KiB")
-        let subjects = try await subjects(tier, length)
-        let askings = (0..<2).map { Asking(plan.entries, length: length, thread: $0) }
-        // Said at each request, as a caller does who wants nothing older than an hour.
-        let judged = Asking(plan.entries, length: length, thread: 0, directive: "max-age=3600")
-        if peers != nil, cases.contains(where: Self.suitsPeers) {
-            do {
-                try peers?.fill(tier, length: length, entries: plan.entries)
-            } catch {
-                missingPeers = (error as? PeerInstallation.Failure)?.reason ?? "\(error)"
-            }
-        }
-        for hitCase in cases {
-            var contests = subjects.filter { $0.takesPart(in: hitCase) }.map { subject in
-                Contest(
-                    hitCase.name,
-                    subject.name,
-                    threads: hitCase.threads,
-                    isSlow: subject.isSlow
-                ) { thread, places in
-                    let asking = hitCase.face == .judged ? judged : askings[thread]
-                    return try await subject.ask(asking, places, hitCase.face)
-                }
-            }
-            if Self.suitsPeers(hitCase) {
-                contests += PythonPeers.names.filter(options.includes(subject:)).map {
-                    Contest(hitCase.name, $0, ask: nil)
-                }
-            }
-            try await run(&contests, hitCase)
-        }
-        for subject in subjects { if let finding = await subject.close() { findings.append(finding) } }
-    }
-
-    private func subjects(_ tier: HitCase.Tier, _ length: Int) async throws -> [any Subject] {
-        let count = plan.entries
-        let room = max(64 << 20, 4 * count * (length + 2_048))
-        func place(_ name: String) -> String { scratch.path(of: "\(tier.rawValue)-\(length)-\(name)") }
-        var made: [any Subject] = []
-        if options.includes(subject: "holdfast") {
-            let cache =
-                tier == .memory
-                ? HTTPCache.inMemory(capacity: max(32 << 20, 4 * count * (length + 2_048)))
-                : try await HTTPCache.onDisk(at: URL(fileURLWithPath: place("holdfast")), capacity: room)
-            made.append(try await HoldfastSubject("holdfast", cache, count: count, length: length))
-        }
-        if options.includes(subject: "holdfast-tiered"), tier == .memory {
-            let directory = URL(fileURLWithPath: place("tiered"))
-            let cache = try await HTTPCache.tiered(at: directory, memory: room, capacity: room)
-            made.append(try await HoldfastSubject("holdfast-tiered", cache, count: count, length: length))
-        }
-        if options.includes(subject: "dictionary"), tier == .memory {
-            made.append(DictionarySubject(count: count, length: length))
-        }
-        if options.includes(subject: "raw"), tier == .disk {
-            made.append(try RawFileSubject(path: place("raw"), count: count, length: length))
-        }
-        if options.includes(subject: "urlcache") {
-            let few = tier == .disk ? plan.slowEntries : count
-            let directory = tier == .disk ? place("urlcache") : nil
-            made.append(try URLCacheSubject(directory: directory, count: few, length: length))
-        }
-        return made
-    }
-
-    private mutating func run(_ contests: inout [Contest], _ hitCase: HitCase?) async throws {
-        for (round, order) in Rounds.orders(subjects: contests.count, rounds: plan.rounds + 1).enumerated() {
-            // The first round warms up and is not counted.
-            if round > 3, watch.seconds > plan.totalSeconds { break }
-            for index in order {
-                if contests[index].ask != nil {
-                    try await contests[index].turn(plan.turn, counter, isCounted: round > 0)
-                } else if let hitCase {
-                    ask(&contests[index], hitCase, round)
-                }
-            }
-        }
-        for index in contests.indices {
-            try await contests[index].count()
-            contests[index].add(to: &report)
-            if let finding = contests[index].finding { findings.append(finding) }
-        }
+    private static func reason(of error: any Error) -> String {
+        (error as? PeerInstallation.Failure)?.reason ?? "\(error)"
     }
 
     /// Lets one of Python's caches take its turn; what fails leaves it out.
     private mutating func ask(_ contest: inout Contest, _ hitCase: HitCase, _ round: Int) {
         guard missingPeers == nil, let peers else {
-            contest.skipped = missingPeers ?? "it was not started"
+            contest.skipped = missingPeers ?? "they were not started"
             return
         }
         do {
             let spent = try peers.turn(contest.subject, hitCase, nanoseconds: plan.turn, round: round)
             contest.note(spent, isCounted: round > 0)
         } catch {
-            missingPeers = (error as? PeerInstallation.Failure)?.reason ?? "\(error)"
+            missingPeers = Self.reason(of: error)
             contest.skipped = missingPeers
         }
+    }
+
+    // MARK: Turns
+
+    private mutating func run(_ cases: [HitCase], _ tier: HitCase.Tier, _ length: Int) async throws {
+        Program.say("\(tier.rawValue), \(length >> 10) KiB")
+        let bed = try await Bed(plan, options, tier, length, directory: scratch.path)
+        if missingPeers == nil, let peers, cases.contains(where: Self.suitsPeers) {
+            do {
+                try peers.fill(tier, length: length, entries: plan.entries)
+            } catch {
+                missingPeers = Self.reason(of: error)
+            }
+        }
+        for hitCase in cases {
+            var contests = bed.contests(hitCase)
+            if Self.suitsPeers(hitCase) {
+                let names = PythonPeers.names.filter(options.includes(subject:))
+                contests += names.map { Contest(hitCase.name, $0, call: nil) }
+            }
+            try await run(&contests, hitCase)
+        }
+        for subject in bed.subjects { if let finding = await subject.close() { findings.append(finding) } }
     }
 
     private mutating func runStages() async throws {
@@ -180,5 +133,41 @@ struct HitRuns {
         }
         try await run(&contests, nil)
         for subject in subjects { await subject.close() }
+    }
+
+    private mutating func run(_ contests: inout [Contest], _ hitCase: HitCase?) async throws {
+        for (round, order) in Rounds.orders(subjects: contests.count, rounds: plan.rounds + 1).enumerated() {
+            // The first round warms up and is not counted.
+            if round > 3, watch.seconds > plan.totalSeconds { break }
+            for index in order {
+                if contests[index].call != nil {
+                    try await contests[index].turn(plan.turn, counter, isCounted: round > 0)
+                } else if let hitCase {
+                    ask(&contests[index], hitCase, round)
+                }
+            }
+        }
+        for index in contests.indices { try await contests[index].countAllocations() }
+        finished += contests
+    }
+
+    // MARK: Instructions
+
+    /// Counts in another process where this system lends no counter.
+    private func countElsewhere(_ report: inout Report) -> [String: Double] {
+        let names = CountedHits.cases.map(\.name) + CountedHits.stages.map(\.name)
+        guard counter == nil,
+            finished.contains(where: { names.contains($0.name) && CountedHits.subjects.contains($0.subject) })
+        else { return [:] }
+        Program.say("instructions, by callgrind")
+        do throws(CallgrindRun.Failure) {
+            let seconds = max(5, plan.countSeconds - watch.seconds)
+            let counts = try CallgrindRun.instructions(CountedHits.words(plan), within: seconds)
+            report.note("Instructions were counted by callgrind, in memory only: this system lends no counter.")
+            return counts
+        } catch {
+            report.note("Instructions were not counted: this system lends no counter, and \(error.reason).")
+            return [:]
+        }
     }
 }

@@ -3,6 +3,7 @@
 
 internal import Exchanges
 internal import Foundation
+internal import Harness
 internal import Holdfast
 
 #if canImport(FoundationNetworking)
@@ -18,11 +19,15 @@ struct HoldfastSubject: Subject {
     private let filled: Int
 
     /// Fills the cache with the first `count` resources by asking for them.
-    init(_ name: String, _ cache: HTTPCache, count: Int, length: Int) async throws {
+    ///
+    /// - Parameter line: where work in the background runs; nil: where any task does.
+    init(_ name: String, _ cache: HTTPCache, count: Int, length: Int, line: JobLine?) async throws {
         self.name = name
         self.cache = cache
         origin = OriginTransport(length: length)
-        pipeline = Pipeline(transport: origin, cache: cache)
+        var configuration = PipelineConfiguration()
+        configuration.executor = line
+        pipeline = Pipeline(transport: origin, cache: cache, configuration: configuration)
         // The first time fetches; the others bring what is asked for often to where that belongs.
         for _ in 0..<4 {
             for request in (0..<count).compactMap({ Resource($0, length: length).request }) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-internal import Dispatch
 internal import Foundation
 internal import Synchronization
 
@@ -10,12 +9,12 @@ internal import Synchronization
 /// The pool that tasks otherwise run on has one thread a processor, so that eight tasks on two processors take turns and never
 /// meet at a lock.
 public final class ThreadCrew: Sendable {
-    private let members: [Member]
+    private let members: [JobLine]
 
     /// Starts so many threads.
     public init(_ count: Int) {
-        members = (0..<max(1, count)).map { _ in Member() }
-        for member in members { Thread.detachNewThread { member.run() } }
+        members = (0..<max(1, count)).map { _ in JobLine() }
+        for member in members { Thread.detachNewThread { member.work() } }
     }
 
     /// Does the work once on each of the first `count` threads, all at once.
@@ -47,7 +46,7 @@ public final class ThreadCrew: Sendable {
     }
 
     deinit {
-        for member in members { member.stop() }
+        for member in members { member.end() }
     }
 
     /// Lets nobody through before all are there.
@@ -60,37 +59,6 @@ public final class ThreadCrew: Sendable {
             missing.subtract(1, ordering: .acquiringAndReleasing)
             // Waits by giving the processor away: a thread that sleeps would have to be woken, one after the other.
             while missing.load(ordering: .acquiring) > 0 { sched_yield() }
-        }
-    }
-
-    /// A thread with a queue of jobs.
-    private final class Member: TaskExecutor {
-        private let jobs = Mutex<(waiting: [UnownedJob], hasEnded: Bool)>(([], false))
-        private let signal = DispatchSemaphore(value: 0)
-
-        func enqueue(_ job: consuming ExecutorJob) {
-            let job = UnownedJob(job)
-            jobs.withLock { $0.waiting.append(job) }
-            signal.signal()
-        }
-
-        func run() {
-            while true {
-                signal.wait()
-                let (job, hasEnded): (UnownedJob?, Bool) = jobs.withLock { jobs in
-                    (jobs.waiting.isEmpty ? nil : jobs.waiting.removeFirst(), jobs.hasEnded)
-                }
-                guard let job else {
-                    if hasEnded { return }
-                    continue
-                }
-                job.runSynchronously(on: asUnownedTaskExecutor())
-            }
-        }
-
-        func stop() {
-            jobs.withLock { $0.hasEnded = true }
-            signal.signal()
         }
     }
 }

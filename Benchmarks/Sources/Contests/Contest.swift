@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import CAllocationCount
+public import Harness
+
+/// A subject in a case, and what was measured of it turn by turn.
+public struct Contest: Sendable {
+    /// Makes the calls of these numbers, on the thread of this number; returns how many came out right.
+    public typealias Call = @Sendable (Int, Range<Int>) async throws -> Int
+
+    /// The case.
+    public let name: String
+    /// The subject.
+    public let subject: String
+    /// How many threads call at once.
+    public let threads: Int
+    /// Makes calls; nil for a subject in another process, whose turns are noted.
+    public let call: Call?
+    /// Whether a call takes milliseconds.
+    public let isSlow: Bool
+    /// Why the subject was not measured; nil where it was.
+    public var skipped: String?
+    /// What was wrong with its answers; nil where nothing was.
+    public private(set) var finding: String?
+    private var times: [Double] = []
+    private var instructions: [Double] = []
+    private var allocations: Double?
+
+    /// A contest in which no turn was taken yet.
+    public init(_ name: String, _ subject: String, threads: Int = 1, isSlow: Bool = false, call: Call?) {
+        (self.name, self.subject, self.threads, self.isSlow, self.call) = (name, subject, threads, isSlow, call)
+    }
+
+    /// The name by which instructions are counted in another process.
+    public var countName: String { "\(name)/\(subject)" }
+
+    /// Adds a turn that was taken elsewhere.
+    public mutating func note(_ spent: Spent, isCounted: Bool) {
+        if spent.right < spent.calls {
+            finding = "\(subject), \(name): \(spent.calls - spent.right) answers of \(spent.calls) were wrong."
+        }
+        if isCounted { times.append(spent.each) }
+    }
+
+    /// Takes a turn of so many nanoseconds.
+    ///
+    /// - Parameters:
+    ///   - counter: counts the instructions of contests of one thread.
+    ///   - isCounted: false for a turn that warms up.
+    public mutating func turn(_ limit: UInt64, _ counter: InstructionCounter?, isCounted: Bool) async throws {
+        guard let call else { return }
+        let before = counter?.count
+        let spent = try await Turn(limit: limit, first: isSlow ? 1 : 8).run(threads, call)
+        if isCounted, threads == 1, let counter, let before {
+            instructions.append(Double(counter.count - before) / Double(spent.calls))
+        }
+        note(spent, isCounted: isCounted)
+    }
+
+    /// Counts the allocations of some calls by one thread, apart from the turns that are timed.
+    public mutating func countAllocations() async throws {
+        guard let call, threads == 1, holdfast_allocation_count() >= 0 else { return }
+        let calls = isSlow ? 8 : 512
+        let before = holdfast_allocation_count()
+        holdfast_count_allocations(1)
+        defer { holdfast_count_allocations(0) }
+        _ = try await call(0, 0..<calls)
+        allocations = Double(holdfast_allocation_count() - before) / Double(calls)
+    }
+
+    /// Adds what was measured to a report.
+    ///
+    /// - Parameter counts: instructions by ``countName``, for where the turns had no counter.
+    public func add(to report: inout Report, counts: [String: Double] = [:]) {
+        if let skipped {
+            report.add(Figure(name, subject, skipped: skipped, "ns"))
+            return
+        }
+        report.add(Figure(name, subject, Sample(times), "ns"))
+        let counted = instructions.isEmpty ? counts[countName].map { [$0.rounded()] } ?? [] : instructions
+        report.add(Figure("\(name)-instructions", subject, Sample(counted), "instructions"))
+        if let allocations { report.add(Figure("\(name)-allocations", subject, allocations, "allocations")) }
+    }
+}
