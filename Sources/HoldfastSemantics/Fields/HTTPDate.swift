@@ -21,9 +21,10 @@ public struct HTTPDate: Sendable, Hashable, Comparable, CustomStringConvertible 
     ///   - receivedAt: when the message came; a two-digit year that would lie more than 50 years after it is read as the
     ///     latest past year with the same digits.
     public init?(_ text: String, receivedAt: Timestamp) {
-        guard text.utf8.count <= HTTPDate.longestForm, let calendar = HTTPDate.parse(Array(text.utf8)) else {
-            return nil
-        }
+        var text = text
+        guard text.utf8.count <= HTTPDate.longestForm,
+            let calendar = text.withUTF8({ HTTPDate.parseFixed($0) ?? HTTPDate.parse(Array($0)) })
+        else { return nil }
         var year = calendar.year
         if calendar.hasTwoDigitYear {
             year = HTTPDate.fullYear(of: calendar, receivedAt: receivedAt)
@@ -90,6 +91,37 @@ extension HTTPDate {
         return century - 100 + calendar.year
     }
 
+    /// IMF-fixdate in the letter case in which it is to be sent, as nearly all are, without taking it apart into words; nil for
+    /// anything else, which may be a date all the same.
+    private static func parseFixed(_ bytes: UnsafeBufferPointer<UInt8>) -> Calendar? {
+        func number(_ position: Int, _ count: Int) -> Int64? {
+            var value: Int64 = 0
+            for byte in bytes[position..<position + count] {
+                guard byte.isDigit else { return nil }
+                value = value * 10 + Int64(byte - UInt8(ascii: "0"))
+            }
+            return value
+        }
+        func place(of position: Int, in names: StaticString) -> Int? {
+            names.withUTF8Buffer { names in
+                stride(from: 0, to: names.count, by: 3).first { start in
+                    (0..<3).allSatisfy { names[start + $0] == bytes[position + $0] }
+                }.map { $0 / 3 }
+            }
+        }
+        func stands(_ mark: Unicode.Scalar, at positions: Int...) -> Bool {
+            positions.allSatisfy { bytes[$0] == UInt8(ascii: mark) }
+        }
+        guard bytes.count == 29, stands(",", at: 3), stands(" ", at: 4, 7, 11, 16, 25), stands(":", at: 19, 22),
+            stands("G", at: 26), stands("M", at: 27), stands("T", at: 28),
+            place(of: 0, in: "MonTueWedThuFriSatSun") != nil, let day = number(5, 2),
+            let month = place(of: 8, in: "JanFebMarAprMayJunJulAugSepOctNovDec"), let year = number(12, 4),
+            let hour = number(17, 2), let minute = number(20, 2), let second = number(23, 2),
+            let time = secondOfDay(hour, minute, second)
+        else { return nil }
+        return checked(year: year, month: month + 1, day: day, time: time, hasTwoDigitYear: false)
+    }
+
     private static func parse(_ bytes: [UInt8]) -> Calendar? {
         var reader = DateReader(bytes: bytes)
         guard let name = reader.word() else { return nil }
@@ -121,8 +153,13 @@ extension HTTPDate {
 
     private static func time(_ reader: inout DateReader) -> Int64? {
         guard let hour = reader.digits(2), reader.eat(":"), let minute = reader.digits(2), reader.eat(":"),
-            let second = reader.digits(2), hour < 24, minute < 60
+            let second = reader.digits(2)
         else { return nil }
+        return secondOfDay(hour, minute, second)
+    }
+
+    private static func secondOfDay(_ hour: Int64, _ minute: Int64, _ second: Int64) -> Int64? {
+        guard hour < 24, minute < 60 else { return nil }
         guard second < 60 || (second == 60 && hour == 23 && minute == 59) else { return nil }
         return hour * 3600 + minute * 60 + second
     }

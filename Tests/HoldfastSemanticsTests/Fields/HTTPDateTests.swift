@@ -76,6 +76,23 @@ import Testing
         }
     }
 
+    @Test("RFC 9110 §5.6.7: a date means the same in any letter case, whatever byte of it is wrong")
+    func letterCase() {
+        let text = "Sun, 06 Nov 1994 08:49:37 GMT"
+        #expect(HTTPDate(text.lowercased(), receivedAt: .noon) == HTTPDate(text, receivedAt: .noon))
+        for position in text.utf8.indices {
+            for byte in UInt8(0)..<128 {
+                var bytes = Array(text.utf8)
+                bytes[text.utf8.distance(from: text.startIndex, to: position)] = byte
+                let damaged = String(decoding: bytes, as: UTF8.self)
+                #expect(
+                    HTTPDate(damaged, receivedAt: .noon) == HTTPDate(damaged.lowercased(), receivedAt: .noon),
+                    "\(damaged)"
+                )
+            }
+        }
+    }
+
     @Test("No year traps", arguments: [Timestamp.distantPast, .distantFuture, Timestamp(secondsSinceEpoch: -1)])
     func extremes(instant: Timestamp) {
         let text = HTTPDate(instant).description
