@@ -117,14 +117,16 @@ struct ReadyAnswersTests {
             if table.hasPlace(for: url, stripe: 0) { table.keep(try Self.answer(url), stripe: 0) }
             return false
         }
+        // Every place has somebody who is never asked for again.
+        for number in 0..<2000 { table.keep(try Self.answer("http://origin.example/once/\(number)"), stripe: 0) }
         let hot = (0..<20).map { "http://origin.example/hot/\($0)" }
         var found = 0
         for round in 0..<200 {
             for url in hot where try ask(url) { found += 1 }
             for number in 0..<100 { _ = try ask("http://origin.example/scan/\(round)/\(number)") }
         }
-        // Each round's strangers want a place in most of the 64 sets; of three hot ones in one set the third waits for its turn.
-        #expect(found > 200 * 20 * 8 / 10)
+        // Each round's strangers want a place in most of the 64 sets. A hot one waits some rounds for its own, and keeps it once it is found.
+        #expect(found > 200 * 20 * 7 / 10)
     }
 
     @Test("What it keeps goes with it, and with what takes its place")
