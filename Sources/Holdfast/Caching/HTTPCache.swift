@@ -47,11 +47,11 @@ public final class HTTPCache: Sendable {
     init(store: any CacheStore, options: CacheOptions, answersReady: Bool) {
         self.store = store
         self.options = options
-        contentKeys = Atomic(store.statistics.entryCount > 0)
-        searchVariance = Atomic(store.statistics.entryCount > 0)
-        let capacity = store.statistics.capacity
-        ready = ReadyAnswers(capacity: answersReady ? capacity : nil)
-        decoded = DecodedResponses(capacity: capacity, targetedFields: options.targets)
+        let found = store.statistics
+        contentKeys = Atomic(found.entryCount > 0)
+        searchVariance = Atomic(found.entryCount > 0)
+        ready = ReadyAnswers(capacity: answersReady ? found.capacity : nil)
+        decoded = DecodedResponses(capacity: found.capacity, targetedFields: options.targets)
         leasing = options.collapsesRequests && options.longestFillWait > .zero ? store.fillLeasing : nil
     }
 
