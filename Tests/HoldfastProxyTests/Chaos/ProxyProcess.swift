@@ -70,7 +70,11 @@
 
         /// Waits until no more than so many descriptors are open; a connection that ends is closed a moment later.
         func settled(to count: Int) async throws -> Int {
-            for _ in 0..<6_000 where descriptors > count { try await Task.sleep(for: .milliseconds(20)) }
+            var tries = 0
+            while descriptors > count, tries < 6_000 {
+                tries += 1
+                try await Task.sleep(for: .milliseconds(20))
+            }
             return descriptors
         }
 
