@@ -15,7 +15,7 @@ struct RequestUpload: Sendable {
     let request: URLRequest
     /// The file to upload, which is not empty.
     let file: UploadFile?
-    /// Keeps a temporary file alive until the transfer has ended.
+    /// Keeps a temporary file's name until the transfer has ended; nil where the name is not needed.
     let temporaryFile: TemporaryFile?
 
     private init(_ request: URLRequest, file: UploadFile? = nil, temporaryFile: TemporaryFile? = nil) {
@@ -122,13 +122,25 @@ struct RequestUpload: Sendable {
                 if let length, count > length { break }
             }
             if let length, count != length { throw LengthMismatch(declared: length, read: count) }
-            if let file { return RequestUpload(request, from: try await UploadFile.open(file.url), file) }
+            if let file { return try await upload(request, from: file) }
             request.httpBody = data
             return RequestUpload(request)
         } catch {
             source.cancel()
             throw unreadable(error)
         }
+    }
+
+    private static func upload(_ request: URLRequest, from file: TemporaryFile) async throws -> RequestUpload {
+        let opened = try await UploadFile.open(file.url)
+        #if canImport(Darwin)
+            // URLSession opens it once more, by its name.
+            return RequestUpload(request, from: opened, file)
+        #else
+            // All that is needed is open: without a name nothing is left behind, wherever the process ends.
+            await file.remove()
+            return RequestUpload(request, from: opened)
+        #endif
     }
 
     private static func unreadable(_ error: any Error) -> any Error {

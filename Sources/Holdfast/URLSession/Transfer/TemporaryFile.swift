@@ -6,7 +6,7 @@ internal import Foundation
 internal import HoldfastStorage
 private import Synchronization
 
-/// A named file that is removed with its last reference.
+/// A named file that is removed when it is told to be, or with its last reference.
 final class TemporaryFile: Sendable {
     /// Where it lies.
     let url: URL
@@ -35,6 +35,16 @@ final class TemporaryFile: Sendable {
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
             queue.async {
                 continuation.resume(with: Result { try self.write(chunk) })
+            }
+        }
+    }
+
+    /// Takes the file out of its directory, off the cooperative pool; what has it open keeps its bytes.
+    func remove() async {
+        await withCheckedContinuation { continuation in
+            queue.async {
+                try? FileManager.default.removeItem(at: self.url)
+                continuation.resume()
             }
         }
     }

@@ -2,9 +2,11 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import Foundation
-import Holdfast
+import HoldfastStorage
 import HoldfastTesting
 import Testing
+
+@testable import Holdfast
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
@@ -52,6 +54,21 @@ struct FileUploadTests {
         #expect(try await response.body.collect().array == patternedBytes(count))
         #expect(server.requests.map { $0.values(of: "Content-Length") } == [["\(count)"]])
     }
+
+    #if !canImport(Darwin)
+        @Test("A stream that went to a file leaves no name of it behind before anything is sent")
+        func nameless() async throws {
+            let chunks = (0..<4).map { _ in ByteChunk(patternedBytes(1_000)) }
+            let body = RequestBody.oneShot(ListSource(chunks))
+            let upload = try await RequestUpload.prepare(.get(), body: body, memoryLimit: 1_500)
+            let file = try #require(upload.file)
+            #expect(file.count == 4_000)
+            #expect(!FileManager.default.fileExists(atPath: file.url.path))
+            var content = [UInt8](repeating: 0, count: 4_000)
+            #expect(content.withUnsafeMutableBytes { file.read(into: $0, at: 0) } == 4_000)
+            #expect(content == chunks.flatMap(\.array))
+        }
+    #endif
 
     @Test(
         "A file that is gone, a directory, a link to nothing, a URL that is no file: .badRequest, and nothing is sent"
