@@ -10,7 +10,9 @@ package final class ProgressLine: Sendable {
     private let clock = ContinuousClock()
     private let last = Mutex<(drawn: ContinuousClock.Instant?, length: Int)>((nil, 0))
 
-    /// - Parameter interval: how long a line stands at least; ten are drawn in a second by default.
+    /// - Parameters:
+    ///   - console: where the line is drawn.
+    ///   - interval: how long a line stands at least; ten are drawn in a second by default.
     package init(on console: Console, interval: Duration = .milliseconds(100)) {
         self.console = console
         self.interval = interval
@@ -18,7 +20,9 @@ package final class ProgressLine: Sendable {
 
     /// Draws the line, unless the last one was drawn just now.
     ///
-    /// - Parameter fraction: how much is done, from 0 to 1; nil where nobody knows.
+    /// - Parameters:
+    ///   - fraction: how much is done, from 0 to 1; nil where nobody knows.
+    ///   - text: what the line says, made only when it is drawn.
     package func draw(_ fraction: Double?, _ text: @autoclosure () -> String) {
         guard console.errorIsTerminal else { return }
         let now = clock.now
@@ -62,6 +66,7 @@ package final class ProgressMeter: Sendable {
 
     /// - Parameters:
     ///   - total: how many steps there are.
+    ///   - line: the line that it draws.
     ///   - text: what the line says behind its bar.
     package init(total: Int, on line: ProgressLine, text: @escaping @Sendable (_ done: Int) -> String) {
         self.total = total

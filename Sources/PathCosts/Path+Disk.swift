@@ -8,7 +8,9 @@ internal import Synchronization
 extension Path {
     /// The disk store, by itself, over real files that the system holds in memory.
     ///
-    /// - Parameter folder: where it lies; there, and empty.
+    /// - Parameters:
+    ///   - folder: where it lies; there, and empty.
+    ///   - line: what its tasks run on.
     static func disks(in folder: String, on line: Line) -> [Path] {
         let now = StoreInstant(milliseconds: 0)
         let opened = Opened()

@@ -13,7 +13,10 @@ enum WeatherExample {
 
     /// Does what the words after the program's name ask for.
     ///
-    /// - Parameter program: the weather service, for runs without `--url`.
+    /// - Parameters:
+    ///   - words: the command line's, without the program's name.
+    ///   - console: where the report goes.
+    ///   - program: the weather service, for runs without `--url`.
     /// - Returns: the status to exit with.
     static func run(_ words: [String], on console: Console, program: URL = ServiceProcess.program) async -> Int32 {
         do {

@@ -45,7 +45,12 @@ enum CrashSurvey {
 
     /// What is wrong with an entry; nil: nothing.
     ///
-    /// - Parameter mayBeGone: whether others work on the store, so that the body may be gone by now.
+    /// - Parameters:
+    ///   - entry: what the store gave.
+    ///   - stamp: what its metadata says of it.
+    ///   - identity: what it was asked for as.
+    ///   - store: what its body is read from.
+    ///   - mayBeGone: whether others work on the store, so that the body may be gone by now.
     static func fault(
         in entry: StoredEntry,
         _ stamp: CrashStamp,

@@ -27,7 +27,9 @@ enum WeatherService {
 
     /// Starts the service.
     ///
-    /// - Parameter seconds: the time that rate limits go by.
+    /// - Parameters:
+    ///   - options: how it behaves.
+    ///   - seconds: the time that rate limits go by.
     static func start(
         _ options: ServiceOptions,
         seconds: @escaping @Sendable () -> Double = { ProcessInfo.processInfo.systemUptime }

@@ -44,7 +44,9 @@
 
         /// Opens a file, off the cooperative pool.
         ///
-        /// - Parameter isPrivate: whether nobody but its owner may read it.
+        /// - Parameters:
+        ///   - path: where it is to lie, once it is whole.
+        ///   - isPrivate: whether nobody but its owner may read it.
         static func open(_ path: URL, isPrivate: Bool = false) async throws -> OutputFile {
             try await BlockingWork.run { try OutputFile(path, isPrivate: isPrivate) }
         }

@@ -25,6 +25,7 @@
         ///   - text: the URL as it was typed.
         ///   - method: nil: GET, or POST where there is content.
         ///   - headers: lines `Name: value`; `Name:` takes a field of the command's own away.
+        ///   - body: the content, if any.
         /// - Throws: ``CommandFailure`` for what is no URL, method or field.
         init(_ text: String, method: String?, headers: [String], body: RequestBody) throws(CommandFailure) {
             let target: TargetURI

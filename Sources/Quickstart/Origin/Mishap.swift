@@ -17,6 +17,7 @@ enum Mishap: Sendable, Hashable {
     ///   - send: which send of this resource it is, from 0.
     ///   - resource: the resource's number.
     ///   - share: the share of sends that fail, 0 to 1.
+    ///   - seed: what chance goes by.
     static func of(send: Int, resource: Int, share: Double, seed: UInt64) -> Mishap? {
         let parts = [seed, UInt64(truncatingIfNeeded: resource), UInt64(truncatingIfNeeded: send)]
         guard SplitMix.share(SplitMix.hash(parts[0], parts[1], parts[2], 1)) < share else { return nil }

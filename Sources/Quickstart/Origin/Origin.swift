@@ -37,7 +37,10 @@ final class Origin: InProcessService {
     /// An origin that has seen nothing yet.
     ///
     /// - Parameters:
+    ///   - resources: what it serves.
+    ///   - bodies: where the resources' bytes come from.
     ///   - failShare: the share of sends that fail, 0 to 1.
+    ///   - seed: what its mishaps go by.
     ///   - clock: what its slowness is measured by.
     init(
         resources: [Resource],

@@ -16,7 +16,9 @@ struct NetworkTarget: Target {
 
     /// A target for `urls`, at least one.
     ///
-    /// - Parameter makeTransport: makes what one run sends through; a URLSession of its own by default.
+    /// - Parameters:
+    ///   - urls: what is asked for; a call names one by its place.
+    ///   - makeTransport: makes what one run sends through; a URLSession of its own by default.
     init(
         urls: [URL],
         makeTransport: @escaping @Sendable () -> any Transport = { URLSessionTransport() }

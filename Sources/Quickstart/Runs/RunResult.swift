@@ -71,7 +71,9 @@ struct RunResult: Sendable, Equatable, Encodable {
 
     /// The nearest-rank percentile: the smallest value that at least `percent` percent of all do not exceed.
     ///
-    /// - Parameter sorted: the values in ascending order; zero is the answer where there are none.
+    /// - Parameters:
+    ///   - percent: 0 to 100.
+    ///   - sorted: the values in ascending order; zero is the answer where there are none.
     static func percentile(_ percent: Int, of sorted: [Duration]) -> Duration {
         guard !sorted.isEmpty else { return .zero }
         let rank = (sorted.count * percent + 99) / 100

@@ -23,7 +23,9 @@
 
         /// Reads an entry.
         ///
-        /// - Parameter ignoresReloads: whether Cache-Control, Pragma and conditions of the request are left out.
+        /// - Parameters:
+        ///   - entry: one exchange of a HAR file.
+        ///   - ignoresReloads: whether Cache-Control, Pragma and conditions of the request are left out.
         init(_ entry: HARFile.Entry, ignoresReloads: Bool) throws(Failure) {
             guard let start = LogTime.iso8601(Array(entry.startedDateTime.utf8)[...]) else {
                 throw .malformed("startedDateTime is no time")

@@ -45,6 +45,8 @@
         /// - Parameters:
         ///   - key: a hash, its bits well mixed.
         ///   - size: bytes of the body; nil where the request does not tell.
+        ///   - instant: when it was made.
+        ///   - end: until when its response is fresh.
         mutating func append(
             key: UInt64,
             size: UInt32?,

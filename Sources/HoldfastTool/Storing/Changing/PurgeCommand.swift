@@ -49,7 +49,10 @@
             try await run(on: .standard, confirm: Self.ask)
         }
 
-        /// - Parameter confirm: asks the question; nil where nobody is there to answer.
+        /// - Parameters:
+        ///   - console: where it tells what it did.
+        ///   - now: what staleness is judged by.
+        ///   - confirm: asks the question; nil where nobody is there to answer.
         func run(
             on console: Console,
             now: Timestamp = SystemClock().timestamp,
