@@ -4,7 +4,6 @@
 import Foundation
 import HoldfastSemantics
 import HoldfastTesting
-import Synchronization
 
 @testable import Holdfast
 @testable import HoldfastStorage
@@ -161,21 +160,6 @@ struct ReadySeen: Equatable, Sendable {
             && left.contentDecoded == right.contentDecoded && left.attempts == right.attempts
             && left.foundation == right.foundation && left.presented == right.presented
             && left.hasAgeDeducted == right.hasAgeDeducted && left.error == right.error && left.sends == right.sends
-    }
-}
-
-/// A value that a test changes while closures look at it.
-final class SharedValue<Value: Sendable>: Sendable {
-    private let current: Mutex<Value>
-
-    init(_ value: Value) {
-        current = Mutex(value)
-    }
-
-    var value: Value { current.withLock { $0 } }
-
-    func set(_ value: Value) {
-        current.withLock { $0 = value }
     }
 }
 
