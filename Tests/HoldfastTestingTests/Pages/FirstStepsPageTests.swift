@@ -53,7 +53,7 @@ struct FirstStepsPageTests {
     @Test("The walk does what the page says")
     func walk() async throws {
         let server = try LoopbackServer.start { request in
-            LoopbackReply(fields: [("Cache-Control", "max-age=60")], body: "hello from \(request.path)")
+            LoopbackReply(fields: [("Cache-Control", "max-age=3600")], body: "hello from \(request.path)")
         }
         let cache = HTTPCache.inMemory()
         let client = Pipeline(transport: URLSessionTransport(), cache: cache)
