@@ -133,6 +133,29 @@ struct DiskSpaceTests {
         await store.close()
     }
 
+    @Test("A device that takes for ever to sync holds up one segment: the rest are reclaimed, and nothing is refused")
+    func slowSync() async throws {
+        let directory = try TemporaryDirectory()
+        defer { directory.remove() }
+        let files = HangingFiles()
+        let store = try await DiskStore.open(
+            directory: directory.path,
+            capacity: 1 << 20,
+            fileSystem: files,
+            now: .at(0)
+        )
+        files.hangSyncs()
+        let before = files.syncs.count
+        for number in 0..<600 { try await store.put("k\(number)", [UInt8](repeating: 1, count: 6_000)) }
+        #expect(files.syncs.count == before + 1)
+        #expect(store.statistics.entriesEvicted > 300)
+        files.goOn()
+        await store.close()
+        let again = try await DiskStore.open(directory: directory.path, capacity: 1 << 20, now: .at(0))
+        #expect(try await again.get("k599").count == 1)
+        await again.close()
+    }
+
     @Test("An abandoned body leaves the disk and the sum", arguments: [true, false])
     func abandoned(drops: Bool) async throws {
         let files = SimulatedFileSystem(remembersUnsynced: false)

@@ -6,11 +6,14 @@ import HoldfastStorage
 import HoldfastTesting
 import Synchronization
 
-/// The real files; every read waits for the device, is counted, and can be held up.
+/// The real files; every read waits for the device, is counted, and can be held up, as can syncs of files.
 final class HangingFiles: FileSystem {
     /// How many reads have begun.
     let reads = CountWatch()
+    /// How many syncs of files have begun.
+    let syncs = CountWatch()
     private let hangs = Mutex(false)
+    private let hangsSyncs = Mutex(false)
     private let gate = DispatchSemaphore(value: 0)
     private let real = POSIXFileSystem()
 
@@ -19,9 +22,15 @@ final class HangingFiles: FileSystem {
         hangs.withLock { $0 = true }
     }
 
-    /// Lets go on the one read that is held up, and the next ones.
+    /// Holds up the next syncs.
+    func hangSyncs() {
+        hangsSyncs.withLock { $0 = true }
+    }
+
+    /// Lets go on the one step that is held up, and the next ones.
     func goOn() {
         hangs.withLock { $0 = false }
+        hangsSyncs.withLock { $0 = false }
         gate.signal()
     }
 
@@ -51,7 +60,13 @@ final class HangingFiles: FileSystem {
         try real.write(head, body, to: file, at: offset)
     }
 
-    func sync(_ file: OpenFile) throws(FileSystemError) { try real.sync(file) }
+    func sync(_ file: OpenFile) throws(FileSystemError) {
+        let hangs = hangsSyncs.withLock { $0 }
+        syncs.increment()
+        if hangs { gate.wait() }
+        try real.sync(file)
+    }
+
     func syncDirectory(_ path: String) throws(FileSystemError) { try real.syncDirectory(path) }
     func allocate(_ file: OpenFile, size: Int) throws(FileSystemError) { try real.allocate(file, size: size) }
     func truncate(_ file: OpenFile, to size: Int) throws(FileSystemError) { try real.truncate(file, to: size) }

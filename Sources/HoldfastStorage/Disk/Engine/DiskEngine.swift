@@ -40,6 +40,8 @@ final class DiskEngine: Sendable {
     let notesUnderWay = NotesUnderWay()
     /// Whether a segment is being reclaimed that is not gone yet.
     let isReclaiming = Atomic<Bool>(false)
+    /// Whether the thread of syncs has an order that it has not begun.
+    let isSyncOrdered = Atomic<Bool>(false)
     /// Blobs up to this number went with a purge of all.
     let blobsPurgedUpTo = Atomic<UInt64>(0)
     /// Entries gone whose blobs are to go.

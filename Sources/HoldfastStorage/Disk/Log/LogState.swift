@@ -28,6 +28,8 @@ struct LogState: Sendable {
         var rows: [TableRow]?
         var blobs: [BlobRow]?
         var isSynced = false
+        /// Whether it waits for the thread of syncs.
+        var isSyncDue = false
         /// Whether reclaiming it failed: others are tried first.
         var isStuck = false
 
@@ -220,6 +222,16 @@ struct LogState: Sendable {
         if let place = sealed[index].firstIndex(where: { $0.segment === segment }) {
             sealed[index][place].isSynced = true
         }
+    }
+
+    /// The next segment to sync, if one waits for that; it does no longer.
+    mutating func takeSyncDue() -> Segment? {
+        for kind in sealed.indices {
+            guard let place = sealed[kind].firstIndex(where: \.isSyncDue) else { continue }
+            sealed[kind][place].isSyncDue = false
+            return sealed[kind][place].segment
+        }
+        return nil
     }
 
     /// The segments that a power loss could still take.

@@ -173,15 +173,27 @@ extension DiskEngine {
                     blobBytes: full.blobBytes,
                     rows: isWritten ? nil : full.rows,
                     blobs: isWritten ? nil : full.blobs,
-                    isSynced: false
+                    isSyncDue: true
                 )
             )
         }
-        threads.later(.syncs) { [self] in sync(segment) }
+        syncSoon()
+    }
+
+    /// Has the segments that wait for it synced, on a thread that may fall far behind.
+    ///
+    /// One order stands for all of them: those that are reclaimed before their turn must be let go of, since their bytes count
+    /// until then. None is tried twice, as a sync after one that failed may say that all is well when it is not.
+    private func syncSoon() {
+        guard !isSyncOrdered.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        threads.later(.syncs) { [self] in
+            isSyncOrdered.store(false, ordering: .sequentiallyConsistent)
+            while let segment = log.withLock({ $0.takeSyncDue() }) { sync(segment) }
+        }
     }
 
     /// Makes a segment's bytes durable; a failure is counted and leaves it unsynced.
-    func sync(_ segment: Segment) {
+    private func sync(_ segment: Segment) {
         do {
             try files.sync(segment.file.open)
             log.withLock { $0.synced(segment) }

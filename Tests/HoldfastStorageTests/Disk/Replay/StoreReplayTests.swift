@@ -42,7 +42,8 @@ struct StoreReplayTests {
         #expect(abs(store.byteHitRatio - policy.byteHitRatio) < tolerance, text)
         #expect(store.hits > store.requests / 20, text)
         // Now and then the least store has all its bytes in tables and tombstones of segments that wait.
-        #expect(refused <= store.requests / 10_000, text)
+        // How often depends on how far the threads that seal and sync are behind.
+        #expect(refused <= store.requests / 1_000, text)
     }
 
     /// A small store has few segments: those open, made in advance and kept back weigh more, and so do tables and tombstones.
