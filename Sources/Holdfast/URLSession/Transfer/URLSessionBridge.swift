@@ -106,8 +106,9 @@ final class URLSessionBridge: NSObject, URLSessionDataDelegate, Sendable {
             // libcurl asks for the content once more when a connection it used again broke before any answer, to send the
             // request a second time. Whether that is safe is the pipeline's to judge, and with no content to send again
             // Foundation would wait for ever, so the exchange ends here; on another queue, because this one is the session's
-            // own, where cancelling a task traps.
+            // own, where cancelling a task traps. What is known to have left may still wait in the delegate's queue.
             if let exchange = exchange(of: task) {
+                exchange.receivedProgress(sent: task.countOfBytesSent, of: task.countOfBytesExpectedToSend)
                 DispatchQueue.global().async { exchange.receivedStaleConnection() }
             }
             completionHandler(nil)

@@ -2,9 +2,10 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import Foundation
-import Holdfast
 import HoldfastTesting
 import Testing
+
+@testable import Holdfast
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
@@ -49,6 +50,31 @@ struct StaleConnectionTests {
         }
         #expect(server.requests.filter { $0.path == "/broken" }.count == 1)
     }
+
+    #if !canImport(Darwin)
+        @Test(
+            "Linux: the whole content has left, though the delegate's queue has not come to say so",
+            arguments: ["body", "file"]
+        )
+        func slowDelegate(_ form: String) async throws {
+            let server = try LoopbackServer.start { request in
+                request.path == "/kept" ? LoopbackReply(body: "x") : LoopbackReply(before: [.reset])
+            }
+            defer { server.stop() }
+            let transport = URLSessionTransport()
+            _ = try await transport.send(server.url("/kept")).text()
+            transport.session.delegateQueue.isSuspended = true
+            defer { transport.session.delegateQueue.isSuspended = false }
+            let file = try ScratchFile(patternedBytes(100_000))
+            let body: RequestBody = form == "file" ? .file(file.url) : .data(Data("content".utf8))
+            let error = await #expect(throws: ServiceError.self) {
+                try await transport.send(server.url("/broken"), "PUT", body: body)
+            }
+            #expect(error?.code == .connectionLost)
+            #expect(error?.progress == .bodySent)
+            #expect(error?.connectionReused == true)
+        }
+    #endif
 
     @Test("Linux: what the call declares not idempotent is sent once, whatever its method")
     func declaredUnsafe() async throws {
