@@ -25,9 +25,9 @@ extension Path {
             for key in keys { try? await put(key, body, in: store, now) }
         }
         return [
-            Path("disk-look-up") { store.peek(keys[$0 % keys.count], now: now)?.count == 1 },
+            Path("disk-look-up") { find(keys[$0 % keys.count], in: store, now)?.count == 1 },
             Path("disk-get", turns: 200) { (index: Int) async throws -> Bool in
-                guard let entry = store.peek(keys[index % keys.count], now: now)?.first else { return false }
+                guard let entry = find(keys[index % keys.count], in: store, now)?.first else { return false }
                 return try await store.body(of: entry).read(from: 0, upTo: body.count).count == body.count
             },
             Path("disk-put", turns: 100) { (index: Int) async throws -> Bool in
@@ -35,6 +35,15 @@ extension Path {
                 return true
             },
         ]
+    }
+
+    /// The entry of a key, which is there: a store that would have to wait for the device, as it may while that is busy, is asked again.
+    private static func find(_ key: StoreKey, in store: DiskStore, _ now: StoreInstant) -> [StoredEntry]? {
+        for _ in 0..<1_000 {
+            if let found = store.peek(key, now: now) { return found }
+            usleep(100)
+        }
+        return nil
     }
 }
 

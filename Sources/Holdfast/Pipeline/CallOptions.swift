@@ -13,7 +13,7 @@ public struct CallOptions: Sendable {
     }
     /// How caches treat this call; the URLRequest's `cachePolicy` is heard where this is `.default`.
     public var cache: CacheDirective {
-        _read { yield parts.value.cache }
+        get { parts.value.cache }
         _modify { yield &parts.value.cache }
     }
     /// Whose responses may be used and stored: replaces the credentials as the name of the cache partition.
@@ -29,7 +29,7 @@ public struct CallOptions: Sendable {
     }
     /// Words by which a stored response can be purged.
     public var tags: Set<String> {
-        _read { yield parts.value.tags }
+        get { parts.value.tags }
         _modify { yield &parts.value.tags }
     }
     /// The time the whole call may take up to its response head; nil: the pipeline's `callTimeout`.
@@ -66,12 +66,12 @@ public struct CallOptions: Sendable {
     ///
     /// A field that is named and absent counts for nothing; a ``principal`` replaces them all as the name of the partition.
     public var credentialFields: [FieldName] {
-        _read { yield parts.value.credentialFields }
+        get { parts.value.credentialFields }
         _modify { yield &parts.value.credentialFields }
     }
     /// Steps that edit this call's request before each attempt, after those of the pipeline's configuration; none by default.
     public var prepare: [PrepareStep] {
-        _read { yield parts.value.prepare }
+        get { parts.value.prepare }
         _modify { yield &parts.value.prepare }
     }
     /// The method and the target as they are to be sent, where they are not the URLRequest's; for proxies. Nil by default.

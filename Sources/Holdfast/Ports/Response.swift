@@ -36,12 +36,12 @@ public struct Response: Sendable {
     }
     /// The header fields, line by line.
     public var fields: HeaderFields {
-        _read { yield parts.value.fields }
+        get { parts.value.fields }
         _modify { yield &parts.value.fields }
     }
     /// The body.
     public var body: ResponseBody {
-        _read { yield parts.value.body }
+        get { parts.value.body }
         _modify { yield &parts.value.body }
     }
     /// The URL that answered: the request's, or the last one of a redirect chain.
@@ -71,7 +71,7 @@ public struct Response: Sendable {
     }
     /// Every attempt of the exchange that made it, in order; one entry for a call that succeeded at once.
     public var attempts: [AttemptRecord] {
-        _read { yield parts.value.attempts }
+        get { parts.value.attempts }
         _modify { yield &parts.value.attempts }
     }
 
