@@ -6,7 +6,7 @@ import HoldfastStorage
 import HoldfastTesting
 import Testing
 
-@Suite("DiskStore: each step of the file system fails", .timeLimit(.minutes(20)))
+@Suite("DiskStore: each step of the file system fails", .timeLimit(.minutes(60)))
 struct DiskFaultTests {
     /// How one step goes wrong, and how the process ends after the run.
     struct Case: Sendable, CustomTestStringConvertible {
