@@ -5,7 +5,7 @@ import Foundation
 import HoldfastCommand
 import Testing
 
-@Suite("What ends a program", .timeLimit(.minutes(1)))
+@Suite("What ends a program", .timeLimit(.minutes(20)))
 struct CommandFailureTests {
     @Test("Whatever an error says, a failure is one line")
     func oneLine() {

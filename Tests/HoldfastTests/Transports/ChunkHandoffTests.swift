@@ -6,7 +6,7 @@ import HoldfastStorage
 import Synchronization
 import Testing
 
-@Suite("The meeting of a reader and a feeder", .timeLimit(.minutes(1)))
+@Suite("The meeting of a reader and a feeder", .timeLimit(.minutes(20)))
 struct ChunkHandoffTests {
     @Test("a feeder that comes while the source is given up does not wait for ever")
     func feederMeetsCancellation() async throws {

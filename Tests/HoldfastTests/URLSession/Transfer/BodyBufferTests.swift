@@ -121,7 +121,7 @@ struct BodyBufferTests {
         await file.remove()
     }
 
-    @Test("A temporary file goes with its last reference", .timeLimit(.minutes(5)))
+    @Test("A temporary file goes with its last reference", .timeLimit(.minutes(20)))
     func temporaryFile() async throws {
         var file: TemporaryFile? = try await TemporaryFile.containing([ByteChunk([1]), ByteChunk([2, 3])])
         let url = try #require(file?.url)
