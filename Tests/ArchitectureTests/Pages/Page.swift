@@ -97,10 +97,13 @@ enum Pages {
         guard let all = FileManager.default.enumerator(atPath: root.path) else { return [] }
         return all.compactMap { $0 as? String }
             .filter { path in
-                endings.contains { path.hasSuffix($0) }
+                var isFolder: ObjCBool = false
+                return endings.contains { path.hasSuffix($0) }
                     && !path.split(separator: "/").contains { name in
                         passedOver.contains(String(name)) || name.hasPrefix(".build")
                     }
+                    && FileManager.default.fileExists(atPath: root.appending(path: path).path, isDirectory: &isFolder)
+                    && !isFolder.boolValue
             }
             .map { "\(folder)/\($0)" }.sorted()
     }

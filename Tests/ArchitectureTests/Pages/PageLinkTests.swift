@@ -52,10 +52,10 @@ struct PageLinkTests {
     @Test("A page that code, a script or the manifest names exists")
     func mentions() throws {
         let files =
-            try ["Sources", "Tests", "Benchmarks/Sources", "Benchmarks/Tests", ".ci"]
+            try ["Sources", "Tests", "Benchmarks/Sources", "Benchmarks/Tests"]
             .flatMap { try Pages.files(below: $0, endings: [".swift", ".sh", ".py", ".md"]) }
-            + FileManager.default.contentsOfDirectory(atPath: ImportTableTests.root.appending(path: ".ci").path)
-            .filter { !$0.hasSuffix(".d") }.map { ".ci/\($0)" } + ["Package.swift", "Benchmarks/Package.swift"]
+            // Scripts have no ending.
+            + Pages.files(below: ".ci", endings: [""]) + ["Package.swift", "Benchmarks/Package.swift"]
         for file in files {
             let text = try String(contentsOf: ImportTableTests.root.appending(path: file), encoding: .utf8)
             for match in text.matches(of: /docs\/[A-Za-z0-9\/_-]+\.(md|py|json)/) {
