@@ -116,6 +116,7 @@
         private let breaker: ConnectionBreaker
         private var partner: (any Channel)?
         private var early: [ByteBuffer] = []
+        private var hasEnded = false
 
         init(_ side: Side, _ breaker: ConnectionBreaker, partner: (any Channel)? = nil) {
             self.side = side
@@ -127,6 +128,7 @@
             if case .handshakeCompleted = event as? TLSUserEvent { connect(context) }
             guard case .inputClosed = event as? ChannelEvent else { return }
             // The server's last word, once all before it has left.
+            hasEnded = true
             let ended = context.channel
             partner?.writeAndFlush(ByteBuffer()).whenComplete { [partner] _ in
                 partner?.close(promise: nil)
@@ -173,7 +175,11 @@
         }
 
         func channelInactive(context: ChannelHandlerContext) {
-            if case .front = side { partner?.close(promise: nil) }
+            switch side {
+            case .front: partner?.close(promise: nil)
+            // Where it is a write that finds the server gone, nothing else tells so.
+            case .back: if !hasEnded { breaker.breakConnection() }
+            }
             context.fireChannelInactive()
         }
     }
