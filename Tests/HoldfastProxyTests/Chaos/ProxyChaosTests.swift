@@ -21,6 +21,7 @@
         {
             try LoopbackServer.start(
                 connectionLimit: 600,
+                bodyLimit: Self.length,
                 script: LoopbackScript(intake: { _ in .measure }) { request in
                     if let reply = handler(request) { return reply }
                     let length = Int(request.path.dropFirst().prefix { $0 != "/" }) ?? 0
