@@ -51,7 +51,7 @@ extension TransportRun {
     /// Hands `use` request bodies that are longer than what sockets hold, for exchanges that end while they are on their way:
     /// a stream and a file.
     func withUnfinishedBodies(_ use: (RequestBody) async throws -> Void) async throws {
-        let count = TransportRun.socketBuffers + (1 << 20)
+        let count = TransportRun.socketBuffers * 2
         try await use(.factory(length: count) { PatternSource(count) })
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("holdfast-\(UUID().uuidString)")
         try Data().write(to: file)

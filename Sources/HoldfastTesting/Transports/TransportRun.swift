@@ -13,9 +13,8 @@ internal import Synchronization
 
 /// One run of one check: makes servers and transports, and gathers findings.
 final class TransportRun: Sendable {
-    /// A server may have got rid of this much beyond what a transport declares: it lies in the sockets of both sides, and in those of
-    /// what stands between them, as for TLS (19 MB were seen on Linux).
-    static let socketBuffers = 32 << 20
+    /// A server may have got rid of this much beyond what a transport declares: it lies in the sockets of both sides.
+    static let socketBuffers = 16 << 20
 
     let longBody: Int
     let version: OriginFactory.Version
