@@ -11,14 +11,7 @@ struct ShapeTests {
 
     /// The files below a folder of the repository, as paths from its root; what begins with a dot is passed over.
     private static func files(below root: String) -> [String] {
-        let folder = ImportTableTests.root.appending(path: root)
-        let paths = FileManager.default.enumerator(atPath: folder.path)?.compactMap { $0 as? String } ?? []
-        return paths.filter { path in
-            var isFolder: ObjCBool = false
-            return !path.split(separator: "/").contains { $0.hasPrefix(".") }
-                && FileManager.default.fileExists(atPath: folder.appending(path: path).path, isDirectory: &isFolder)
-                && !isFolder.boolValue
-        }.map { "\(root)/\($0)" }
+        Pages.files(below: root) { path in !path.split(separator: "/").contains { $0.hasPrefix(".") } }
     }
 
     /// How many lines each Swift file below a folder has.

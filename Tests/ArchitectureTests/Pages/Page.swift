@@ -93,19 +93,24 @@ enum Pages {
 
     /// All files below a folder of the root with one of these endings, as paths from the root.
     static func files(below folder: String, endings: [String]) throws -> [String] {
+        files(below: folder) { path in
+            endings.contains { path.hasSuffix($0) }
+                && !path.split(separator: "/").contains { name in
+                    passedOver.contains(String(name)) || name.hasPrefix(".build")
+                }
+        }.sorted()
+    }
+
+    /// The files below a folder of the root whose paths from that folder are wanted, as paths from the root.
+    static func files(below folder: String, where isWanted: (String) -> Bool) -> [String] {
         let root = ImportTableTests.root.appending(path: folder)
-        guard let all = FileManager.default.enumerator(atPath: root.path) else { return [] }
-        return all.compactMap { $0 as? String }
-            .filter { path in
-                var isFolder: ObjCBool = false
-                return endings.contains { path.hasSuffix($0) }
-                    && !path.split(separator: "/").contains { name in
-                        passedOver.contains(String(name)) || name.hasPrefix(".build")
-                    }
-                    && FileManager.default.fileExists(atPath: root.appending(path: path).path, isDirectory: &isFolder)
-                    && !isFolder.boolValue
-            }
-            .map { "\(folder)/\($0)" }.sorted()
+        let paths = FileManager.default.enumerator(atPath: root.path)?.compactMap { $0 as? String } ?? []
+        return paths.filter { path in
+            var isFolder: ObjCBool = false
+            return isWanted(path)
+                && FileManager.default.fileExists(atPath: root.appending(path: path).path, isDirectory: &isFolder)
+                && !isFolder.boolValue
+        }.map { "\(folder)/\($0)" }
     }
 
     /// The pages of the root, like README.md.

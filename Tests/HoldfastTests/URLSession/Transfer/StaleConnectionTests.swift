@@ -14,6 +14,13 @@ import Testing
 /// A kept connection that breaks before the answer, which libcurl would mend by sending the request again by itself.
 @Suite("A stale connection", .timeLimit(.minutes(20)))
 struct StaleConnectionTests {
+    /// Answers `/kept`, and resets the connection on whatever else is asked.
+    private static func server() throws -> LoopbackServer {
+        try LoopbackServer.start { request in
+            request.path == "/kept" ? LoopbackReply(body: "x") : LoopbackReply(before: [.reset])
+        }
+    }
+
     @Test(
         "Linux: what is not idempotent reaches the server once, and the call ends at once instead of hanging",
         arguments: [
@@ -22,9 +29,7 @@ struct StaleConnectionTests {
         ]
     )
     func sentOnce(method: String, body: String) async throws {
-        let server = try LoopbackServer.start { request in
-            request.path == "/kept" ? LoopbackReply(body: "x") : LoopbackReply(before: [.reset])
-        }
+        let server = try Self.server()
         defer { server.stop() }
         let transport = URLSessionTransport()
         let client = Pipeline(transport: transport)
@@ -57,9 +62,7 @@ struct StaleConnectionTests {
             arguments: ["body", "file"]
         )
         func slowDelegate(_ form: String) async throws {
-            let server = try LoopbackServer.start { request in
-                request.path == "/kept" ? LoopbackReply(body: "x") : LoopbackReply(before: [.reset])
-            }
+            let server = try Self.server()
             defer { server.stop() }
             let transport = URLSessionTransport()
             _ = try await transport.send(server.url("/kept")).text()
@@ -78,9 +81,7 @@ struct StaleConnectionTests {
 
     @Test("Linux: what the call declares not idempotent is sent once, whatever its method")
     func declaredUnsafe() async throws {
-        let server = try LoopbackServer.start { request in
-            request.path == "/kept" ? LoopbackReply(body: "x") : LoopbackReply(before: [.reset])
-        }
+        let server = try Self.server()
         defer { server.stop() }
         let client = Pipeline(transport: URLSessionTransport())
         _ = try await client.data(for: URLRequest(url: server.url("/kept")))
