@@ -12,28 +12,32 @@ internal import HoldfastStorage
 /// What a cache looks a request up by.
 struct CacheLookup: Sendable {
     /// The request as it arrived at the cache, implicit fields included.
-    let head: RequestHead
+    private(set) var head: RequestHead
     /// The digest that names the partition; empty without credentials.
     let principal: String
     let directive: CacheDirective
     /// The request's Cache-Control.
     let cacheControl: CacheControl
     /// Whether the caller asks for a part or states a condition of its own.
-    let isConditionalOrPartial: Bool
+    private(set) var isConditionalOrPartial: Bool
     /// The key in the principal's partition.
     let key: CacheKey
     /// The key in the shared partition, where that may be read as well.
     let sharedKey: CacheKey?
     /// The content of a QUERY or of a POST that only asks; nil where it is no part of the keys.
     let content: RequestContent?
+    /// Whether the request has content that the key does not tell, so that nothing that comes of it may be kept.
+    let hasUnkeyedContent: Bool
+    /// Fields beside Authorization and Cookie that hold a credential: those that the call names.
+    let credentialFields: [FieldName]
     /// Whether the user says that the request changes nothing, although its method may.
     let onlyAsks: Bool
     /// Whether entries of the shared partition are read only, since each principal's cache is private.
     let borrows: Bool
     /// Why the store is not asked; nil where it is.
     let bypassReason: CacheReason?
-    /// How often the target had been invalidated by then: a response that was under way since may be older than the reason.
-    var mark: InvalidationLog.Mark
+    /// What had become of the target by then: a response that was under way since may be older than what is stored.
+    var generation: CacheWriter.Generation
     /// How many flights of the cache had ended by then, and what came of earlier look-ups of the same call.
     var landings: UInt64
     let trail: LookTrail
@@ -41,25 +45,38 @@ struct CacheLookup: Sendable {
     let tally: CallTally
 
     init?(_ request: URLRequest, _ context: CallContext, _ cache: HTTPCache, _ trail: LookTrail) {
-        guard let head = context.head(of: request, fields: context.presentedFields(of: request)) else { return nil }
+        let presented = cache.view(of: context.presentedFields(of: request))
+        guard let head = context.head(of: request, fields: presented) else { return nil }
         self.head = head
         self.trail = trail
         tally = CallTally(cache.meter, head.target, trail, context.clock)
         landings = cache.flights.landings
-        principal = cache.principal(of: head.fields, to: head.target, context)
+        credentialFields = context.options.credentialFields
+        principal = cache.principal(
+            of: head.fields,
+            to: head.target,
+            credentialFields: credentialFields,
+            context
+        )
         isConditionalOrPartial = head.isConditionalOrPartial
         directive = CacheDirective(context.options.cache, request.cachePolicy)
         cacheControl = CacheControl(request: head.fields)
-        let keys = LookupKeys(head, principal: principal, context, cache.options)
+        let keys = LookupKeys(head, principal: principal, credentialFields: credentialFields, context, cache.options)
         (key, sharedKey, content) = (keys.own, keys.shared, keys.content)
         onlyAsks = keys.onlyAsks
+        // What a POST leaves behind answers a GET, and its content is no part of that.
+        let isRetrieval = keys.onlyAsks || head.method == .get || head.method == .head
+        hasUnkeyedContent = isRetrieval && keys.bypassReason != nil
         borrows = cache.options.mode == .private
         bypassReason =
             (onlyAsks ? keys.bypassReason : nil)
             ?? ReuseDecision.bypassReason(head, directive, cacheControl, content != nil)
             ?? keys.bypassReason
-        mark = cache.invalidations.mark(of: key.target)
+        generation = cache.writer.generation(of: key.target)
     }
+
+    /// Whether the caller wants the origin's word before anything is used (RFC 9111 §5.2.1.4).
+    var asksValidation: Bool { directive.revalidate || cacheControl.noCache != .absent || cacheControl.maxAge == 0 }
 
     /// Whether other calls may have the same exchange: a plain GET, or the same content, is all they could mean by an equal key.
     var mayShare: Bool { (head.method == .get || content != nil) && !isConditionalOrPartial }
@@ -67,8 +84,41 @@ struct CacheLookup: Sendable {
     var storeKey: StoreKey { StoreKey(key.framed) }
     var sharedStoreKey: StoreKey? { sharedKey.map { StoreKey($0.framed) } }
 
-    /// Whether what the origin says to this request may change entries under a key.
+    /// Whether entries under a key are the requester's own, and not only lent to it.
     func owns(_ key: CacheKey) -> Bool { !borrows || key.partition == principal }
+
+    /// Whose request was sent; nil where fields were added or changed on the way of which nobody says whose they are.
+    ///
+    /// What a prepare step adds, or a hook beneath the cache, was not known when the request was looked up. Unless it is known to
+    /// be no credential it may be one, and then what comes is for whoever it belongs to.
+    ///
+    /// - Parameter response: what answers the request that was sent; nil too where it does not tell which that was.
+    func partition(sentFor response: Response, _ context: CallContext, _ cache: HTTPCache) -> String? {
+        guard let fields = response.presentation.fields.map(cache.view) else { return nil }
+        if context.options.principal == nil, addsUnattributed(fields, context) { return nil }
+        return cache.principal(of: fields, to: head.target, credentialFields: credentialFields, context)
+    }
+
+    private func addsUnattributed(_ fields: HeaderFields, _ context: CallContext) -> Bool {
+        fields.contains { line in
+            let name = line.name
+            // Those that name the partition are compared by it.
+            if name == .authorization || name == .cookie || credentialFields.contains(name) { return false }
+            if NonCredentialFields.contains(name) { return false }
+            return head.fields[name] != fields[name]
+        }
+    }
+
+    /// The same look-up without the caller's own question whether something has changed: of a revalidation that is for the
+    /// store alone, a 304 to that question would say nothing about what is stored.
+    var withoutOwnValidators: CacheLookup {
+        var lookup = self
+        for name in CacheLookup.ownValidators { lookup.head.fields.removeAll(name) }
+        lookup.isConditionalOrPartial = lookup.head.isConditionalOrPartial
+        return lookup
+    }
+
+    static let ownValidators: [FieldName] = [.ifNoneMatch, .ifModifiedSince]
 
     /// Where a response of this scope is stored.
     func storeKey(for scope: Storability.Scope) -> StoreKey {

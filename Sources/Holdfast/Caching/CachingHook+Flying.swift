@@ -22,7 +22,8 @@ extension CachingHook {
                 path: context.flightPath,
                 landings: lookup.landings,
                 trail: lookup.trail,
-                leases: mayLease(need, context)
+                leases: mayLease(need, context),
+                asksValidation: lookup.asksValidation
             )
             guard let seat = cache.flights.seat(for: lookup.key, terms, boarding) else {
                 return try await look(need.request, lookup.trail.further(), &context)
@@ -54,7 +55,8 @@ extension CachingHook {
     }
 
     /// Revalidates in the background, unless that is under way, failed a moment ago, or too much is under way.
-    func refresh(_ need: Need, _ context: CallContext) {
+    func refresh(_ stale: Need, _ context: CallContext) {
+        let need = stale.withoutOwnValidators
         let lookup = need.lookup
         guard !cache.paused.contains(lookup.key, now: context.clock.now) else { return }
         let terms = FlightTerms(lookup, nominated: need.nominated, tags: context.options.tags)
@@ -135,6 +137,7 @@ extension CachingHook {
         defer { if let filling { end(filling, need, begun) } }
         do {
             guard let chain = begun.chain else { throw CancellationError() }
+            flight.send()
             let response = try await chain.forward(request, beneath: place, &context)
             context.currentHook = place
             let outcome = context[HopOutcome.self] ?? HopOutcome(notStored: .synthesized)

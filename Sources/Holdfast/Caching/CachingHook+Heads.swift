@@ -8,31 +8,19 @@ internal import HoldfastStorage
 extension CachingHook {
     /// Updates or removes the stored responses that could have answered the request (RFC 9111 §4.3.5).
     func updateStored(byHead response: Response, _ lookup: CacheLookup, _ context: CallContext) async {
-        // What another principal was told of the URI is no news about this one's.
-        guard case .network = response.source, let exchange = context.exchange,
-            let presented = response.presentation.fields,
-            let sent = context.head(of: exchange.request, fields: presented), sent.target == lookup.head.target,
-            StoragePlan.principal(of: response, lookup, context, cache) == lookup.principal
+        guard case .network = response.source, context.exchange != nil,
+            cache.writer.holds(lookup.generation, for: lookup.key.target)
         else { return }
-        let now = context.clock.timestamp
+        let received = ReceivedExchange(response, lookup: lookup, context: context, cache: cache)
+        guard received.isForRequester else { return }
         for candidate in await candidates(for: lookup, context)
-        where candidate.isOwn
-            && candidate.stored.nominated.matches(lookup.head.fields, secret: cache.store.secret)
-        {
-            let update = HeadUpdate.judge(
-                candidate.stored,
-                bodyLength: candidate.entry.bodyLength,
-                request: sent,
-                response: response.head,
-                requestTime: response.requestTime ?? now,
-                responseTime: response.responseTime ?? now,
-                directive: lookup.directive,
-                options: cache.options
-            )
-            switch update {
-            case .keep: break
-            case .invalidate: await remove(candidate.entry, context)
-            case .update(let stored): _ = await replaceDescription(of: candidate.entry, as: stored, context)
+        where candidate.stored.nominated.matches(lookup.head.fields, secret: cache.store.secret) {
+            let existing = received.existing(candidate.stored, candidate.entry)
+            let bodyLength = candidate.entry.bodyLength
+            switch received.admission(of: response, as: .head(existing, bodyLength: bodyLength)).action {
+            case .freshen(let stored): _ = await freshen(candidate.entry, as: stored, received, context)
+            case .remove: await remove(candidate.entry, context)
+            case .store, .pass: break
             }
         }
     }

@@ -19,9 +19,8 @@ extension CachingHook {
         _ context: CallContext
     ) async throws -> HopOutcome {
         let now = context.clock.timestamp
-        guard let exchange = context.exchange,
-            let sent = context.head(of: exchange.request, fields: exchange.presentedFields),
-            StoragePlan.principal(of: response, lookup, context, cache) == lookup.principal,
+        let received = ReceivedExchange(response, lookup: lookup, context: context, cache: cache)
+        guard received.isForRequester, let sent = received.exchange.sent,
             let join = join(response, to: sent, with: completion.held, asked: completion.missing, now: now),
             let answer = join.answer(to: lookup.head)
         else {
@@ -34,7 +33,7 @@ extension CachingHook {
         }
         let delivered = delivered(lookup, context)
         let network = ExactBody(counted(response.body, delivered).anySource, count: join.partLength)
-        let (source, outcome) = await store(join, network, response, lookup, exchange, context)
+        let (source, outcome) = await store(join, network, response, received, context)
         response.head = join.stored.responseHead(now: now)
         response.body = ResponseBody(source, length: join.length)
         if case .part(let wanted) = answer, let range = ContentRange(wanted, completeLength: join.completeLength) {
@@ -59,40 +58,50 @@ extension CachingHook {
     func storePart(
         _ response: inout Response,
         _ lookup: CacheLookup,
-        _ exchange: SentExchange,
         _ context: CallContext,
         delivered: @escaping @Sendable (Int) -> Void
     ) async -> HopOutcome {
-        let now = response.responseTime ?? context.clock.timestamp
-        guard let presented = response.presentation.fields,
-            let sent = context.head(of: exchange.request, fields: presented),
+        let received = ReceivedExchange(response, lookup: lookup, context: context, cache: cache)
+        let now = received.exchange.responseTime
+        guard received.isForRequester, let sent = received.exchange.sent,
             let part = ReceivedPart(response.head, to: sent, receivedAt: now, contentDecoded: response.contentDecoded)
-        else { return leave(&response, .partialContent, lookup, context, delivered: delivered) }
-        let entry: StoragePlan.Entry
-        do throws(Unstored) {
-            entry = try StoragePlan.judge(response, part: part, lookup, exchange, context, cache)
-        } catch {
-            return leave(&response, error.reason, lookup, context, delivered: delivered)
+        else {
+            let reason = received.exchange.refusal ?? .partialContent
+            return leave(&response, reason, lookup, context, delivered: delivered)
         }
         for candidate in await candidates(for: lookup, context)
         where candidate.isOwn
             && candidate.stored.nominated.matches(lookup.head.fields, secret: cache.store.secret)
         {
             guard let held = await hold(candidate, context),
-                let join = join(response, to: sent, with: held, asked: nil, now: now),
-                variesAlike(response, entry, candidate)
+                let join = join(response, to: sent, with: held, asked: nil, now: now)
             else { continue }
+            let admission = received.admission(
+                of: response,
+                as: .joining(join.combination, received.existing(held.stored, held.entry))
+            )
             if candidate.stored.ranges == nil {
-                // All of it is stored already: the part brings newer fields and nothing else, and to all only what is for all.
-                if entry.key == held.entry.key {
-                    _ = await replaceDescription(of: held.entry, as: join.stored, context)
+                // All of it is stored already: the part brings newer fields and nothing else.
+                switch admission.action {
+                case .freshen(let stored): _ = await freshen(held.entry, as: stored, received, context)
+                case .remove: await remove(held.entry, context)
+                case .store, .pass: break
                 }
                 response.body = counted(response.body, delivered)
-                return HopOutcome(storable: entry.stored, entry: entry)
+                guard admission.isShareable else { return HopOutcome(notStored: admission.reason) }
+                let entry = AdmittedEntry(
+                    key: held.entry.key,
+                    variant: held.entry.variant,
+                    stored: join.stored,
+                    description: held.entry.description,
+                    bodyLength: held.entry.bodyLength
+                )
+                return HopOutcome(storable: join.stored, entry: entry, notStored: admission.reason)
             }
+            guard case .store = admission.action else { continue }
             let length = response.body.length
             let network = ExactBody(counted(response.body, delivered).anySource, count: join.partLength)
-            let (source, outcome) = await store(join, network, response, lookup, exchange, context)
+            let (source, outcome) = await store(join, network, response, received, context)
             let skip = join.offset(of: part.interval.lowerBound)
             response.body = ResponseBody(
                 StretchOfBody(source, skip: skip, count: join.partLength, part: network, mayEndEarly: true),
@@ -100,16 +109,17 @@ extension CachingHook {
             )
             return outcome
         }
+        let entry: AdmittedEntry
+        do throws(Unstored) {
+            entry = try self.entry(for: response, as: .part(part), received, context)
+        } catch {
+            return leave(&response, error.reason, lookup, context, delivered: delivered)
+        }
         // A part that contradicts itself must not be taken for a piece of what bears the same tag.
         guard part.validator != nil || StrongValidator(entry.stored) == nil else {
             return leave(&response, .partialContent, lookup, context, delivered: delivered)
         }
-        return await storeAlone(part, entry, &response, lookup, context, delivered: delivered)
-    }
-
-    /// Whether a part varies as what is stored does; a part without Vary says nothing of it.
-    private func variesAlike(_ part: Response, _ planned: StoragePlan.Entry, _ candidate: CacheCandidate) -> Bool {
-        !part.fields.contains(.vary) || planned.stored.nominated == candidate.stored.nominated
+        return await storeAlone(part, entry, &response, received, context, delivered: delivered)
     }
 
     private func join(
@@ -136,33 +146,33 @@ extension CachingHook {
         _ join: PartJoin,
         _ network: ExactBody,
         _ response: Response,
-        _ lookup: CacheLookup,
-        _ exchange: SentExchange,
+        _ received: ReceivedExchange,
         _ context: CallContext
     ) async -> (any ByteSource, HopOutcome) {
-        let held = join.base
+        let (held, lookup) = (join.base, received.lookup)
         let joined = JoinedBody(
             join.sources(network) { [self] error in
                 storeFailed(error, context)
                 await remove(held.entry, context)
             }
         )
-        let (stored, tags, options) = (join.stored, held.entry.description.tags, cache.options)
-        let layout = join.layout
+        let (tags, options, layout) = (held.entry.description.tags, cache.options, join.layout)
         do throws(Unstored) {
-            // What may be stored is judged by the newest response, whatever the old one allowed.
-            let planned = try StoragePlan.judge(response, part: join.part, lookup, exchange, context, cache)
-            let base = CacheCandidate(entry: held.entry, stored: held.stored)
-            guard variesAlike(response, planned, base) else { throw Unstored(reason: .noVariant) }
-            let entry = StoragePlan.Entry(
-                // Joined for one only, where either of the two is for one only.
-                key: planned.key == held.entry.key ? planned.key : lookup.storeKey,
-                variant: held.entry.variant,
+            let kind = Admission.Kind.joining(join.combination, received.existing(held.stored, held.entry))
+            let admission = received.admission(of: response, as: kind)
+            guard case .store(let stored, let scope) = admission.action else {
+                throw Unstored(reason: admission.reason ?? .partialContent)
+            }
+            // In the place of what it continues, unless the newest fields nominate others.
+            let isSameVariant = stored.nominated == held.stored.nominated
+            let entry = AdmittedEntry(
+                key: lookup.storeKey(for: scope),
+                variant: isSameVariant ? held.entry.variant : StoreKey(stored.nominated.framed),
                 stored: stored,
                 description: stored.description(tags: tags, options),
                 bodyLength: join.length
             )
-            let writer = try await writer(of: entry, nil, lookup, context)
+            let writer = try await writer(of: entry, nil, received, context)
             let storing = StoringBody(
                 joined,
                 writer: writer,
@@ -176,7 +186,7 @@ extension CachingHook {
                     }
                     return .commitAs(cut.description(tags: tags, options))
                 },
-                finish: commit(lookup, context),
+                finish: commit(entry, received, context),
                 fail: { [self] error in storeFailed(error, context) }
             )
             return (storing, HopOutcome(storable: stored, entry: entry, storing: storing))
@@ -190,9 +200,9 @@ extension CachingHook {
     /// Stores a part that joins nothing.
     private func storeAlone(
         _ part: ReceivedPart,
-        _ entry: StoragePlan.Entry,
+        _ entry: AdmittedEntry,
         _ response: inout Response,
-        _ lookup: CacheLookup,
+        _ received: ReceivedExchange,
         _ context: CallContext,
         delivered: @escaping @Sendable (Int) -> Void
     ) async -> HopOutcome {
@@ -206,11 +216,11 @@ extension CachingHook {
         }
         let writer: any EntryWriter
         do throws(Unstored) {
-            writer = try await self.writer(of: entry, response.body.bytesInMemory, lookup, context)
+            writer = try await self.writer(of: entry, response.body.bytesInMemory, received, context)
         } catch {
-            return leave(&response, error.reason, lookup, context, delivered: delivered)
+            return leave(&response, error.reason, received.lookup, context, delivered: delivered)
         }
-        let finish = commit(lookup, context)
+        let finish = commit(entry, received, context)
         guard let source = response.body.source else {
             let count = response.body.length ?? 0
             delivered(count)

@@ -65,11 +65,15 @@ extension CachingHook {
         }
     }
 
-    func replaceDescription(
-        of entry: StoredEntry,
+    /// Writes down what a stored response became by news of it; nil where nothing was written.
+    func freshen(
+        _ entry: StoredEntry,
         as stored: StoredResponse,
+        _ received: ReceivedExchange,
         _ context: CallContext
     ) async -> StoredEntry? {
+        let lookup = received.lookup
+        guard cache.writer.holds(lookup.generation, for: lookup.key.target) else { return nil }
         var description = entry.description
         description.metadata = stored.encoded
         description.uselessAfter = StoreInstant(stored.uselessAfter(cache.options))
@@ -77,10 +81,12 @@ extension CachingHook {
             description.tags = cache.tags(cache.ownTags(description.tags, of: known), for: stored)
         }
         do throws(StoreError) {
-            return try await cache.store.replaceDescription(
-                of: entry,
+            return try await cache.writer.freshen(
+                entry,
                 with: description,
-                now: StoreInstant(context.clock.timestamp)
+                received.claim(entry.key, stored.nominated),
+                for: lookup.key.target,
+                now: context.clock.timestamp
             )
         } catch {
             storeFailed(error, context)
@@ -90,7 +96,7 @@ extension CachingHook {
 
     func remove(_ entry: StoredEntry, _ context: CallContext) async {
         do throws(StoreError) {
-            try await cache.store.remove(entry)
+            try await cache.writer.remove(entry)
         } catch {
             storeFailed(error, context)
         }

@@ -66,19 +66,26 @@ extension CachingHook {
         case .resend: throw CachingHook.unasked(response)
         }
         var held = offered[index]
-        let now = context.clock.timestamp
+        let received = ReceivedExchange(response, lookup: lookup, context: context, cache: cache)
+        let admission = received.admission(of: response, as: .notModified(received.existing(held.stored, held.entry)))
         // What another principal was told of the response is no news about this one's.
-        if StoragePlan.principal(of: response, lookup, context, cache) == lookup.principal, held.isOwn {
+        if received.isForRequester, held.isOwn {
             held.stored = held.stored.freshened(
                 by: response.head,
-                requestTime: response.requestTime ?? now,
-                responseTime: response.responseTime ?? now,
+                requestTime: received.exchange.requestTime,
+                responseTime: received.exchange.responseTime,
                 mode: cache.options.mode,
                 givenLifetime: lookup.directive.lifetime?.wholeSeconds
             )
             // Where the fields now say that a part is not what was asked for, the rest is not there.
             guard held.stored.hasAll(askedBy: lookup.head) else { throw CachingHook.unasked(response) }
-            if let entry = await replaceDescription(of: held.entry, as: held.stored, context) { held.entry = entry }
+        }
+        switch admission.action {
+        case .freshen(let stored):
+            held.stored = stored
+            if let entry = await freshen(held.entry, as: stored, received, context) { held.entry = entry }
+        case .remove: await remove(held.entry, context)
+        case .store, .pass: break
         }
         response.body.discard()
         var answer = answer(
@@ -95,7 +102,7 @@ extension CachingHook {
         answer.attempts = response.attempts
         answer.presentation = response.presentation
         response = answer
-        return HopOutcome(held: held)
+        return HopOutcome(held: held, notStored: admission.reason, heldMayBeShared: admission.isShareable)
     }
 
     /// Counts bytes as delivered from the network to the call that an exchange was begun for, where it is there still.
@@ -120,36 +127,62 @@ extension CachingHook {
 
     /// Stores a response while its body passes through, where the rules allow it.
     func store(_ response: inout Response, _ lookup: CacheLookup, _ context: CallContext) async -> HopOutcome {
-        guard let exchange = context.exchange, response.source != .synthesized else {
+        guard context.exchange != nil, response.source != .synthesized else {
             return HopOutcome(notStored: .synthesized)
         }
         let delivered = delivered(lookup, context)
         if response.status == .partialContent {
-            return await storePart(&response, lookup, exchange, context, delivered: delivered)
+            return await storePart(&response, lookup, context, delivered: delivered)
         }
-        var planned: StoragePlan.Entry?
+        let received = ReceivedExchange(response, lookup: lookup, context: context, cache: cache)
+        var admitted: AdmittedEntry?
         do throws(Unstored) {
-            let entry = try StoragePlan.judge(response, lookup, exchange, context, cache)
-            planned = entry
-            return try await store(entry, &response, lookup, context, delivered: delivered)
+            let entry = try self.entry(for: response, as: .complete, received, context)
+            admitted = entry
+            return try await store(entry, &response, received, context, delivered: delivered)
         } catch {
-            return leave(&response, error.reason, planned: planned, lookup, context, delivered: delivered)
+            return leave(&response, error.reason, admitted: admitted, lookup, context, delivered: delivered)
         }
     }
 
-    /// Stores what the plan says while the body passes through.
+    /// The entry that a response is to be stored as.
+    func entry(
+        for response: Response,
+        as kind: Admission.Kind,
+        _ received: ReceivedExchange,
+        _ context: CallContext
+    ) throws(Unstored) -> AdmittedEntry {
+        let length = response.contentDecoded ? nil : response.head.contentLength
+        if let length, let bytes = response.body.bytesInMemory, bytes.count != length {
+            throw Unstored(reason: .incomplete)
+        }
+        let admission = received.admission(of: response, as: kind)
+        guard case .store(let stored, let scope) = admission.action else {
+            throw Unstored(reason: admission.reason ?? .status)
+        }
+        return AdmittedEntry(
+            key: received.lookup.storeKey(for: scope),
+            variant: StoreKey(stored.nominated.framed),
+            stored: stored,
+            description: stored.description(tags: cache.tags(context.options.tags, for: stored), cache.options),
+            bodyLength: length ?? response.body.length
+        )
+    }
+
+    /// Stores an entry while the body passes through.
     private func store(
-        _ entry: StoragePlan.Entry,
+        _ entry: AdmittedEntry,
         _ response: inout Response,
-        _ lookup: CacheLookup,
+        _ received: ReceivedExchange,
         _ context: CallContext,
         delivered: @escaping @Sendable (Int) -> Void
     ) async throws(Unstored) -> HopOutcome {
-        let writer = try await writer(of: entry, response.body.bytesInMemory, lookup, context)
+        let lookup = received.lookup
+        let writer = try await writer(of: entry, response.body.bytesInMemory, received, context)
         await noteSearchVariance(of: response, entry, lookup, context)
         let filling = context[Filling.self]
         filling?.note(isReusable: isReusable(entry.stored, lookup, context))
-        let finish = commit(lookup, context)
+        let finish = commit(entry, received, context)
         guard let source = response.body.source else {
             delivered(response.body.length ?? 0)
             await finish(writer, nil)
@@ -184,7 +217,7 @@ extension CachingHook {
     func leave(
         _ response: inout Response,
         _ reason: CacheReason,
-        planned: StoragePlan.Entry? = nil,
+        admitted: AdmittedEntry? = nil,
         _ lookup: CacheLookup,
         _ context: CallContext,
         delivered: @escaping @Sendable (Int) -> Void
@@ -192,25 +225,30 @@ extension CachingHook {
         context.tell(notStored: reason)
         lookup.tally.count(notStored: reason)
         response.body = counted(response.body, delivered)
-        return HopOutcome(storable: planned?.stored, entry: planned, notStored: reason)
+        return HopOutcome(storable: admitted?.stored, entry: admitted, notStored: reason)
     }
 
     /// A writer for an entry, with the bytes that are there already.
     func writer(
-        of entry: StoragePlan.Entry,
+        of entry: AdmittedEntry,
         _ bytes: ByteChunk?,
-        _ lookup: CacheLookup,
+        _ received: ReceivedExchange,
         _ context: CallContext
     ) async throws(Unstored) -> any EntryWriter {
+        let lookup = received.lookup
+        let target = lookup.key.target
+        guard cache.writer.order.isNewest(received.claim(entry.key, entry.stored.nominated), for: target) else {
+            throw Unstored(reason: .overtaken)
+        }
         if lookup.content != nil { cache.noteContentKey() }
         let writer: any EntryWriter
         do throws(StoreError) {
-            writer = try await cache.store.write(
+            writer = try await cache.writer.open(
                 entry.key,
                 variant: entry.variant,
                 description: entry.description,
                 expectedLength: entry.bodyLength,
-                now: StoreInstant(context.clock.timestamp)
+                now: context.clock.timestamp
             )
             if let bytes, !bytes.isEmpty { try await writer.append(bytes) }
         } catch {
@@ -218,7 +256,8 @@ extension CachingHook {
             throw Unstored(reason: error.code == .tooLarge ? .tooLarge : .storeFailure)
         }
         // From here on the store itself watches for invalidations.
-        guard cache.invalidations.mark(of: lookup.key.target) == lookup.mark else {
+        let answersQueries = entry.stored.head.fields.contains(.noVarySearch)
+        guard cache.writer.holds(lookup.generation, for: target, answersQueries: answersQueries) else {
             writer.abandon()
             throw Unstored(reason: .overtaken)
         }
@@ -226,15 +265,17 @@ extension CachingHook {
     }
 
     /// Commits an entry: at once, or once the caller's acceptance has taken the response.
-    func commit(_ lookup: CacheLookup, _ context: CallContext)
+    func commit(_ entry: AdmittedEntry, _ received: ReceivedExchange, _ context: CallContext)
         -> @Sendable (any EntryWriter, EntryDescription?) async -> Void
     {
         { [self] writer, description in
-            guard let verdict = context.verdict else { return await commit(writer, description, lookup, context) }
+            guard let verdict = context.verdict else {
+                return await commit(writer, description, entry, received, context)
+            }
             context[Filling.self]?.awaitVerdict()
             await verdict.whenDecided { [self] accepted in
                 if accepted {
-                    await commit(writer, description, lookup, context)
+                    await commit(writer, description, entry, received, context)
                 } else {
                     writer.abandon()
                     context[Filling.self]?.end(.failed)
@@ -246,11 +287,20 @@ extension CachingHook {
     private func commit(
         _ writer: any EntryWriter,
         _ description: EntryDescription?,
-        _ lookup: CacheLookup,
+        _ entry: AdmittedEntry,
+        _ received: ReceivedExchange,
         _ context: CallContext
     ) async {
+        let lookup = received.lookup
         do throws(StoreError) {
-            try await writer.commit(description, now: StoreInstant(context.clock.timestamp))
+            let isThere = try await cache.writer.commit(
+                writer,
+                description,
+                received.claim(entry.key, entry.stored.nominated),
+                for: lookup.key.target,
+                now: context.clock.timestamp
+            )
+            guard isThere else { return overtaken(context) }
             if lookup.bypassReason != nil { cache.flights.noteLanding(lookup.key) }
             lookup.tally.count { $0.stored += 1 }
             // A part that was cut off is for somebody to complete.
@@ -259,13 +309,16 @@ extension CachingHook {
             context.options.storing?.note(nil)
         } catch {
             // Invalidated meanwhile: not a fault of the store, the response was merely overtaken.
-            context.options.storing?.note(error.code == .superseded ? .overtaken : .storeFailure)
-            if error.code == .superseded {
-                context.tell(notStored: .overtaken)
-            } else {
-                storeFailed(error, context)
-            }
-            context[Filling.self]?.end(error.code == .superseded ? .failed : .notReusable)
+            if error.code == .superseded { return overtaken(context) }
+            storeFailed(error, context)
+            context.options.storing?.note(.storeFailure)
+            context[Filling.self]?.end(.notReusable)
         }
+    }
+
+    private func overtaken(_ context: CallContext) {
+        context.options.storing?.note(.overtaken)
+        context.tell(notStored: .overtaken)
+        context[Filling.self]?.end(.failed)
     }
 }

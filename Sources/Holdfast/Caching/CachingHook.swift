@@ -33,6 +33,7 @@ public struct CachingHook: ServiceHook {
     public func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
         let trail = LookTrail(begun: context.clock.now)
         if let response = readyAnswer(to: request, trail, &context) { return response }
+        request.spellTargetAsKeyed(context)
         guard var response = try await look(request, trail, &context) else { return nil }
         StatusReport(cache.options)?.sign(&response, context[CacheLookup.self]?.key)
         return response
@@ -40,12 +41,16 @@ public struct CachingHook: ServiceHook {
 
     /// Looks for what is stored, and answers from it or through an exchange.
     func look(_ request: URLRequest, _ trail: LookTrail, _ context: inout CallContext) async throws -> Response? {
-        guard let lookup = CacheLookup(request, context, cache, trail) else {
+        guard var lookup = CacheLookup(request, context, cache, trail) else {
             let tally = CallTally(cache.meter, nil, trail, context.clock)
             if trail.isFirst { tally.arrive() }
             return bypass(.target, tally, context)
         }
         if trail.isFirst { lookup.tally.arrive() }
+        if cache.writer.hasPendingInvalidations {
+            await cache.writer.waitForInvalidations(of: lookup.key.target)
+            lookup.generation = cache.writer.generation(of: lookup.key.target)
+        }
         var request = request
         // Positions count in bytes as they are stored, so no content coding may stand between (RFC 9110 §14.2). Which variant
         // is meant goes by what the caller accepts, so that the parts of a response and its whole are one.
@@ -58,6 +63,14 @@ public struct CachingHook: ServiceHook {
         var hasLookedAgain = false
         while true {
             let judgement = judge(lookup, candidates, context)
+            if !judgement.decision.isReuse {
+                // What is only lent is used while it is fresh; of another's response the origin is asked nothing.
+                if candidates.contains(where: { !$0.isOwn }) {
+                    candidates.removeAll { !$0.isOwn }
+                    continue
+                }
+                cache.writer.begin(&lookup.generation, for: lookup.key.target)
+            }
             // A call that is answered at once has no ending here, for which to keep what it was looked up by.
             if !judgement.decision.isReuse || cache.options.cacheName != nil { context[CacheLookup.self] = lookup }
             guard let index = judgement.decision.selectedCandidate else {
@@ -179,7 +192,8 @@ public struct CachingHook: ServiceHook {
         }
         let invalid = await invalidate(by: response, lookup, context)
         await sweep(by: response, lookup, context)
-        lookup.mark = cache.invalidations.mark(lookup.mark, of: lookup.key.target, after: invalid)
+        let mark = lookup.generation.mark
+        lookup.generation.mark = cache.writer.invalidations.mark(mark, of: lookup.key.target, after: invalid)
         let outcome: HopOutcome
         if let completion = context[Completion.self], context.validation != nil, response.status == .partialContent {
             outcome = try await complete(completion, with: &response, lookup, context)
@@ -218,7 +232,9 @@ public struct CachingHook: ServiceHook {
         }
         // The origin may have had it by then; and a cancelled call waits for nothing.
         let failure = ServiceError.attemptFailure(of: CancellationError())
-        _ = context.background.spawn { [self] in await invalidate(by: failure, wasSent: true, lookup, context) }
+        cache.writer.invalidate(lookup.key.target, in: context.background) { [self] in
+            await invalidate(by: failure, wasSent: true, lookup, context)
+        }
     }
 
     private func bypass(_ reason: CacheReason, _ tally: CallTally, _ context: CallContext) -> Response? {
@@ -251,10 +267,17 @@ public struct CachingHook: ServiceHook {
         _ outcome: CacheDecision.Outcome,
         _ reason: CacheReason,
         _ held: HeldResponse,
-        _ context: CallContext
+        _ context: CallContext,
+        storage: CacheDecision.Storage? = nil
     ) -> CacheDecision {
         let standing = held.stored.standing(now: context.clock.timestamp, options: cache.options)
-        return CacheDecision(outcome, reason, age: standing.age, freshnessLeft: standing.freshnessLeft)
+        return CacheDecision(
+            outcome,
+            reason,
+            storage: storage,
+            age: standing.age,
+            freshnessLeft: standing.freshnessLeft
+        )
     }
 
     /// - Parameter leader: the call whose exchange answered, where it was another one's.

@@ -21,7 +21,8 @@ public final class HTTPCache: Sendable {
     let decoded: DecodedResponses
     /// What answers plain requests at once.
     let ready: ReadyAnswers
-    let invalidations = InvalidationLog()
+    /// Changes the store; nothing else does.
+    let writer: CacheWriter
     let flights = FlightTable()
     /// Keys whose last response could not be shared.
     let unshared = RecentKeys()
@@ -47,6 +48,7 @@ public final class HTTPCache: Sendable {
     init(store: any CacheStore, options: CacheOptions, answersReady: Bool) {
         self.store = store
         self.options = options
+        writer = CacheWriter(store)
         let found = store.statistics
         contentKeys = Atomic(found.entryCount > 0)
         searchVariance = Atomic(found.entryCount > 0)
@@ -61,15 +63,25 @@ public final class HTTPCache: Sendable {
     }
 
     /// The digest that names the partition of a request with these fields; empty without credentials.
-    func principal(of fields: HeaderFields, to target: TargetURI, _ context: CallContext) -> String {
+    ///
+    /// - Parameter credentialFields: further fields that hold a credential.
+    func principal(
+        of fields: HeaderFields,
+        to target: TargetURI,
+        credentialFields: [FieldName],
+        _ context: CallContext
+    ) -> String {
         CachePrincipal.digest(
             of: fields,
             userinfo: target.userinfo,
             explicit: context.options.principal,
-            credentialFields: context.options.credentialFields,
+            credentialFields: credentialFields,
             secret: store.secret
         )
     }
+
+    /// The fields of a request as the cache sees them.
+    func view(of request: HeaderFields) -> HeaderFields { request }
 
     var holdsContentKeys: Bool { contentKeys.load(ordering: .acquiring) }
 

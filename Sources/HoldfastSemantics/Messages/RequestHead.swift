@@ -39,6 +39,13 @@ public struct RequestHead: Sendable, Hashable {
     /// Whether the caller states a condition that only the origin can judge (RFC 9111 §4.3.2).
     public var asksOrigin: Bool { fields.contains(.ifMatch) || fields.contains(.ifUnmodifiedSince) }
 
+    /// Whether the caller states a condition on a method whose stored response answers it whole, as that of an opted-in POST does:
+    /// for such a method only the origin knows what the condition means (RFC 9110 §13.1.2, §13.1.3).
+    package var statesUnfitCondition: Bool {
+        guard method != .get, method != .head, method != .query else { return false }
+        return fields.contains(.ifNoneMatch) || fields.contains(.ifModifiedSince)
+    }
+
     /// Whether a Host field names another authority than the URI, so that the URI does not say what was asked
     /// (RFC 9110 §7.2).
     public var namesOtherHost: Bool {

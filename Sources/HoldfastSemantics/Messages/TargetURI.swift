@@ -107,6 +107,17 @@ public struct TargetURI: Sendable, Hashable, CustomStringConvertible {
         try? TargetURI(URIReference(reference).resolved(against: self))
     }
 
+    /// Whether a text that this URI was read from has its path and query byte for byte; an empty path is "/" on the wire anyway
+    /// (RFC 9110 §7.1).
+    package func isSpelled(in text: String) -> Bool {
+        let parts = URIReference(text)
+        let path = canonical.utf8.dropFirst(layout.authorityEnd).prefix(layout.pathEnd - layout.authorityEnd)
+        guard parts.path.elementsEqual(path) || parts.path.isEmpty && path.count == 1 else { return false }
+        guard let query = parts.query else { return self.query == nil }
+        return canonical.utf8.count > layout.pathEnd
+            && query.elementsEqual(canonical.utf8.dropFirst(layout.pathEnd + 1))
+    }
+
     /// Whether two URIs have the same canonical text.
     public static func == (left: TargetURI, right: TargetURI) -> Bool {
         left.canonical == right.canonical

@@ -42,7 +42,7 @@ public struct PartCombination: Sendable, Hashable {
     ) {
         guard stored.head.status == .ok, stored.method == .get, head.status == .partialContent,
             let validator = StrongValidator(stored), part.validator == validator,
-            head.fields[.contentEncoding].map({ $0 == stored.head.fields[.contentEncoding] }) ?? true
+            PartCombination.isSameCoding(head, as: stored.head, by: validator)
         else { return nil }
         if let asked {
             guard part.interval.lowerBound == asked.lowerBound, part.interval.upperBound <= asked.upperBound else {
@@ -74,5 +74,24 @@ public struct PartCombination: Sendable, Hashable {
         )
         self.ranges = ranges
         interval = part.interval
+    }
+
+    /// The joined response as it is stored: without ranges once nothing is missing.
+    public var joined: StoredResponse {
+        var joined = response
+        joined.ranges = ranges.isComplete ? nil : ranges
+        return joined
+    }
+
+    /// Whether the bytes of both have the same content coding.
+    ///
+    /// A strong entity tag names the bytes of one coding, and a 206 to If-Range need not repeat which (RFC 9110 §15.3.7). A date
+    /// names the resource in all its codings, so there the field must say the same in both.
+    private static func isSameCoding(_ head: ResponseHead, as stored: ResponseHead, by validator: StrongValidator) -> Bool {
+        let codings = (head.fields[.contentEncoding], stored.fields[.contentEncoding])
+        switch validator {
+        case .entityTag: return codings.0 == nil || codings.0 == codings.1
+        case .lastModified: return (codings.0 ?? "identity") == (codings.1 ?? "identity")
+        }
     }
 }

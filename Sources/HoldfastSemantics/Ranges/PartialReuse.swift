@@ -86,6 +86,8 @@ public enum PartialReuse: Sendable, Hashable {
         guard request.method == .get, stored.method == .get, let validator = StrongValidator(stored),
             let range = RangeRequest(gap)
         else { return .forward }
+        // The answer would not say what coding its bytes have, and a date does not tell codings apart.
+        if case .lastModified = validator, stored.head.fields.contains(.contentEncoding) { return .forward }
         return .complete(missing: gap, fields: [.range: range.description, .ifRange: validator.fieldValue])
     }
 }

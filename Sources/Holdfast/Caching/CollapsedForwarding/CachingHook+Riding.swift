@@ -186,7 +186,7 @@ extension CachingHook {
         if let body = answer.body { response.body = ResponseBody(body.reader { _ in }, length: body.length) }
         let decision: CacheDecision
         if let held = answer.outcome.held {
-            decision = self.decision(.revalidated, need.reason, held, context)
+            decision = self.decision(.revalidated, need.reason, held, context, storage: answer.outcome.storage)
             need.lookup.tally.count(decision) { $0.revalidated += 1 }
         } else {
             decision = CacheDecision(.miss, need.reason, storage: answer.outcome.storage)

@@ -68,6 +68,7 @@ final class Flight: Sendable {
     private struct State {
         var ending: Ending?
         var isGivenUp = false
+        var isSent = false
         var isOver = false
         var readers: Int
         var firstIsPresent: Bool
@@ -136,11 +137,19 @@ final class Flight: Sendable {
     /// Whether the exchange may still be left to another process.
     var mayYield: Bool { state.withLock { $0.mayYield } }
 
+    /// Whether the request is on its way, so that the answer may be older than a call that comes now.
+    var isSent: Bool { state.withLock { $0.isSent } }
+
     // MARK: The exchange's side
 
     /// The exchange will not be left to another process any more.
     func goAhead() {
         state.withLock { $0.mayYield = false }
+    }
+
+    /// The request is about to be sent.
+    func send() {
+        state.withLock { $0.isSent = true }
     }
 
     /// Takes over the task that runs the exchange; it is cancelled at once if nobody waits any more.

@@ -33,6 +33,8 @@ final class FlightTable: Sendable {
         let trail: LookTrail
         /// Whether other processes may be at it.
         let leases: Bool
+        /// Whether the call asks for what the origin says from now on, which a request that was sent before it does not bring.
+        let asksValidation: Bool
     }
 
     private struct State {
@@ -60,6 +62,7 @@ final class FlightTable: Sendable {
             let known = state.flights[key] ?? []
             var hasEnded = false
             for flight in known where flight.terms == terms && !boarding.path.contains(ObjectIdentifier(flight)) {
+                if boarding.asksValidation, flight.isSent { continue }
                 let trail = boarding.trail
                 switch flight.join(until: boarding.deadline, late: !trail.refusesLanded, yielding: trail.mayYield) {
                 case .joined(let wakes): return (.joined(flight, isLate: false), wakes)

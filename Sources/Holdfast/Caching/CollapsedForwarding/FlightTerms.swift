@@ -23,7 +23,7 @@ struct FlightTerms: Sendable, Hashable {
         self.tags = tags
         lifetime = lookup.directive.lifetime
         // What was sent before an invalidation may be older than what a later call must see.
-        mark = lookup.mark
+        mark = lookup.generation.mark
         method = lookup.head.method
         isWhole = !lookup.isConditionalOrPartial
     }

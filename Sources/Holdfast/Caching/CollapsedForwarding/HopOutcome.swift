@@ -10,19 +10,22 @@ struct HopOutcome: Sendable {
     /// The response as it is stored, or as it would be if the store could take it; nil where the rules forbid to store it.
     var storable: StoredResponse?
     /// The entry it is stored as, or would be.
-    var entry: StoragePlan.Entry?
-    /// Why the response was not stored; nil where it was, or is being stored.
+    var entry: AdmittedEntry?
+    /// Why nothing of the response was stored; nil where something was, or is being stored.
     var notStored: CacheReason?
     /// The entry that is being written while the body passes.
     var storing: StoringBody?
+    /// Whether the rules let the answer be given to others that ask the same, where it was made of a stored response.
+    var heldMayBeShared = true
 
     /// What became of the response, for explanations.
     var storage: CacheDecision.Storage? {
-        held == nil ? notStored.map { .notStored($0) } ?? .stored : nil
+        if let notStored { return .notStored(notStored) }
+        return held == nil ? .stored : nil
     }
 
     /// Whether the response may answer other calls of the same key: what may be stored may, whether or not the store took it.
-    var isShareable: Bool { held != nil || storable != nil }
+    var isShareable: Bool { held == nil ? storable != nil : heldMayBeShared }
 
     /// Whether what was sent shows the principal and the target that were looked up, as all callers of the key have them.
     var isForWhoAsked: Bool {

@@ -50,6 +50,26 @@ struct Need: Sendable {
         nominated = Array(Set(candidates.flatMap(\.stored.nominated.names))).sorted()
     }
 
+    /// The same need, of a revalidation that is for the store alone.
+    var withoutOwnValidators: Need {
+        var request = request
+        for name in CacheLookup.ownValidators { request.setValue(nil, forHTTPHeaderField: name.rawName) }
+        return Need(of: self, request: request, lookup: lookup.withoutOwnValidators)
+    }
+
+    private init(of need: Need, request: URLRequest, lookup: CacheLookup) {
+        self.request = request
+        self.lookup = lookup
+        reason = need.reason
+        offered = need.offered
+        completion = need.completion
+        standIn = need.standIn
+        heldStandIn = need.heldStandIn
+        staleAllowance = need.staleAllowance
+        entries = need.entries
+        nominated = need.nominated
+    }
+
     /// The request with the cache's own conditions, or for the part that is missing.
     func prepared(in context: inout CallContext, _ cache: HTTPCache) -> URLRequest {
         var fields: HeaderFields
@@ -69,8 +89,10 @@ struct Need: Sendable {
         if let completion {
             replaced += [.range, .ifRange]
             // A coding that a transport asks for by itself would give other bytes than those that are stored.
-            if request.value(forHTTPHeaderField: "Accept-Encoding") == nil,
-                !completion.held.stored.head.fields.contains(.contentEncoding)
+            let stored = completion.held.stored
+            let namesCoding = if case .entityTag? = StrongValidator(stored) { true } else { false }
+            if request.value(forHTTPHeaderField: "Accept-Encoding") == nil || !namesCoding,
+                !stored.head.fields.contains(.contentEncoding)
             {
                 replaced.append(.acceptEncoding)
                 fields[.acceptEncoding] = "identity"
@@ -105,7 +127,7 @@ struct Need: Sendable {
             if response.status == .rangeNotSatisfiable || response.status == .notModified { return false }
             guard response.status == .partialContent else { return true }
             // With a part that was given to somebody else nothing of this principal's may be joined.
-            return StoragePlan.principal(of: response, lookup, context, cache) == lookup.principal
+            return lookup.partition(sentFor: response, context, cache) == lookup.principal
                 && completion.fits(response.head, to: lookup.head, at: now, contentDecoded: response.contentDecoded)
         }
         guard response.status == .notModified else { return true }

@@ -68,7 +68,7 @@ extension HTTPCache {
     ) async throws(StoreError) -> PinStep {
         var entry = selected
         for _ in 0..<8 {
-            if try await store.setPinned(pinned, entry) { return .done }
+            if try await writer.setPinned(pinned, entry) { return .done }
             // Either there is no room, or the entry was freshened or replaced since the look.
             guard let newer = try await successor(of: entry, now: now) else { return .gone }
             if newer.version == entry.version { return .refused }

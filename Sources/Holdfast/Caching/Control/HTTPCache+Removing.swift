@@ -34,21 +34,21 @@ extension HTTPCache {
         if case .uri(let target) = selection.form {
             guard let target = target.map(options.keyTarget) else { return 0 }
             // Under which other URIs a response under way may be stored that answers for this one, is not known yet.
-            if holdsSearchVariance { invalidations.noteAll() } else { invalidations.note(target) }
+            if holdsSearchVariance { writer.invalidations.noteAll() } else { writer.invalidations.note(target) }
         } else {
-            invalidations.noteAll()
+            writer.invalidations.noteAll()
         }
         if softly { return try await mark(selection, now: now) }
-        if case .tag(let tag) = selection.form { return try await store.purge(.tag(tag), now: StoreInstant(now)) }
+        if case .tag(let tag) = selection.form { return try await writer.purge(.tag(tag), now: now) }
         let isSelected = predicate(of: selection, now: now)
-        let count = try await store.purge(
+        let count = try await writer.purge(
             .matching { isSelected($0) && !SearchVarianceKeys.isOne($0.key.bytes) },
-            now: StoreInstant(now)
+            now: now
         )
         switch selection.form {
         case .all, .principal, .credentials, .prefix:
             // What leads to equivalent queries is no response and not counted, but names URIs and goes with them.
-            try await store.purge(.matching(isSelected), now: StoreInstant(now))
+            try await writer.purge(.matching(isSelected), now: now)
         case .uri, .tag, .olderThan, .matching: break
         }
         return count
@@ -102,7 +102,7 @@ extension HTTPCache {
             found.add(entry)
             return false
         }
-        try await store.purge(look, now: StoreInstant(now))
+        try await writer.purge(look, now: now)
         return found.all
     }
 
@@ -140,15 +140,13 @@ extension HTTPCache {
             var description = entry.description
             description.metadata = marked.encoded
             description.uselessAfter = StoreInstant(marked.uselessAfter(options))
-            if try await store.replaceDescription(of: entry, with: description, now: StoreInstant(now)) != nil {
-                return true
-            }
+            if try await writer.freshen(entry, with: description, nil, for: nil, now: now) != nil { return true }
             // Freshened since the look: by a 304 to a request that may have been sent before the purge.
             guard let newer = try await successor(of: entry, now: now), isSelected(newer) else { return false }
             entry = newer
         }
         // One that changes faster than it can be marked is better gone than used.
-        try await store.remove(entry)
+        try await writer.remove(entry)
         return true
     }
 }

@@ -15,8 +15,14 @@ final class InvalidationLog: Sendable {
         fileprivate let ofAll: UInt64
     }
 
+    /// The count of a path, whatever the query, at one moment.
+    struct PathMark: Sendable, Hashable {
+        fileprivate let count: UInt64
+    }
+
     private struct Counts {
         var ofTargets = [UInt64](repeating: 0, count: 1_024)
+        var ofPaths = [UInt64](repeating: 0, count: 1_024)
         var ofAll: UInt64 = 0
     }
 
@@ -26,6 +32,12 @@ final class InvalidationLog: Sendable {
     func mark(of target: TargetURI) -> Mark {
         let place = InvalidationLog.place(of: target)
         return counts.withLock { Mark(ofTarget: $0.ofTargets[place], ofAll: $0.ofAll) }
+    }
+
+    /// The count for the path of a target now.
+    func pathMark(of target: TargetURI) -> PathMark {
+        let place = InvalidationLog.pathPlace(of: target)
+        return counts.withLock { PathMark(count: $0.ofPaths[place]) }
     }
 
     /// A mark of `target` as it must be found if nothing but `own` was invalidated since: what a request makes invalid was
@@ -38,8 +50,11 @@ final class InvalidationLog: Sendable {
 
     /// A target is being invalidated.
     func note(_ target: TargetURI) {
-        let place = InvalidationLog.place(of: target)
-        counts.withLock { $0.ofTargets[place] &+= 1 }
+        let (place, pathPlace) = (InvalidationLog.place(of: target), InvalidationLog.pathPlace(of: target))
+        counts.withLock { counts in
+            counts.ofTargets[place] &+= 1
+            counts.ofPaths[pathPlace] &+= 1
+        }
     }
 
     /// More than one target is being invalidated.
@@ -49,5 +64,15 @@ final class InvalidationLog: Sendable {
 
     private static func place(of target: TargetURI) -> Int {
         Int(UInt(bitPattern: target.canonical.hashValue) % 1_024)
+    }
+
+    private static func pathPlace(of target: TargetURI) -> Int {
+        var hasher = Hasher()
+        var text = target.canonical
+        text.withUTF8 { bytes in
+            let end = bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.count
+            hasher.combine(bytes: UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: bytes[..<end])))
+        }
+        return Int(UInt(bitPattern: hasher.finalize()) % 1_024)
     }
 }

@@ -11,14 +11,15 @@ internal import HoldfastStorage
 extension CachingHook {
     /// Invalidates what an unsafe request may have changed (RFC 9111 §4.4).
     ///
-    /// - Returns: the targets that were invalidated, as they stand in keys.
+    /// - Returns: the targets that were invalidated, as they stand in keys and as often as they were counted.
     func invalidate(by response: Response, _ lookup: CacheLookup, _ context: CallContext) async -> [TargetURI] {
         guard !lookup.onlyAsks else { return [] }
         let targets = keyTargets(
             Invalidation.targets(request: lookup.head, response: response.head, mayBeApplied: context.mayBeApplied)
         )
-        for target in targets { await invalidate(target, lookup, context) }
-        return targets
+        var counted: [TargetURI] = []
+        for target in targets { counted += await invalidate(target, lookup, context) }
+        return counted
     }
 
     /// Invalidates what an unsafe request may have changed although no response came.
@@ -35,7 +36,7 @@ extension CachingHook {
             wasSent: wasSent,
             mayBeApplied: context.mayBeApplied
         )
-        for target in keyTargets(targets) { await invalidate(target, lookup, context) }
+        for target in keyTargets(targets) { _ = await invalidate(target, lookup, context) }
     }
 
     private func keyTargets(_ targets: [TargetURI]) -> [TargetURI] {
@@ -43,23 +44,30 @@ extension CachingHook {
         return targets.map { cache.options.keyTarget(of: $0) }.filter { known.insert($0).inserted }
     }
 
-    private func invalidate(_ target: TargetURI, _ lookup: CacheLookup, _ context: CallContext) async {
-        cache.invalidations.note(target)
+    /// - Returns: the targets that were counted as invalidated, each once.
+    private func invalidate(_ target: TargetURI, _ lookup: CacheLookup, _ context: CallContext) async -> [TargetURI] {
+        // Before anything is waited for: what is under way must not be stored, even where the store fails.
+        cache.writer.invalidations.note(target)
+        var counted = [target]
         for partition in Set([lookup.principal, ""]) {
             let key = CacheKey(partition: partition, method: .get, target: target)
             // A response that answers for this URI too is stored under another one.
             let equivalent = await equivalentKeys(of: key, context)
-            for other in equivalent { cache.invalidations.note(other.target) }
+            for other in equivalent where !counted.contains(other.target) {
+                cache.writer.invalidations.note(other.target)
+                counted.append(other.target)
+            }
             do throws(StoreError) {
-                for key in [key] + equivalent { try await cache.store.invalidate(StoreKey(key.framed)) }
+                try await cache.writer.invalidate([key] + equivalent)
                 guard cache.holdsContentKeys else { continue }
                 for method: RequestMethod in [.query, .post] {
                     let prefix = CacheKey.prefix(partition: partition, methodGroup: method, target: target)
-                    try await cache.store.purge(.keyPrefix(prefix), now: StoreInstant(context.clock.timestamp))
+                    try await cache.writer.purge(.keyPrefix(prefix), now: context.clock.timestamp)
                 }
             } catch {
                 storeFailed(error, context)
             }
         }
+        return counted
     }
 }

@@ -35,9 +35,9 @@ extension CachingHook {
 
     private func purge(_ context: CallContext, _ predicate: @escaping @Sendable (StoredEntry) -> Bool) async {
         // Responses under way may be of the group or the origin; which of them are, shows only once they are there.
-        cache.invalidations.noteAll()
+        cache.writer.invalidations.noteAll()
         do throws(StoreError) {
-            try await cache.store.purge(.matching(predicate), now: StoreInstant(context.clock.timestamp))
+            try await cache.writer.purge(.matching(predicate), now: context.clock.timestamp)
         } catch {
             storeFailed(error, context)
         }

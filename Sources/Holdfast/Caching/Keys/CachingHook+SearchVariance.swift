@@ -35,7 +35,7 @@ extension CachingHook {
     /// Should the response not be stored after all, what is remembered leads to nothing and does no harm.
     func noteSearchVariance(
         of response: Response,
-        _ entry: StoragePlan.Entry,
+        _ entry: AdmittedEntry,
         _ lookup: CacheLookup,
         _ context: CallContext
     ) async {
@@ -63,16 +63,16 @@ extension CachingHook {
         _ description: EntryDescription,
         _ context: CallContext
     ) async {
-        let now = StoreInstant(context.clock.timestamp)
+        let now = context.clock.timestamp
         do throws(StoreError) {
-            let writer = try await cache.store.write(
+            let writer = try await cache.writer.open(
                 key,
                 variant: variant,
                 description: description,
                 expectedLength: 0,
                 now: now
             )
-            try await writer.commit(nil, now: now)
+            _ = try await cache.writer.commit(writer, nil, nil, for: nil, now: now)
         } catch {
             storeFailed(error, context)
         }

@@ -16,7 +16,13 @@ struct LookupKeys: Sendable {
     /// Why the request has no key; nil where it has.
     let bypassReason: CacheReason?
 
-    init(_ head: RequestHead, principal: String, _ context: CallContext, _ options: CacheOptions) {
+    init(
+        _ head: RequestHead,
+        principal: String,
+        credentialFields: [FieldName],
+        _ context: CallContext,
+        _ options: CacheOptions
+    ) {
         let rule = options.keyRule(for: head.target)
         let normalizer = LookupKeys.normalizer(head, rule, context)
         content = normalizer.flatMap { LookupKeys.content(of: head, $0, context, options) }
@@ -42,7 +48,7 @@ struct LookupKeys: Sendable {
                         head.fields,
                         userinfo: head.target.userinfo,
                         explicit: context.options.principal,
-                        credentialFields: context.options.credentialFields
+                        credentialFields: credentialFields
                     )
             }
         shared =

@@ -32,7 +32,7 @@ struct Completion: Sendable {
 struct PartJoin: Sendable {
     let base: HeldResponse
     let part: ReceivedPart
-    private let combination: PartCombination
+    let combination: PartCombination
 
     /// - Parameter asked: the interval that the cache itself asked for; nil for a request of the caller's own.
     /// - Returns: nil where the two do not belong together.
@@ -64,12 +64,8 @@ struct PartJoin: Sendable {
         (base, self.part, self.combination) = (held, part, combination)
     }
 
-    /// The joined response as it is stored: without ranges once nothing is missing.
-    var stored: StoredResponse {
-        var stored = combination.response
-        stored.ranges = combination.ranges.isComplete ? nil : combination.ranges
-        return stored
-    }
+    /// The joined response, without ranges once nothing is missing.
+    var stored: StoredResponse { combination.joined }
 
     /// The intervals of the content that are there now, in the order their bytes are stored.
     var layout: [Range<Int64>] { combination.ranges.intervals }

@@ -35,7 +35,8 @@ extension CachingHook {
         _ transport: any Transport
     ) -> (response: Response, entry: StoredEntry)? {
         guard let url = request.url, let ready = cache.ready.answer(for: url.absoluteString, stripe: trail.stripe),
-            request.httpMethod == "GET", request.cachePolicy == .useProtocolCachePolicy, !cache.recording.isUnderWay
+            request.httpMethod == "GET", request.cachePolicy == .useProtocolCachePolicy, !cache.recording.isUnderWay,
+            !cache.writer.hasPendingInvalidations
         else { return nil }
         let implicit = transport.implicitFields(for: request)
         guard ready.answers(request.allHTTPHeaderFields ?? [:], implicit: implicit) else { return nil }

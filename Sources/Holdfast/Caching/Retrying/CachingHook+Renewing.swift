@@ -19,9 +19,15 @@ extension CachingHook {
     /// - Returns: the request anew, its conditions noted in the context; nil where nothing has changed.
     func renewed(_ need: Need, _ context: inout CallContext) async -> URLRequest? {
         var lookup = need.lookup
-        let (landings, mark) = (cache.flights.landings, cache.invalidations.mark(of: lookup.key.target))
-        guard mark != lookup.mark || cache.flights.hasLanded(lookup.key, since: lookup.landings) else { return nil }
-        (lookup.landings, lookup.mark) = (landings, mark)
+        let target = lookup.key.target
+        let landings = cache.flights.landings
+        guard !cache.writer.holds(lookup.generation, for: target)
+            || cache.flights.hasLanded(lookup.key, since: lookup.landings)
+        else { return nil }
+        // What comes of the attempts so far is over, and the next one is sent after all that has happened by now.
+        (lookup.landings, lookup.generation) = (landings, cache.writer.generation(of: target))
+        cache.writer.begin(&lookup.generation, for: target)
+        context[CacheLookup.self] = lookup
         let candidates = await candidates(for: lookup, context)
         let judgement = judge(lookup, candidates, context)
         var offered: [HeldResponse] = []

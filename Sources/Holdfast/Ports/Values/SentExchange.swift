@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 public import HoldfastSemantics
+private import Synchronization
 
 #if canImport(FoundationNetworking)
     internal import Foundation
@@ -23,10 +24,15 @@ public struct SentExchange: Sendable {
     public let requestTime: Timestamp
     /// When the response head was there; nil when none came.
     public internal(set) var responseTime: Timestamp?
+    /// Its place among all requests that this process sent: what was sent later has a higher number, whatever the clock says.
+    let number: UInt64
+
+    private static let lastNumber = Atomic<UInt64>(0)
 
     init(request: URLRequest, presented: PresentedFields, requestTime: Timestamp) {
         self.request = request
         self.requestTime = requestTime
+        number = SentExchange.lastNumber.add(1, ordering: .relaxed).newValue
         together = if case .fields(let fields) = presented { fields } else { nil }
     }
 }

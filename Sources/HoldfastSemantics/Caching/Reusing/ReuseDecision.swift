@@ -81,7 +81,7 @@ public enum ReuseDecision: Sendable, Hashable {
     ) -> Reason? {
         guard request.method == .get || request.method == .head || hasContentKey else { return .method }
         if request.namesOtherHost { return .host }
-        if request.asksOrigin { return .originCondition }
+        if request.asksOrigin || request.statesUnfitCondition { return .originCondition }
         if directive.noStore || cacheControl.noStore { return .requestNoStore }
         if directive.reload { return .reload }
         return nil

@@ -38,7 +38,11 @@ package enum VariantSelection {
             }
             if let known = best {
                 let current = candidates[known]
-                guard (candidate.date, candidate.responseTime) > (current.date, current.responseTime) else { continue }
+                // Of the same second is more recent what was asked for later (RFC 9111 §4).
+                guard
+                    (candidate.date, candidate.requestTime, candidate.responseTime)
+                        > (current.date, current.requestTime, current.responseTime)
+                else { continue }
             }
             best = index
         }

@@ -11,7 +11,7 @@ public enum FieldUpdate {
     ///
     /// - Parameters:
     ///   - head: the head as it came.
-    ///   - contentDecoded: whether a content coding was undone; then Content-Encoding and Content-Length go too.
+    ///   - contentDecoded: whether a content coding was undone; then Content-Encoding, Content-Length and digests go too.
     ///   - mode: for whom the cache stores.
     ///   - targetedFields: the cache's target list (RFC 9213 §2.2); empty by default.
     public static func storable(
@@ -31,7 +31,7 @@ public enum FieldUpdate {
         let cacheControl = RulingCacheControl(head.fields, targets: targetedFields).cacheControl
         if case .fields(let names) = cacheControl.noCache { dropped.formUnion(names) }
         if mode == .shared, case .fields(let names) = cacheControl.private { dropped.formUnion(names) }
-        if contentDecoded { dropped.formUnion([.contentEncoding, .contentLength]) }
+        if contentDecoded { dropped.formUnion(digests.union([.contentEncoding, .contentLength])) }
         var stripped = head
         stripped.fields.removeAll { dropped.contains($0.name) }
         return stripped
@@ -46,16 +46,19 @@ public enum FieldUpdate {
     ]
 
     /// What describes the stored bytes rather than the resource; a 304 has none of those bytes (RFC 9111 §3.2).
-    fileprivate static let contentBound: Set<FieldName> = [
+    fileprivate static let contentBound = digests.union([
         .contentEncoding, .contentLength, .contentRange, .contentType,
-    ]
+    ])
+
+    /// Digests of the bytes that came, or of the representation in the coding it came in (RFC 9530 §2, §3; RFC 3230; RFC 1864).
+    private static let digests: Set<FieldName> = ["Content-Digest", "Repr-Digest", "Digest", "Content-MD5"]
 }
 
 extension StoredResponse {
     /// This response with the fields of a 304 that selected it, and its age counted anew (RFC 9111 §3.2, §4.3.4).
     ///
     /// Every field of the 304 replaces the stored one of its name, but for those bound to a connection and those that
-    /// describe the stored bytes: Content-Encoding, Content-Length, Content-Range, Content-Type. The old Age goes; a 304
+    /// describe the stored bytes: Content-Encoding, Content-Length, Content-Range, Content-Type and digests. The old Age goes; a 304
     /// without Date gets the time of its receipt (RFC 9110 §6.6.1). Stored fields that the 304 is the first to name in a
     /// qualified `no-cache` or `private` go as they would have gone before storing (RFC 9111 §5.2.2.4, §5.2.2.7). A weak entity
     /// tag stays weak.

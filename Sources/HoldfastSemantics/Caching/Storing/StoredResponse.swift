@@ -102,6 +102,23 @@ public struct StoredResponse: Sendable, Hashable {
         confirmationReason = needsConfirmation ? .softPurged : nil
     }
 
+    /// This response filed under other nominated values, for a Vary that an update brought.
+    func nominating(_ nominated: NominatedFields) -> StoredResponse {
+        var filed = StoredResponse(
+            target: target,
+            method: method,
+            nominated: nominated,
+            head: head,
+            requestTime: requestTime,
+            responseTime: responseTime,
+            contentDecoded: contentDecoded,
+            givenLifetime: givenLifetime,
+            targetedFields: targetedFields
+        )
+        (filed.confirmationReason, filed.ranges) = (confirmationReason, ranges)
+        return filed
+    }
+
     /// Whether the origin must confirm it before it is used again, whatever its freshness.
     public var needsConfirmation: Bool { confirmationReason != nil }
 

@@ -143,17 +143,13 @@ struct FixedLifetimeTests {
         for fixed in [Duration.seconds(30), nil] {
             var options = CacheOptions()
             options.fixedLifetime = fixed
-            let update = HeadUpdate.judge(
-                try stored(["ETag": "\"a\"", "Cache-Control": "max-age=9"]),
-                bodyLength: 5,
-                request: RequestHead(method: .head, target: try target(), fields: [:]),
-                response: ResponseHead(status: .ok, fields: ["ETag": "\"a\"", "Cache-Control": "max-age=9"]),
-                requestTime: .noon.plus(20),
-                responseTime: .noon.plus(20),
-                directive: .default,
+            let update = headAdmission(
+                of: ResponseHead(status: .ok, fields: ["ETag": "\"a\"", "Cache-Control": "max-age=9"]),
+                about: try stored(["ETag": "\"a\"", "Cache-Control": "max-age=9"]),
+                to: RequestHead(method: .head, target: try target(), fields: [:]),
                 options: options
             )
-            #expect((update == .keep) == (fixed != nil))
+            #expect((update.action == .pass) == (fixed != nil))
         }
     }
 

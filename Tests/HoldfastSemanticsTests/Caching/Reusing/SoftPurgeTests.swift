@@ -83,17 +83,12 @@ struct SoftPurgeTests {
             givenLifetime: 7
         )
         #expect(given.givenLifetime == 7)
-        let update = HeadUpdate.judge(
-            marked,
-            bodyLength: 1,
-            request: RequestHead(method: .head, target: try target(), fields: [:]),
-            response: ResponseHead(status: .ok, fields: ["ETag": "\"a\"", "Cache-Control": "max-age=90"]),
-            requestTime: .noon,
-            responseTime: .noon,
-            directive: .default,
-            options: .private
+        let update = headAdmission(
+            of: ResponseHead(status: .ok, fields: ["ETag": "\"a\"", "Cache-Control": "max-age=90"]),
+            about: marked,
+            to: RequestHead(method: .head, target: try target(), fields: [:])
         )
-        guard case .update(let updated) = update else {
+        guard case .freshen(let updated) = update.action else {
             Issue.record("\(update)")
             return
         }

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import HoldfastSemantics
+import HoldfastStorage
+import HoldfastTesting
+import Testing
+
+@testable import Holdfast
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// What is stored is the newest response, however the exchanges end.
+@Suite("An older response never replaces a newer one", .timeLimit(.minutes(20)))
+struct WritingOrderTests {
+    private final class Bench {
+        let clock = ManualClock()
+        let cache = HTTPCache(store: MemoryStore(capacity: 1 << 20))
+        /// Answers of an origin that waits until it is told whose turn it is.
+        let gates: [CountWatch]
+        let asked = CountWatch()
+        let pipeline: Pipeline
+        let transport: ScriptedTransport
+
+        init(_ answers: [@Sendable (URLRequest) -> ScriptedTransport.Step]) {
+            let gates = answers.map { _ in CountWatch() }
+            self.gates = gates
+            let asked = self.asked
+            let numbers = AnswerNumbers()
+            transport = ScriptedTransport { request in
+                let number = numbers.next() - 1
+                asked.increment()
+                try await gates[number].wait(for: 1)
+                return answers[number](request)
+            }
+            var configuration = PipelineConfiguration()
+            configuration.clock = clock
+            configuration.attemptTimeout = nil
+            pipeline = Pipeline(transport: transport, cache: cache, configuration: configuration)
+        }
+
+        /// Begins a call and waits until its request is at the origin.
+        func begin(
+            _ request: URLRequest = .get(),
+            _ directive: CacheDirective = .default,
+            number: Int
+        ) async throws -> Task<String, any Error> {
+            var options = CallOptions()
+            options.cache = directive
+            let call = Task { [pipeline, options] in
+                String(decoding: try await pipeline.send(request, options: options).body.collect(), as: UTF8.self)
+            }
+            try await asked.wait(for: number)
+            return call
+        }
+
+        func end(_ number: Int, _ call: Task<String, any Error>) async throws -> String {
+            gates[number - 1].increment()
+            return try await call.value
+        }
+
+        func hit(_ request: URLRequest = .get()) async throws -> String? {
+            var options = CallOptions()
+            options.cache = .onlyIfCached
+            let response = try await pipeline.send(request, options: options)
+            guard response.source == .fresh else { return nil }
+            return String(decoding: try await response.body.collect(), as: UTF8.self)
+        }
+    }
+
+    private static let fresh: HeaderFields = ["Cache-Control": "max-age=60"]
+
+    private static func answer(_ text: String, _ more: HeaderFields = [:])
+        -> @Sendable (URLRequest) -> ScriptedTransport.Step
+    {
+        { _ in .respond(200, fresh.merging(more), body: text) }
+    }
+
+    private static func post(_ url: String = "http://origin.example/a") -> URLRequest {
+        var request = URLRequest.get(url)
+        request.httpMethod = "POST"
+        return request
+    }
+
+    @Test("RFC 9111 §4: the response to the request that was sent last stays", arguments: [false, true])
+    func reload(streams: Bool) async throws {
+        let bench = Bench([
+            { _ in streams ? .stream(200, Self.fresh, chunks: ["v", "1"]) : .respond(200, Self.fresh, body: "v1") },
+            Self.answer("v2"),
+        ])
+        let first = try await bench.begin(number: 1)
+        let second = try await bench.begin(.get(), .reload, number: 2)
+        #expect(try await bench.end(2, second) == "v2")
+        #expect(try await bench.end(1, first) == "v1")
+        #expect(try await bench.hit() == "v2")
+    }
+
+    @Test("Variants are told apart, and one without Vary replaces none that is newer")
+    func variants() async throws {
+        let vary: HeaderFields = ["Vary": "X-A"]
+        let bench = Bench([Self.answer("1", vary), Self.answer("2", vary), Self.answer("old"), Self.answer("3", vary)])
+        let one = URLRequest.get("http://origin.example/a", ["X-A": "1"])
+        let two = URLRequest.get("http://origin.example/a", ["X-A": "2"])
+        let first = try await bench.begin(one, number: 1)
+        let second = try await bench.begin(two, .reload, number: 2)
+        _ = try await bench.end(2, second)
+        _ = try await bench.end(1, first)
+        #expect(try await bench.hit(one) == "1")
+        #expect(try await bench.hit(two) == "2")
+        let third = try await bench.begin(one, .reload, number: 3)
+        let fourth = try await bench.begin(one, .reload, number: 4)
+        _ = try await bench.end(4, fourth)
+        _ = try await bench.end(3, third)
+        #expect(try await bench.hit(one) == "3")
+    }
+
+    @Test("RFC 9111 §4.4: a HEAD that ends after a POST and a new GET changes nothing")
+    func headAfterPost() async throws {
+        let bench = Bench([
+            Self.answer("old", ["ETag": "\"v\""]),
+            { _ in .respond(200, ["Cache-Control": "max-age=600", "ETag": "\"v\"", "X-From": "head"]) },
+            { _ in .respond(204) }, Self.answer("new", ["ETag": "\"v\""]),
+        ])
+        _ = try await bench.end(1, try await bench.begin(number: 1))
+        var request = URLRequest.get()
+        request.httpMethod = "HEAD"
+        let head = try await bench.begin(request, .reload, number: 2)
+        _ = try await bench.end(3, try await bench.begin(Self.post(), number: 3))
+        _ = try await bench.end(4, try await bench.begin(number: 4))
+        _ = try await bench.end(2, head)
+        let response = try await bench.pipeline.send(.get())
+        #expect(response.source == .fresh && !response.fields.contains("X-From"))
+        _ = try await response.body.collect()
+    }
+
+    @Test("A HEAD that was sent before a reload changes nothing of what that brought")
+    func headBeforeReload() async throws {
+        let bench = Bench([
+            Self.answer("old", ["ETag": "\"v\""]),
+            { _ in .respond(200, ["Cache-Control": "max-age=600", "ETag": "\"v\"", "X-From": "head"]) },
+            Self.answer("new", ["ETag": "\"v\""]),
+        ])
+        _ = try await bench.end(1, try await bench.begin(number: 1))
+        var request = URLRequest.get()
+        request.httpMethod = "HEAD"
+        let head = try await bench.begin(request, .reload, number: 2)
+        _ = try await bench.end(3, try await bench.begin(.get(), .reload, number: 3))
+        _ = try await bench.end(2, head)
+        let response = try await bench.pipeline.send(.get())
+        #expect(response.source == .fresh && !response.fields.contains("X-From"))
+        _ = try await response.body.collect()
+    }
+
+    @Test("No-Vary-Search: what a POST to an equivalent query made invalid is not stored, though it was under way")
+    func searchVariance() async throws {
+        let bench = Bench([
+            Self.answer("old", ["No-Vary-Search": "params=(\"s\")"]), { _ in .respond(204) },
+        ])
+        let get = try await bench.begin(.get("http://origin.example/?q=a&s=1"), number: 1)
+        _ = try await bench.end(2, try await bench.begin(Self.post("http://origin.example/?q=a&s=9"), number: 2))
+        _ = try await bench.end(1, get)
+        #expect(try await bench.hit(.get("http://origin.example/?q=a&s=1")) == nil)
+        #expect(try await bench.hit(.get("http://origin.example/?q=a&s=9")) == nil)
+    }
+
+    @Test("RFC 9111 §4.4: what follows a cancelled POST is no answer from before it")
+    func cancelledPost() async throws {
+        let bench = Bench([Self.answer("old"), { _ in .respond(204) }, Self.answer("new")])
+        for _ in 0..<20 {
+            let bench = Bench([Self.answer("old"), { _ in .respond(204) }, Self.answer("new")])
+            _ = try await bench.end(1, try await bench.begin(number: 1))
+            let post = try await bench.begin(Self.post(), number: 2)
+            post.cancel()
+            _ = await post.result
+            bench.gates[2].increment()
+            let response = try await bench.pipeline.send(.get())
+            #expect(try await response.body.collect() == ByteChunk(copying: "new".utf8))
+        }
+        _ = bench
+    }
+
+    @Test("RFC 9111 §5.2.1.4: what asks for the origin's word waits for no request that was sent before it")
+    func revalidating() async throws {
+        let bench = Bench([Self.answer("before"), Self.answer("after")])
+        let first = try await bench.begin(number: 1)
+        let second = try await bench.begin(.get(), .revalidate, number: 2)
+        _ = try await bench.end(1, first)
+        #expect(try await bench.end(2, second) == "after")
+        #expect(try await bench.hit() == "after")
+    }
+
+    @Test("RFC 5861 §3: a caller's newer tag does not keep what is stale alive")
+    func newerTag() async throws {
+        let clock = ManualClock()
+        let transport = ScriptedTransport { request in
+            let tags = request.value(forHTTPHeaderField: "If-None-Match") ?? ""
+            if tags.contains("\"2\"") { return .respond(304, ["ETag": "\"2\""]) }
+            let isFirst = clock.now.sinceOrigin < .seconds(1)
+            let fields: HeaderFields = [
+                "Cache-Control": "max-age=1, stale-while-revalidate=600", "ETag": isFirst ? "\"1\"" : "\"2\"",
+            ]
+            return .respond(200, fields, body: isFirst ? "one" : "two")
+        }
+        let bench = CacheBench(transport, clock: clock)
+        try await bench.load()
+        clock.advance(by: .seconds(5))
+        try await bench.load(.get("http://origin.example/a", ["If-None-Match": "\"2\""]))
+        await bench.pipeline.drain()
+        #expect(try await bench.load() == .fresh("two"))
+    }
+
+    @Test("Nothing is remembered of an exchange that is over")
+    func rows() async throws {
+        let bench = Bench([Self.answer("1"), Self.answer("2"), { _ in .respond(204) }])
+        _ = try await bench.end(1, try await bench.begin(number: 1))
+        _ = try await bench.end(2, try await bench.begin(.get(), .reload, number: 2))
+        _ = try await bench.end(3, try await bench.begin(Self.post(), number: 3))
+        await bench.pipeline.drain()
+        for _ in 0..<100 where bench.cache.writer.order.count > 0 { await Task.yield() }
+        #expect(bench.cache.writer.order.count == 0)
+    }
+}
