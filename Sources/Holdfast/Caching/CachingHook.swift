@@ -33,8 +33,10 @@ public struct CachingHook: ServiceHook {
     public func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
         let trail = LookTrail(begun: context.clock.now)
         if let response = readyAnswer(to: request, trail, &context) { return response }
+        let asked = request.url
         request.spellTargetAsKeyed(context)
         guard var response = try await look(request, trail, &context) else { return nil }
+        if response.url == nil { response.url = asked }
         StatusReport(cache.options)?.sign(&response, context[CacheLookup.self]?.key)
         return response
     }
@@ -64,9 +66,11 @@ public struct CachingHook: ServiceHook {
         while true {
             let judgement = judge(lookup, candidates, context)
             if !judgement.decision.isReuse {
-                // What is only lent is used while it is fresh; of another's response the origin is asked nothing.
-                if candidates.contains(where: { !$0.isOwn }) {
-                    candidates.removeAll { !$0.isOwn }
+                // What is only lent is used while it is fresh. By its date the origin would be asked about another's response;
+                // a strong tag names the same bytes, whoever asks.
+                let lent = candidates.filter { !$0.isOwn && !$0.stored.hasStrongTag }
+                if !lent.isEmpty {
+                    candidates.removeAll { !$0.isOwn && !$0.stored.hasStrongTag }
                     continue
                 }
                 cache.writer.begin(&lookup.generation, for: lookup.key.target)
@@ -288,6 +292,10 @@ public struct CachingHook: ServiceHook {
             event.detail = decision.description
         }
     }
+}
+
+extension StoredResponse {
+    fileprivate var hasStrongTag: Bool { entityTag.map { !$0.isWeak } ?? false }
 }
 
 extension ReuseDecision {

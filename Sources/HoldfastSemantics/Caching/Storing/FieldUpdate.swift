@@ -46,19 +46,23 @@ public enum FieldUpdate {
     ]
 
     /// What describes the stored bytes rather than the resource; a 304 has none of those bytes (RFC 9111 §3.2).
-    fileprivate static let contentBound = digests.union([
-        .contentEncoding, .contentLength, .contentRange, .contentType,
-    ])
+    fileprivate static let contentBound: Set<FieldName> = [
+        .contentEncoding, .contentLength, .contentRange, .contentType, "Content-Digest", "Repr-Digest", "Digest",
+    ]
+
+    /// A digest of the representation, in whatever coding it came (RFC 1864).
+    fileprivate static let contentMD5: FieldName = "Content-MD5"
 
     /// Digests of the bytes that came, or of the representation in the coding it came in (RFC 9530 §2, §3; RFC 3230; RFC 1864).
-    private static let digests: Set<FieldName> = ["Content-Digest", "Repr-Digest", "Digest", "Content-MD5"]
+    private static let digests: Set<FieldName> = ["Content-Digest", "Repr-Digest", "Digest", contentMD5]
 }
 
 extension StoredResponse {
     /// This response with the fields of a 304 that selected it, and its age counted anew (RFC 9111 §3.2, §4.3.4).
     ///
     /// Every field of the 304 replaces the stored one of its name, but for those bound to a connection and those that
-    /// describe the stored bytes: Content-Encoding, Content-Length, Content-Range, Content-Type and digests. The old Age goes; a 304
+    /// describe the stored bytes: Content-Encoding, Content-Length, Content-Range, Content-Type, and digests
+    /// (Content-MD5 unless an equal strong entity tag says that it is of the stored bytes). The old Age goes; a 304
     /// without Date gets the time of its receipt (RFC 9110 §6.6.1). Stored fields that the 304 is the first to name in a
     /// qualified `no-cache` or `private` go as they would have gone before storing (RFC 9111 §5.2.2.4, §5.2.2.7). A weak entity
     /// tag stays weak.
@@ -84,6 +88,9 @@ extension StoredResponse {
             targetedFields: targetedFields
         ).fields
         update.removeAll { FieldUpdate.contentBound.contains($0.name) }
+        // Only an equal strong tag says that the digest is of the very bytes that are stored.
+        let namesSameBytes = notModified.entityTag.flatMap { head.entityTag?.strongMatches($0) } ?? false
+        if !namesSameBytes { update.removeAll(FieldUpdate.contentMD5) }
         // A weak tag was given to bytes that may differ from those its strong form names (RFC 9110 §8.8.1).
         if let known = head.entityTag, let told = notModified.entityTag, known.isWeak, known.weakMatches(told) {
             update.removeAll(.eTag)

@@ -185,7 +185,8 @@ struct ReadyRulesTests {
             let seen = await twins.ask(.get(url))
             #expect(seen.text == "1")
             #expect(await twins.ask(.get(url)).url?.absoluteString == url)
-            #expect(await twins.ask(.get(url)).isReady)
+            // What is sent in another spelling than its own is looked up by that one.
+            #expect(await twins.ask(.get(url)).isReady != url.contains("%"))
         }
         twins.expectSameCounts()
     }
