@@ -11,7 +11,8 @@ extension CachingHook {
         // What another principal was told of the URI is no news about this one's.
         guard case .network = response.source, let exchange = context.exchange,
             let presented = response.presentation.fields,
-            let sent = context.head(of: exchange.request, fields: presented), sent.target == lookup.head.target,
+            let sent = context.head(of: exchange.request, fields: cache.view(of: presented)),
+            sent.target == lookup.head.target,
             StoragePlan.principal(of: response, lookup, context, cache) == lookup.principal
         else { return }
         let now = context.clock.timestamp

@@ -20,7 +20,7 @@ extension CachingHook {
     ) async throws -> HopOutcome {
         let now = context.clock.timestamp
         guard let exchange = context.exchange,
-            let sent = context.head(of: exchange.request, fields: exchange.presentedFields),
+            let sent = context.head(of: exchange.request, fields: cache.view(of: exchange.presentedFields)),
             StoragePlan.principal(of: response, lookup, context, cache) == lookup.principal,
             let join = join(response, to: sent, with: completion.held, asked: completion.missing, now: now),
             let answer = join.answer(to: lookup.head)
@@ -35,6 +35,7 @@ extension CachingHook {
         let delivered = delivered(lookup, context)
         let network = ExactBody(counted(response.body, delivered).anySource, count: join.partLength)
         let (source, outcome) = await store(join, network, response, lookup, exchange, context)
+        let setCookies = cache.options.ignored.setCookies(in: response.fields)
         response.head = join.stored.responseHead(now: now)
         response.body = ResponseBody(source, length: join.length)
         if case .part(let wanted) = answer, let range = ContentRange(wanted, completeLength: join.completeLength) {
@@ -52,6 +53,7 @@ extension CachingHook {
                 length: count
             )
         }
+        for value in setCookies { response.fields.append(.setCookie, value) }
         return outcome
     }
 
@@ -65,7 +67,7 @@ extension CachingHook {
     ) async -> HopOutcome {
         let now = response.responseTime ?? context.clock.timestamp
         guard let presented = response.presentation.fields,
-            let sent = context.head(of: exchange.request, fields: presented),
+            let sent = context.head(of: exchange.request, fields: cache.view(of: presented)),
             let part = ReceivedPart(response.head, to: sent, receivedAt: now, contentDecoded: response.contentDecoded)
         else { return leave(&response, .partialContent, lookup, context, delivered: delivered) }
         let entry: StoragePlan.Entry
@@ -127,7 +129,8 @@ extension CachingHook {
             contentDecoded: response.contentDecoded,
             requestTime: response.requestTime ?? now,
             responseTime: response.responseTime ?? now,
-            mode: cache.options.mode
+            mode: cache.options.mode,
+            ignoredCookies: cache.options.ignored
         )
     }
 
@@ -200,7 +203,7 @@ extension CachingHook {
         let judge: @Sendable (Int, Bool) -> StoringBody.Ending = { received, isWhole in
             guard let ended = part.ended(after: Int64(received), isWhole: isWhole) else { return .abandon }
             if ended == part { return .commit }
-            var cut = stored.withFields(of: ended.storedHead, options.mode)
+            var cut = stored.withFields(of: ended.storedHead, options)
             cut.ranges = ended.ranges
             return .commitAs(cut.description(tags: tags, options))
         }
@@ -250,7 +253,7 @@ extension ResponseBody {
 
 extension StoredResponse {
     /// The same response with the fields of another head.
-    fileprivate func withFields(of head: ResponseHead, _ mode: CacheOptions.Mode) -> StoredResponse {
+    fileprivate func withFields(of head: ResponseHead, _ options: CacheOptions) -> StoredResponse {
         StoredResponse(
             target: target,
             method: method,
@@ -258,8 +261,9 @@ extension StoredResponse {
             head: FieldUpdate.storable(
                 head,
                 contentDecoded: contentDecoded,
-                mode: mode,
-                targetedFields: targetedFields
+                mode: options.mode,
+                targetedFields: targetedFields,
+                ignoredCookies: options.ignored
             ),
             requestTime: requestTime,
             responseTime: responseTime,

@@ -74,11 +74,13 @@ extension CachingHook {
                 requestTime: response.requestTime ?? now,
                 responseTime: response.responseTime ?? now,
                 mode: cache.options.mode,
-                givenLifetime: lookup.directive.lifetime?.wholeSeconds
+                givenLifetime: lookup.directive.lifetime?.wholeSeconds,
+                ignoredCookies: cache.options.ignored
             )
             // Where the fields now say that a part is not what was asked for, the rest is not there.
             guard held.stored.hasAll(askedBy: lookup.head) else { throw CachingHook.unasked(response) }
             if let entry = await replaceDescription(of: held.entry, as: held.stored, context) { held.entry = entry }
+            cache.storedElsewhere.note(held.entry, lookup)
         }
         response.body.discard()
         var answer = answer(
@@ -94,6 +96,7 @@ extension CachingHook {
         answer.responseTime = response.responseTime
         answer.attempts = response.attempts
         answer.presentation = response.presentation
+        for value in cache.options.ignored.setCookies(in: response.fields) { answer.fields.append(.setCookie, value) }
         response = answer
         return HopOutcome(held: held)
     }
@@ -250,7 +253,8 @@ extension CachingHook {
         _ context: CallContext
     ) async {
         do throws(StoreError) {
-            try await writer.commit(description, now: StoreInstant(context.clock.timestamp))
+            let entry = try await writer.commit(description, now: StoreInstant(context.clock.timestamp))
+            cache.storedElsewhere.note(entry, lookup)
             if lookup.bypassReason != nil { cache.flights.noteLanding(lookup.key) }
             lookup.tally.count { $0.stored += 1 }
             // A part that was cut off is for somebody to complete.

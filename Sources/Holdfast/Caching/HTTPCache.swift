@@ -35,6 +35,8 @@ public final class HTTPCache: Sendable {
     private let contentKeys: Atomic<Bool>
     /// Whether entries may be there that answer for several queries.
     private let searchVariance: Atomic<Bool>
+    /// Under which principals responses were stored last, to tell why nothing is found.
+    let storedElsewhere = StoredElsewhere()
     let meter = CacheMeter()
     let recording = Recording()
 
@@ -63,7 +65,7 @@ public final class HTTPCache: Sendable {
     /// The digest that names the partition of a request with these fields; empty without credentials.
     func principal(of fields: HeaderFields, to target: TargetURI, _ context: CallContext) -> String {
         CachePrincipal.digest(
-            of: fields,
+            of: view(of: fields),
             userinfo: target.userinfo,
             explicit: context.options.principal,
             credentialFields: context.options.credentialFields,

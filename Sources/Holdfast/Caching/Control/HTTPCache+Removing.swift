@@ -39,6 +39,7 @@ extension HTTPCache {
             invalidations.noteAll()
         }
         if softly { return try await mark(selection, now: now) }
+        storedElsewhere.forgetAll()
         if case .tag(let tag) = selection.form { return try await store.purge(.tag(tag), now: StoreInstant(now)) }
         let isSelected = predicate(of: selection, now: now)
         let count = try await store.purge(

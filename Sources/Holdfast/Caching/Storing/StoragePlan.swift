@@ -35,7 +35,8 @@ enum StoragePlan {
         guard let presented = response.presentation.fields else {
             throw Unstored(reason: .hiddenRequest)
         }
-        guard let sent = context.head(of: exchange.request, fields: presented), sent.target == lookup.head.target
+        guard let sent = context.head(of: exchange.request, fields: cache.view(of: presented)),
+            sent.target == lookup.head.target
         else { throw Unstored(reason: .otherTarget) }
         guard principal(of: response, lookup, context, cache) == lookup.principal else {
             throw Unstored(reason: .otherPrincipal)
@@ -87,7 +88,8 @@ enum StoragePlan {
                 part?.storedHead ?? response.head,
                 contentDecoded: response.contentDecoded,
                 mode: cache.options.mode,
-                targetedFields: cache.options.targets
+                targetedFields: cache.options.targets,
+                ignoredCookies: cache.options.ignored
             ),
             requestTime: response.requestTime ?? now,
             responseTime: response.responseTime ?? now,

@@ -53,7 +53,8 @@ public enum HeadUpdate: Sendable, Hashable {
             by: response,
             requestTime: requestTime,
             responseTime: responseTime,
-            mode: options.mode
+            mode: options.mode,
+            ignoredCookies: options.ignored
         )
         // The fields agree, which is less than the confirmation that a person asked for.
         return .update(stored.needsConfirmation ? updated.needingConfirmation : updated)
