@@ -100,7 +100,7 @@ struct HeldResponse: Sendable {
         response.requestTime = stored.requestTime
         response.responseTime = stored.responseTime
         response.hasAgeDeducted = true
-        response.presentation = .presented(.fields(lookup.head.fields))
+        response.presentation = .presented(.fields(lookup.presented))
         guard lookup.head.method != .head, form != .empty else { return response }
         response.body = body(form, delivered: delivered, failed: failed, rest: rest)
         return response

@@ -11,8 +11,10 @@ internal import HoldfastStorage
 
 /// What a cache looks a request up by.
 struct CacheLookup: Sendable {
-    /// The request as it arrived at the cache, implicit fields included.
+    /// The request as it arrived at the cache, implicit fields included and ignored cookies left out.
     private(set) var head: RequestHead
+    /// Its fields with all cookies.
+    let presented: HeaderFields
     /// The digest that names the partition; empty without credentials.
     let principal: String
     let directive: CacheDirective
@@ -45,8 +47,8 @@ struct CacheLookup: Sendable {
     let tally: CallTally
 
     init?(_ request: URLRequest, _ context: CallContext, _ cache: HTTPCache, _ trail: LookTrail) {
-        let presented = cache.view(of: context.presentedFields(of: request))
-        guard let head = context.head(of: request, fields: presented) else { return nil }
+        presented = context.presentedFields(of: request)
+        guard let head = context.head(of: request, fields: cache.view(of: presented)) else { return nil }
         self.head = head
         self.trail = trail
         tally = CallTally(cache.meter, head.target, trail, context.clock)

@@ -79,20 +79,20 @@ final class CacheWriter: Sendable {
     ///   - claim: its place in the order of things; nil for what is no response.
     ///   - target: the target it is a response of.
     ///   - now: when it is committed.
-    /// - Returns: false where the entry was overtaken. Its writer is left alone then, since readers may follow it still.
+    /// - Returns: nil where the entry was overtaken. Its writer is left alone then, since readers may follow it still.
     func commit(
         _ writer: any EntryWriter,
         _ description: EntryDescription?,
         _ claim: ExchangeOrder.Claim?,
         for target: TargetURI?,
         now: Timestamp
-    ) async throws(StoreError) -> Bool {
-        if let claim, let target, !order.enter(claim, for: target) { return false }
+    ) async throws(StoreError) -> StoredEntry? {
+        if let claim, let target, !order.enter(claim, for: target) { return nil }
         let entry = try await writer.commit(description, now: StoreInstant(now))
-        guard let claim, let target, !order.isNewest(claim, for: target) else { return true }
+        guard let claim, let target, !order.isNewest(claim, for: target) else { return entry }
         // Both were on their way at once, and nobody knows which of them came last.
         try await remove(entry)
-        return false
+        return nil
     }
 
     /// Gives an entry another description; nil where it is no longer there, or something newer has been written.

@@ -34,6 +34,7 @@ extension CachingHook {
         let delivered = delivered(lookup, context)
         let network = ExactBody(counted(response.body, delivered).anySource, count: join.partLength)
         let (source, outcome) = await store(join, network, response, received, context)
+        let setCookies = cache.options.ignored.setCookies(in: response.fields)
         response.head = join.stored.responseHead(now: now)
         response.body = ResponseBody(source, length: join.length)
         if case .part(let wanted) = answer, let range = ContentRange(wanted, completeLength: join.completeLength) {
@@ -51,6 +52,7 @@ extension CachingHook {
                 length: count
             )
         }
+        for value in setCookies { response.fields.append(.setCookie, value) }
         return outcome
     }
 
@@ -137,7 +139,8 @@ extension CachingHook {
             contentDecoded: response.contentDecoded,
             requestTime: response.requestTime ?? now,
             responseTime: response.responseTime ?? now,
-            mode: cache.options.mode
+            mode: cache.options.mode,
+            ignoredCookies: cache.options.ignored
         )
     }
 
@@ -210,7 +213,7 @@ extension CachingHook {
         let judge: @Sendable (Int, Bool) -> StoringBody.Ending = { received, isWhole in
             guard let ended = part.ended(after: Int64(received), isWhole: isWhole) else { return .abandon }
             if ended == part { return .commit }
-            var cut = stored.withFields(of: ended.storedHead, options.mode)
+            var cut = stored.withFields(of: ended.storedHead, options)
             cut.ranges = ended.ranges
             return .commitAs(cut.description(tags: tags, options))
         }
@@ -260,7 +263,7 @@ extension ResponseBody {
 
 extension StoredResponse {
     /// The same response with the fields of another head.
-    fileprivate func withFields(of head: ResponseHead, _ mode: CacheOptions.Mode) -> StoredResponse {
+    fileprivate func withFields(of head: ResponseHead, _ options: CacheOptions) -> StoredResponse {
         StoredResponse(
             target: target,
             method: method,
@@ -268,8 +271,9 @@ extension StoredResponse {
             head: FieldUpdate.storable(
                 head,
                 contentDecoded: contentDecoded,
-                mode: mode,
-                targetedFields: targetedFields
+                mode: options.mode,
+                targetedFields: targetedFields,
+                ignoredCookies: options.ignored
             ),
             requestTime: requestTime,
             responseTime: responseTime,

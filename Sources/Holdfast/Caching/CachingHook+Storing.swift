@@ -75,7 +75,8 @@ extension CachingHook {
                 requestTime: received.exchange.requestTime,
                 responseTime: received.exchange.responseTime,
                 mode: cache.options.mode,
-                givenLifetime: lookup.directive.lifetime?.wholeSeconds
+                givenLifetime: lookup.directive.lifetime?.wholeSeconds,
+                ignoredCookies: cache.options.ignored
             )
             // Where the fields now say that a part is not what was asked for, the rest is not there.
             guard held.stored.hasAll(askedBy: lookup.head) else { throw CachingHook.unasked(response) }
@@ -84,6 +85,7 @@ extension CachingHook {
         case .freshen(let stored):
             held.stored = stored
             if let entry = await freshen(held.entry, as: stored, received, context) { held.entry = entry }
+            cache.storedElsewhere.note(held.entry, lookup)
         case .remove: await remove(held.entry, context)
         case .store, .pass: break
         }
@@ -101,6 +103,7 @@ extension CachingHook {
         answer.responseTime = response.responseTime
         answer.attempts = response.attempts
         answer.presentation = response.presentation
+        for value in cache.options.ignored.setCookies(in: response.fields) { answer.fields.append(.setCookie, value) }
         response = answer
         return HopOutcome(held: held, notStored: admission.reason, heldMayBeShared: admission.isShareable)
     }
@@ -287,20 +290,21 @@ extension CachingHook {
     private func commit(
         _ writer: any EntryWriter,
         _ description: EntryDescription?,
-        _ entry: AdmittedEntry,
+        _ admitted: AdmittedEntry,
         _ received: ReceivedExchange,
         _ context: CallContext
     ) async {
         let lookup = received.lookup
         do throws(StoreError) {
-            let isThere = try await cache.writer.commit(
+            let entry = try await cache.writer.commit(
                 writer,
                 description,
-                received.claim(entry.key, entry.stored.nominated),
+                received.claim(admitted.key, admitted.stored.nominated),
                 for: lookup.key.target,
                 now: context.clock.timestamp
             )
-            guard isThere else { return overtaken(context) }
+            guard let entry else { return overtaken(context) }
+            cache.storedElsewhere.note(entry, lookup)
             if lookup.bypassReason != nil { cache.flights.noteLanding(lookup.key) }
             lookup.tally.count { $0.stored += 1 }
             // A part that was cut off is for somebody to complete.

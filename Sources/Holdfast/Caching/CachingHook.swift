@@ -107,7 +107,7 @@ public struct CachingHook: ServiceHook {
             options: cache.options,
             secret: cache.store.secret,
             hasContentKey: lookup.content != nil
-        )
+        ).replacingNotStored(by: cache.reasonForNothing(lookup, candidates))
     }
 
     /// Answers with the stored response that was selected, or has the origin confirm it.

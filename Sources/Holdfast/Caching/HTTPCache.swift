@@ -36,6 +36,8 @@ public final class HTTPCache: Sendable {
     private let contentKeys: Atomic<Bool>
     /// Whether entries may be there that answer for several queries.
     private let searchVariance: Atomic<Bool>
+    /// Under which principals responses were stored last, to tell why nothing is found.
+    let storedElsewhere = StoredElsewhere()
     let meter = CacheMeter()
     let recording = Recording()
 
@@ -72,16 +74,13 @@ public final class HTTPCache: Sendable {
         _ context: CallContext
     ) -> String {
         CachePrincipal.digest(
-            of: fields,
+            of: view(of: fields),
             userinfo: target.userinfo,
             explicit: context.options.principal,
             credentialFields: credentialFields,
             secret: store.secret
         )
     }
-
-    /// The fields of a request as the cache sees them.
-    func view(of request: HeaderFields) -> HeaderFields { request }
 
     var holdsContentKeys: Bool { contentKeys.load(ordering: .acquiring) }
 

@@ -75,7 +75,8 @@ public struct CacheHandling: Sendable, Hashable {
     private var forwardReason: CacheStatusEntry.ForwardReason {
         switch reason {
         case .method: .method
-        case .notStored: .uriMiss
+        // That somebody else asked for the URI is nobody's business downstream.
+        case .notStored, .otherPrincipal: .uriMiss
         case .noVariant: .varyMiss
         case .stale, .softPurged, .storeLostPower: .stale
         case .partial: .partial
@@ -86,7 +87,9 @@ public struct CacheHandling: Sendable, Hashable {
     }
 
     /// Reasons that the parameters tell without a word more.
-    private static let told: Set<CacheReason> = [.fresh, .method, .notStored, .noVariant, .stale, .partial]
+    private static let told: Set<CacheReason> = [
+        .fresh, .method, .notStored, .otherPrincipal, .noVariant, .stale, .partial,
+    ]
 }
 
 extension CacheReason {

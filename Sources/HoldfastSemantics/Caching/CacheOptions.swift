@@ -83,6 +83,23 @@ public struct CacheOptions: Sendable, Hashable {
     /// not, such as one whose page for guests would be seen for a while after logging in.
     public var cookiesMayBorrow = true
 
+    /// The cookies that take no part in whose response it is, and are never stored; a trailing `*` stands for any rest of a name.
+    ///
+    /// ``IgnoredCookies/wellKnown`` by default: cookies of load balancers and analytics, which change too often for anything that is
+    /// stored under them to be found again. Partition, scope and Vary see requests as if they had no such cookies, and stored
+    /// responses lose the Set-Cookie lines that set them. What is sent to the origin and what the caller of an exchange is handed
+    /// stay as they are.
+    ///
+    /// Extend it by cookies of your own (`options.ignoredCookies += ["visit"]`), or empty it for an origin that makes its content by one
+    /// of them. **Never add a cookie that says who the user is:** one user would be shown what was sent to another.
+    public var ignoredCookies: [String] {
+        get { ignored.names }
+        set { ignored = IgnoredCookies(names: newValue) }
+    }
+
+    /// ``ignoredCookies``, ready to be asked.
+    package private(set) var ignored = IgnoredCookies.wellKnown
+
     /// What the keys leave out of queries where no rule of ``keyRules`` applies; nothing by default.
     public var query = QueryOptions()
 

@@ -59,6 +59,13 @@ public struct CacheReason: Sendable, Hashable, CustomStringConvertible {
     public static let requestNoStore = CacheReason(code: "request-no-store", section: "RFC 9111 §5.2.1.5")
     /// Nothing is stored for the URI.
     public static let notStored = CacheReason(code: "not-stored", section: "RFC 9111 §4")
+    /// Whose response it is decides. As the reason of a miss: nothing is stored for this request's principal, but something was for
+    /// another one's. As the reason why a response was not stored: the credentials that were sent are not those that were
+    /// looked up.
+    ///
+    /// Of a miss it is a hint: the cache remembers for a few thousand URIs, since it was opened, who stored last, and says
+    /// ``notStored`` where it does not know. What the other one stored may be gone by then.
+    public static let otherPrincipal = CacheReason(code: "other-principal")
     /// Something is stored, but for other values of the nominated fields.
     public static let noVariant = CacheReason(code: "no-variant", section: "RFC 9111 §4.1")
     /// The stored response is past its lifetime.
@@ -109,8 +116,6 @@ public struct CacheReason: Sendable, Hashable, CustomStringConvertible {
     public static let hiddenRequest = CacheReason(code: "hidden-request")
     /// Another URL was sent than was looked up.
     public static let otherTarget = CacheReason(code: "other-target")
-    /// The credentials that were sent are not those that were looked up.
-    public static let otherPrincipal = CacheReason(code: "other-principal")
     /// The entry was invalidated or purged while the response was under way.
     public static let overtaken = CacheReason(code: "overtaken", section: "RFC 9111 §4.4")
     /// The entry is too large for the store.

@@ -28,6 +28,7 @@ public struct PartCombination: Sendable, Hashable {
     ///   - requestTime: when the request was sent.
     ///   - responseTime: when the 206 came.
     ///   - mode: for whom the cache stores.
+    ///   - ignoredCookies: cookies that are never stored; none by default.
     /// - Returns: nil when they do not belong together: then the part may replace what is stored but not join it, and a
     ///   request that was made into a partial one must be sent again as it came.
     public init?(
@@ -38,7 +39,8 @@ public struct PartCombination: Sendable, Hashable {
         asked: Range<Int64>?,
         requestTime: Timestamp,
         responseTime: Timestamp,
-        mode: CacheOptions.Mode
+        mode: CacheOptions.Mode,
+        ignoredCookies: IgnoredCookies = .none
     ) {
         guard stored.head.status == .ok, stored.method == .get, head.status == .partialContent,
             let validator = StrongValidator(stored), part.validator == validator,
@@ -57,7 +59,8 @@ public struct PartCombination: Sendable, Hashable {
             by: update,
             requestTime: requestTime,
             responseTime: responseTime,
-            mode: mode
+            mode: mode,
+            ignoredCookies: ignoredCookies
         )
         var combined = freshened.head
         combined.fields.removeAll(.contentRange)
@@ -87,7 +90,9 @@ public struct PartCombination: Sendable, Hashable {
     ///
     /// A strong entity tag names the bytes of one coding, and a 206 to If-Range need not repeat which (RFC 9110 §15.3.7). A date
     /// names the resource in all its codings, so there the field must say the same in both.
-    private static func isSameCoding(_ head: ResponseHead, as stored: ResponseHead, by validator: StrongValidator) -> Bool {
+    private static func isSameCoding(_ head: ResponseHead, as stored: ResponseHead, by validator: StrongValidator)
+        -> Bool
+    {
         let codings = (head.fields[.contentEncoding], stored.fields[.contentEncoding])
         switch validator {
         case .entityTag: return codings.0 == nil || codings.0 == codings.1

@@ -17,7 +17,7 @@ public struct ReceivedPart: Sendable, Hashable {
 
     /// The head to store the part under: that of an incomplete 200 (RFC 9111 §3.3).
     ///
-    /// Content-Length is that of the whole, or absent. ``FieldUpdate/storable(_:contentDecoded:mode:targetedFields:)`` has yet to
+    /// Content-Length is that of the whole, or absent. ``FieldUpdate/storable(_:contentDecoded:mode:targetedFields:ignoredCookies:)`` has yet to
     /// strip it.
     public let storedHead: ResponseHead
 

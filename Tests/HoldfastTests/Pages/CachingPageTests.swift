@@ -52,6 +52,19 @@ struct CachingPageTests {
         )
     }
 
+    @Test("Ignored cookies")
+    func ignoredCookies() async throws {
+        var options = CacheOptions()
+        options.ignoredCookies += ["visit", "ads_*"]
+        let cache = HTTPCache(store: MemoryStore(capacity: 64 << 20), options: options)
+        let client = Pipeline(transport: ScriptedTransport([step]), cache: cache)
+        for number in 1...2 {
+            let cookies = ["Cookie": "visit=\(number); ads_1=\(number); AWSALB=\(number)"]
+            _ = try await client.data(for: .get("http://origin.example/news/a", cookies))
+        }
+        #expect(cache.statistics.hits == 1)
+    }
+
     @Test("Rules for keys")
     func keyRules() async throws {
         var options = CacheOptions()

@@ -85,6 +85,30 @@ struct URLSessionPageTests {
         #expect(transport.sent.count == 2)
     }
 
+    @Test("Cookies that change, and calls that name their user")
+    func principal() async throws {
+        struct User { let id: String }
+        let user = User(id: "user-17")
+        let step = ScriptedTransport.Step.respond(200, ["Cache-Control": "max-age=60"], body: "[]")
+        let transport = ScriptedTransport([step], repeatsLastStep: true)
+        let cache = HTTPCache.inMemory()
+        let client = Pipeline(transport: transport, cache: cache)
+        func load(_ request: URLRequest) async throws -> Data {
+            var options = CallOptions()
+            options.principal = user.id
+            let (page, _) = try await client.data(for: request, options: options)
+            return page
+        }
+        for visit in 1...3 {
+            let request = URLRequest.get("http://origin.example/articles", ["Cookie": "sid=7; visit=\(visit)"])
+            #expect(try await load(request) == Data("[]".utf8))
+        }
+        #expect(transport.sent.count == 1)
+        try await cache.removeAll(principal: user.id)
+        _ = try await load(request)
+        #expect(transport.sent.count == 2)
+    }
+
     @Test("Errors by the code of URLSession", arguments: [ServiceError.Code.timeout, .connect])
     func errors(_ code: ServiceError.Code) async throws {
         let client = Pipeline(transport: ScriptedTransport([.fail(code, progress: .headSent)]))

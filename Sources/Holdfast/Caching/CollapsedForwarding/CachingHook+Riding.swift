@@ -216,6 +216,8 @@ extension CachingHook {
             response = answer.response
             response.source = .collapsed
             response.storedOrigin = nil
+            // As from the store: such a cookie is for the client that it was sent to.
+            response.fields = cache.options.ignored.withoutSetCookies(response.fields)
             if let body = answer.body {
                 response.body = ResponseBody(body.reader(delivered: delivered), length: body.length)
             } else {

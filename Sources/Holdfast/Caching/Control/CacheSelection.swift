@@ -62,7 +62,7 @@ public struct CacheSelection: Sendable {
     }
 
     /// The stored responses of the partition that a request's credentials name: Authorization, Cookie, userinfo and the fields
-    /// named here.
+    /// named here. Cookies that the cache ignores (``CacheOptions/ignoredCookies``) name none.
     ///
     /// - Parameters:
     ///   - request: a request as it reaches the cache, with the credentials that the hooks above it add. One without any selects
@@ -120,7 +120,7 @@ extension HTTPCache {
         case .credentials(let fields, let userinfo, let credentialFields):
             return isOf(
                 CachePrincipal.digest(
-                    of: fields,
+                    of: view(of: fields),
                     userinfo: userinfo,
                     credentialFields: credentialFields,
                     secret: store.secret

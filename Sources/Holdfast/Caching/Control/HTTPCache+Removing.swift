@@ -39,6 +39,7 @@ extension HTTPCache {
             writer.invalidations.noteAll()
         }
         if softly { return try await mark(selection, now: now) }
+        storedElsewhere.forgetAll()
         if case .tag(let tag) = selection.form { return try await writer.purge(.tag(tag), now: now) }
         let isSelected = predicate(of: selection, now: now)
         let count = try await writer.purge(

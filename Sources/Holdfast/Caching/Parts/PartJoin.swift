@@ -44,7 +44,8 @@ struct PartJoin: Sendable {
         contentDecoded: Bool,
         requestTime: Timestamp,
         responseTime: Timestamp,
-        mode: CacheOptions.Mode
+        mode: CacheOptions.Mode,
+        ignoredCookies: IgnoredCookies = .none
     ) {
         let length = Int64(held.entry.bodyLength)
         guard
@@ -58,7 +59,8 @@ struct PartJoin: Sendable {
                 asked: asked,
                 requestTime: requestTime,
                 responseTime: responseTime,
-                mode: mode
+                mode: mode,
+                ignoredCookies: ignoredCookies
             )
         else { return nil }
         (base, self.part, self.combination) = (held, part, combination)

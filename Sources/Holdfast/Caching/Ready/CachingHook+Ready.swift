@@ -78,7 +78,7 @@ extension CachingHook {
             selected.entry.key == lookup.storeKey,
             // A redirect is followed above, where an answer that takes part in no call never comes by.
             !selected.stored.head.status.isRedirection, selected.entry.headLength <= ReadyAnswers.longestHead,
-            !lookup.head.fields.contains(where: { ReuseFields.names.contains($0.name.canonicalName) }),
+            !lookup.presented.contains(where: { ReuseFields.names.contains($0.name.canonicalName) }),
             let url = request.url?.absoluteString, cache.ready.hasPlace(for: url, stripe: lookup.trail.stripe),
             let reuse = PlainReuse(selected.stored, options: cache.options),
             let answer = ReadyAnswer(

@@ -133,6 +133,15 @@ public struct ReuseJudgement: Sendable, Hashable {
         self.init(decision, reason, selected: index, allowance)
     }
 
+    /// The same judgement with another reason where it is a miss because nothing is stored.
+    package func replacingNotStored(by reason: CacheReason) -> ReuseJudgement {
+        switch decision {
+        case .forward(.notStored): ReuseJudgement(.forward(reason), reason)
+        case .unsatisfiable(.notStored): ReuseJudgement(.unsatisfiable(reason), reason)
+        default: self
+        }
+    }
+
     /// The candidates that have all that the request asks for.
     private static func usable(_ candidates: [StoredResponse], for request: RequestHead) -> [Int] {
         candidates.indices.filter { candidates[$0].hasAll(askedBy: request) }

@@ -198,7 +198,8 @@ private struct Judge {
                 head,
                 contentDecoded: exchange.contentDecoded,
                 mode: options.mode,
-                targetedFields: options.targets
+                targetedFields: options.targets,
+                ignoredCookies: options.ignored
             ),
             requestTime: exchange.requestTime,
             responseTime: exchange.responseTime,
@@ -218,7 +219,8 @@ private struct Judge {
             requestTime: exchange.requestTime,
             responseTime: exchange.responseTime,
             mode: options.mode,
-            givenLifetime: exchange.directive.lifetime?.wholeSeconds
+            givenLifetime: exchange.directive.lifetime?.wholeSeconds,
+            ignoredCookies: options.ignored
         )
         return update(existing, to: merged, by: response)
     }
@@ -243,13 +245,15 @@ private struct Judge {
             by: response,
             requestTime: exchange.requestTime,
             responseTime: exchange.responseTime,
-            mode: options.mode
+            mode: options.mode,
+            ignoredCookies: options.ignored
         )
         // The fields agree, which is less than the confirmation that a person asked for.
         return update(existing, to: stored.needsConfirmation ? merged.needingConfirmation : merged, by: response)
     }
 
-    func joined(_ combination: PartCombination, _ existing: Admission.Existing, by response: ResponseHead) -> Admission {
+    func joined(_ combination: PartCombination, _ existing: Admission.Existing, by response: ResponseHead) -> Admission
+    {
         let merged = combination.joined
         // All of it is stored already: the part brings newer fields and nothing else.
         if existing.stored.ranges == nil { return update(existing, to: merged, by: response) }
@@ -328,7 +332,9 @@ private struct Judge {
     /// Whether a response sets a cookie for a requester with credentials and does not say itself that it is for all: what the
     /// stored response said of its own fields says nothing of this one's (RFC 9111 §7.3).
     private func setsCookieOfOne(_ response: ResponseHead) -> Bool {
-        guard !exchange.partition.isEmpty, response.fields.contains(.setCookie) else { return false }
+        guard !exchange.partition.isEmpty, response.fields.contains(.setCookie),
+            options.ignored.withoutSetCookies(response.fields).contains(.setCookie)
+        else { return false }
         let cacheControl = RulingCacheControl(response.fields, targets: options.targets).cacheControl
         return !cacheControl.public && !cacheControl.hasValidSharedMaxAge
     }

@@ -7,18 +7,20 @@ public enum FieldUpdate {
     ///
     /// Gone are the fields of one connection, those that Connection nominates (but for the ones a cache goes by), proxy
     /// authentication, and the fields a qualified `no-cache` names, which then need no validation; in a shared cache also
-    /// those a qualified `private` names.
+    /// those a qualified `private` names; and the Set-Cookie lines of ignored cookies.
     ///
     /// - Parameters:
     ///   - head: the head as it came.
     ///   - contentDecoded: whether a content coding was undone; then Content-Encoding, Content-Length and digests go too.
     ///   - mode: for whom the cache stores.
     ///   - targetedFields: the cache's target list (RFC 9213 §2.2); empty by default.
+    ///   - ignoredCookies: cookies that are never stored; none by default.
     public static func storable(
         _ head: ResponseHead,
         contentDecoded: Bool,
         mode: CacheOptions.Mode,
-        targetedFields: [FieldName] = []
+        targetedFields: [FieldName] = [],
+        ignoredCookies: IgnoredCookies = .none
     ) -> ResponseHead {
         var dropped: Set<FieldName> = []
         for value in head.fields.values(of: .connection) {
@@ -34,6 +36,7 @@ public enum FieldUpdate {
         if contentDecoded { dropped.formUnion(digests.union([.contentEncoding, .contentLength])) }
         var stripped = head
         stripped.fields.removeAll { dropped.contains($0.name) }
+        stripped.fields = ignoredCookies.withoutSetCookies(stripped.fields)
         return stripped
     }
 
@@ -73,19 +76,22 @@ extension StoredResponse {
     ///   - responseTime: when the 304 came.
     ///   - mode: for whom the cache stores.
     ///   - givenLifetime: the lifetime in seconds that the validating call gives it; nil keeps the one it has.
+    ///   - ignoredCookies: cookies that are never stored; none by default.
     /// - Returns: the freshened response; body, status and nominated fields stay. It needs confirmation no more.
     public func freshened(
         by notModified: ResponseHead,
         requestTime: Timestamp,
         responseTime: Timestamp,
         mode: CacheOptions.Mode,
-        givenLifetime: Int64? = nil
+        givenLifetime: Int64? = nil,
+        ignoredCookies: IgnoredCookies = .none
     ) -> StoredResponse {
         var update = FieldUpdate.storable(
             notModified,
             contentDecoded: contentDecoded,
             mode: mode,
-            targetedFields: targetedFields
+            targetedFields: targetedFields,
+            ignoredCookies: ignoredCookies
         ).fields
         update.removeAll { FieldUpdate.contentBound.contains($0.name) }
         // Only an equal strong tag says that the digest is of the very bytes that are stored.
@@ -104,7 +110,8 @@ extension StoredResponse {
             ResponseHead(status: head.status, fields: fields.merging(update)),
             contentDecoded: contentDecoded,
             mode: mode,
-            targetedFields: targetedFields
+            targetedFields: targetedFields,
+            ignoredCookies: ignoredCookies
         )
         var freshened = StoredResponse(
             target: target,

@@ -23,7 +23,7 @@ public struct StoredResponse: Sendable, Hashable {
     /// The request values its Vary nominates.
     public var nominated: NominatedFields { reading.nominated }
 
-    /// Status and fields, stripped for storage by ``FieldUpdate/storable(_:contentDecoded:mode:targetedFields:)``.
+    /// Status and fields, stripped for storage by ``FieldUpdate/storable(_:contentDecoded:mode:targetedFields:ignoredCookies:)``.
     public var head: ResponseHead { reading.head }
 
     /// When its request was sent.

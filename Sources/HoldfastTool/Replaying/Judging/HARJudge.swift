@@ -28,6 +28,8 @@
             _ account: inout InputAccount,
             _ requests: inout SampledRequests
         ) {
+            var exchange = exchange
+            exchange.request.fields = options.ignored.view(of: exchange.request.fields)
             let request = exchange.request
             account.requests += 1
             account.methods.add(request.method.rawValue)
@@ -140,7 +142,8 @@
                     by: exchange.response,
                     requestTime: exchange.requestTime,
                     responseTime: exchange.responseTime,
-                    mode: options.mode
+                    mode: options.mode,
+                    ignoredCookies: options.ignored
                 )
             } else if let nominated = NominatedFields(
                 vary: exchange.response.fields,
@@ -154,7 +157,8 @@
                         exchange.response,
                         contentDecoded: false,
                         mode: options.mode,
-                        targetedFields: options.targets
+                        targetedFields: options.targets,
+                        ignoredCookies: options.ignored
                     ),
                     requestTime: exchange.requestTime,
                     responseTime: exchange.responseTime,

@@ -6,7 +6,7 @@
 
     /// A request and its response with all their fields, as a HAR file has them.
     struct RecordedExchange: Sendable {
-        let request: RequestHead
+        var request: RequestHead
         let response: ResponseHead
         let requestTime: Timestamp
         let responseTime: Timestamp

@@ -164,6 +164,26 @@ struct ReadyRulesTests {
         twins.expectSameCounts()
     }
 
+    @Test(
+        "A request with cookies that are ignored is answered the long way, and makes nothing ready",
+        arguments: [true, false]
+    )
+    func ignoredCookies(_ isImplicit: Bool) async {
+        let twins = ReadyTwins()
+        if isImplicit { twins.setImplicit(["Cookie": "AWSALB=1"]) }
+        let request = URLRequest.get("http://origin.example/a", isImplicit ? [:] : ["Cookie": "AWSALB=1"])
+        for _ in 0..<4 {
+            let seen = await twins.ask(request)
+            #expect(!seen.isReady)
+            #expect(seen.text == "1")
+        }
+        twins.setImplicit([:])
+        #expect(await !twins.ask().isReady)
+        #expect(await twins.ask().isReady)
+        #expect(await !twins.ask(request).isReady || isImplicit)
+        twins.expectSameCounts()
+    }
+
     @Test("What a URL's own response says goes before what another query's answered by No-Vary-Search")
     func searchVariance() async {
         let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=60", "No-Vary-Search": "params=(\"u\")"] }
