@@ -17,6 +17,9 @@ public struct SentExchange: Sendable {
     /// Its fields together with the transport's implicit ones; put together at each reading where the transport adds none.
     public var presentedFields: HeaderFields { presented.fields }
     var presented: PresentedFields { together.map { .fields($0) } ?? .own(request) }
+    /// The fields that the retry rules have set to tell the server of this attempt: they say nothing of who asks, nor of what for.
+    var announcedFields: [FieldName] { announced ?? [] }
+    private let announced: [FieldName]?
     /// Those of the transport and the request's own, where the transport adds any.
     private let together: HeaderFields?
     /// When it was handed to the transport.
@@ -24,9 +27,15 @@ public struct SentExchange: Sendable {
     /// When the response head was there; nil when none came.
     public internal(set) var responseTime: Timestamp?
 
-    init(request: URLRequest, presented: PresentedFields, requestTime: Timestamp) {
+    init(
+        request: URLRequest,
+        presented: PresentedFields,
+        requestTime: Timestamp,
+        announced: [FieldName]? = nil
+    ) {
         self.request = request
         self.requestTime = requestTime
+        self.announced = announced
         together = if case .fields(let fields) = presented { fields } else { nil }
     }
 }

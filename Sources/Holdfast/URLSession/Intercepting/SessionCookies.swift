@@ -54,18 +54,29 @@ struct SessionCookies: Sendable {
         }
     }
 
-    /// Gives the next hop of a redirect the cookies for where it leads; a Cookie field of the caller's own stays what it is.
-    func renew(in request: inout URLRequest) {
+    /// Gives the next hop of a redirect the cookies for where it leads, and takes out what the session has added for another
+    /// origin; a Cookie field of the caller's own stays what it is.
+    func renew(in request: inout URLRequest, isForeignHop: Bool) {
+        if isForeignHop {
+            for line in fieldsOfHops.bound where request.value(forHTTPHeaderField: line.name.rawName) == line.value {
+                request.setValue(nil, forHTTPHeaderField: line.name.rawName)
+            }
+        }
         guard sendsStored else { return }
-        request.setValue(SessionCookies.stored(for: request, fieldsOfHops), forHTTPHeaderField: "Cookie")
+        let stored = SessionCookies.stored(for: request, fieldsOfHops, isForeignHop: isForeignHop)
+        request.setValue(stored, forHTTPHeaderField: "Cookie")
     }
 
     /// What the session would send of its own accord.
-    private static func stored(for request: URLRequest, _ fields: SessionFields) -> String? {
+    private static func stored(
+        for request: URLRequest,
+        _ fields: SessionFields,
+        isForeignHop: Bool = false
+    ) -> String? {
         var bare = request
         bare.setValue(nil, forHTTPHeaderField: "Cookie")
         bare.httpShouldHandleCookies = true
-        return fields.fields(for: bare)["Cookie"]
+        return fields.fields(for: bare, isForeignHop: isForeignHop)["Cookie"]
     }
 
     /// A storage gives its cookies in no certain order.
