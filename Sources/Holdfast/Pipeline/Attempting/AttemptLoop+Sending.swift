@@ -56,7 +56,7 @@ extension AttemptLoop {
             context.emit(.attemptStarted) { $0.attempt = context.attempt }
             var response = try await send(prepared, course, context)
             arrive(&response, prepared, &context)
-            context.options.cookies?.keep(response)
+            context.options.cookies?.keep(received: response)
             response.body = response.body.announcingEnd(to: context)
             let isOwnPart = context.validation?.asksPart == true && response.status == .partialContent
             if let acceptance = context.options.acceptance, acceptance.judgesAttempts, response.status.isSuccessful,
