@@ -147,6 +147,18 @@ struct InterceptionSettingsTests {
         let joined: HeaderFields = ["Set-Cookie": "a=joined"]
         kept.keep(answer: Response(status: 200, fields: joined, url: server.url(), source: .collapsed))
         #expect(storage.cookies(for: server.url())?.map(\.value) == ["joined"])
+        // What a stored response set to be removed removes nothing, and is not added.
+        for name in ["a", "b"] {
+            let removal: HeaderFields = ["Set-Cookie": "\(name)=x; Expires=Thu, 01 Jan 1970 00:00:00 GMT"]
+            kept.keep(answer: Response(status: 200, fields: removal, url: server.url(), source: .fresh))
+        }
+        #expect(storage.cookies?.map(\.value) == ["joined"])
+        // Of one call, a later hop's stand above what an earlier one has added.
+        for value in ["1", "2"] {
+            let fields: HeaderFields = ["Set-Cookie": "c=\(value)"]
+            kept.keep(answer: Response(status: 200, fields: fields, url: server.url(), source: .fresh))
+        }
+        #expect(storage.cookies?.first { $0.name == "c" }?.value == "2")
     }
 
     @Test("Cookies that a redirect sets are sent on and kept where the transport has the session's storage as well")
