@@ -25,7 +25,7 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
         var request = first
         while true {
             let response = try await next.exchange(request, &context)
-            context.options.cookies?.keep(answer: response)
+            if !context.options.areDefault { context.options.cookies?.keep(answer: response) }
             guard response.status.isRedirection, policy.limit > 0, !context.handsRedirectsUp,
                 var hop = nextHop(after: response, to: request, context)
             else { return response }

@@ -153,7 +153,7 @@ public final class URLSessionTransport: Transport {
     private func presentedFields(of request: URLRequest, _ context: CallContext) -> HeaderFields {
         var own = HeaderFields(request.allHTTPHeaderFields ?? [:])
         if bridge == nil, context.isForeignHop {
-            own.removeAll { $0.value == URLSessionTransport.override && sessionFields.binds($0.name) }
+            own.removeAll { $0.value == URLSessionTransport.suppressingValue && sessionFields.binds($0.name) }
         }
         return sessionFields.fields(
             for: request,
@@ -164,7 +164,7 @@ public final class URLSessionTransport: Transport {
     }
 
     /// The value of a field that a session must not add to a request: on Linux one that libcurl takes for none.
-    private static var override: String {
+    private static var suppressingValue: String {
         #if canImport(Darwin)
             ""
         #else
@@ -185,7 +185,9 @@ public final class URLSessionTransport: Transport {
         if bridge != nil, !context.isForeignHop {
             for line in bound { request.setValue(line.value, forHTTPHeaderField: line.name.rawName) }
         } else if bridge == nil, context.isForeignHop {
-            for line in bound { request.setValue(URLSessionTransport.override, forHTTPHeaderField: line.name.rawName) }
+            for line in bound {
+                request.setValue(URLSessionTransport.suppressingValue, forHTTPHeaderField: line.name.rawName)
+            }
         }
         return request
     }

@@ -94,7 +94,9 @@ struct ForeignHopTests {
             trusted: isTrusted ? ["http://other.example"] : []
         ) { $0.setValue("Bearer t", forHTTPHeaderField: "Authorization") }
         _ = try await pipeline.send(.get(), options: options)
-        #expect(Self.sent(transport, "Authorization") == ["Bearer t", isTrusted && adder != .callHook ? "Bearer t" : nil])
+        #expect(
+            Self.sent(transport, "Authorization") == ["Bearer t", isTrusted && adder != .callHook ? "Bearer t" : nil]
+        )
     }
 
     @Test("A predicate is asked for the hop's own URL", arguments: ["a.example", "b.example"])
@@ -197,6 +199,22 @@ struct ForeignHopTests {
             configuration.trustedOrigins = isTrusted ? ["http://other.example"] : []
             _ = try await Pipeline(transport: inner.pipeline, configuration: configuration).send(.get())
             #expect(Self.sent(transport, "X-Api-Key") == ["k", isTrusted ? "k" : nil])
+        }
+    }
+
+    @Test("The credential of an inner pipeline goes to a foreign hop only where its scope lists the origin")
+    func nestedAuthorization() async throws {
+        let scopes: [(CredentialScope, String?)] = [
+            (.matching { _ in true }, nil), (["http://origin.example"], nil),
+            (["http://origin.example", "http://other.example"], "Bearer t"),
+        ]
+        for (scope, expected) in scopes {
+            let transport = Self.redirect(to: "http://other.example/b")
+            var configuration = PipelineConfiguration()
+            configuration.authorization = .bearer(token: "t", for: scope) { _ in throw Refused() }
+            let inner = Pipeline(transport: transport, cache: .inMemory(), configuration: configuration)
+            _ = try await Pipeline(transport: inner).send(.get())
+            #expect(transport.credentials == ["Bearer t", expected])
         }
     }
 
