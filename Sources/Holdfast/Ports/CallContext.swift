@@ -71,11 +71,8 @@ public struct CallContext: Sendable {
         set { change(newValue != nil) { $0.authorized = newValue } }
     }
     /// The header fields of the request as the caller gave it to the pipeline, the outermost one where pipelines are nested; nil
-    /// where no hook but a cache's may have changed them.
-    var callerFields: [String: String]? {
-        get { extras?.value.callerFields }
-        set { change(newValue != nil) { $0.callerFields = newValue } }
-    }
+    /// where no hook but a cache's may have changed them. Not among the extras, since every call with a hook would allocate those.
+    var callerFields: [String: String]?
     var currentHook = 0
     /// The chain that the running hook stands in.
     var chain: (any Forwarding)?
@@ -115,7 +112,6 @@ public struct CallContext: Sendable {
         var verdict: Verdict?
         var validation: OfferedValidation?
         var authorized: AuthorizedCall?
-        var callerFields: [String: String]?
         var flightPath: [ObjectIdentifier] = []
         var flightLink: FlightLink?
         var flightLinkAbove: FlightLink?
