@@ -30,7 +30,8 @@ struct CacheLookup: Sendable {
     let content: RequestContent?
     /// Whether the request has content that the key does not tell, so that nothing that comes of it may be kept.
     let hasUnkeyedContent: Bool
-    /// Fields beside Authorization and Cookie that hold a credential: those that the call names.
+    /// Fields beside Authorization and Cookie that hold a credential: those that the call names, and those that hooks have added of
+    /// which nothing says that they hold none.
     let credentialFields: [FieldName]
     /// Whether the user says that the request changes nothing, although its method may.
     let onlyAsks: Bool
@@ -53,7 +54,7 @@ struct CacheLookup: Sendable {
         self.trail = trail
         tally = CallTally(cache.meter, head.target, trail, context.clock)
         landings = cache.flights.landings
-        credentialFields = context.options.credentialFields
+        credentialFields = context.options.credentialFields + context.fieldsOfHooks(in: request)
         principal = cache.principal(
             of: head.fields,
             to: head.target,
@@ -102,11 +103,14 @@ struct CacheLookup: Sendable {
     }
 
     private func addsUnattributed(_ fields: HeaderFields, _ context: CallContext) -> Bool {
-        fields.contains { line in
+        let announced = context.exchange?.announcedFields ?? []
+        return fields.contains { line in
             let name = line.name
             // Those that name the partition are compared by it.
             if name == .authorization || name == .cookie || credentialFields.contains(name) { return false }
-            if NonCredentialFields.contains(name) { return false }
+            if NonCredentialFields.contains(name) || name == .idempotencyKey || announced.contains(name) {
+                return false
+            }
             return head.fields[name] != fields[name]
         }
     }
@@ -125,6 +129,25 @@ struct CacheLookup: Sendable {
     /// Where a response of this scope is stored.
     func storeKey(for scope: Storability.Scope) -> StoreKey {
         scope == .shared ? sharedStoreKey ?? storeKey : storeKey
+    }
+}
+
+extension CallContext {
+    /// The fields that hooks have added to the caller's request, or changed, but for those that are known to hold no credential.
+    ///
+    /// Who adds a credential makes the response somebody's, whether or not the call says so.
+    func fieldsOfHooks(in request: URLRequest) -> [FieldName] {
+        guard let callerFields, options.principal == nil, let fields = request.allHTTPHeaderFields,
+            fields != callerFields
+        else { return [] }
+        let known = Dictionary(callerFields.map { ($0.lowercased(), $1) }) { first, _ in first }
+        return fields.compactMap { name, value in
+            guard known[name.lowercased()] != value, let field = FieldName(name), field != .authorization,
+                field != .cookie, field != .idempotencyKey, !NonCredentialFields.contains(field),
+                !options.credentialFields.contains(field)
+            else { return nil }
+            return field
+        }
     }
 }
 

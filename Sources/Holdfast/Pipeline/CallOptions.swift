@@ -91,6 +91,11 @@ public struct CallOptions: Sendable {
         get { parts.value.transportDetails }
         set { parts.value.transportDetails = newValue }
     }
+    /// Whether the call goes on with an earlier one at another origin, so that it begins with a foreign hop.
+    package var isForeignHop: Bool {
+        get { parts.value.isForeignHop }
+        set { parts.value.isForeignHop = newValue }
+    }
     /// The rules behind ``retryRules``: the options travel through all of a call, and rules are large.
     var rulesInForce: RulesInForce? {
         get { parts.value.rulesInForce }
@@ -151,6 +156,7 @@ public struct CallOptions: Sendable {
         var onInterimResponse: (@Sendable (ResponseHead) -> Void)?
         var transportDetails: (any AnyObject & Sendable)?
         var rulesInForce: RulesInForce?
+        var isForeignHop = false
         var storing: StoringWatch?
         var cookies: SessionCookies?
     }

@@ -63,6 +63,7 @@ final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
                 left.keep(request, before: index)
                 context.currentHook = firstIndex + index
                 if context.chain !== self { context.chain = self }
+                let entering = context.withholdsAdditions ? request : nil
                 do {
                     if let answer = try await hooks[index].onSchedule(&request, &context) {
                         outcome = .success(answer.answering(request))
@@ -73,6 +74,8 @@ final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
                 }
                 // Who answers or throws has no ending, and who stands beneath is never asked.
                 if outcome != nil { break }
+                // The pipeline's own credential has a scope of its own, which says where it may go.
+                if let entering, !(hooks[index] is AuthorizationHook) { request.withholdAdditions(to: entering) }
             }
             index += 1
         }

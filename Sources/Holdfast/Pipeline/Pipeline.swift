@@ -33,6 +33,8 @@ public struct Pipeline: Transport {
     private let loneCache: CachingHook?
     /// Whether calls without options of their own may be given an idempotency key.
     private let mayMintKeys: Bool
+    /// Whether hooks other than a cache's may change the fields of a request.
+    private let keepsCallerFields: Bool
     var background: BackgroundTasks { environment.background }
 
     private static let lastCallID = Atomic<UInt64>(0)
@@ -62,6 +64,8 @@ public struct Pipeline: Transport {
             && configuration.surroundings.isEmpty
         loneCache = isAlone ? cache.map { CachingHook($0) } : nil
         mayMintKeys = retrierFactory.governor?.rules.mintsIdempotencyKey ?? false
+        keepsCallerFields =
+            configuration.authorization != nil || !hooks.allSatisfy { $0 is CachingHook || $0 is CachingServiceHook }
         environment = CallEnvironment(
             clock: configuration.clock,
             transport: transport,
@@ -85,6 +89,7 @@ public struct Pipeline: Transport {
         let hops = HookChain(hooks: messageHooks, firstIndex: callHooks.count, next: attempts)
         let redirects = RedirectLoop(
             policy: configuration.redirects,
+            trustedOrigins: configuration.trustedOrigins,
             retrierFactory: retrierFactory,
             firstHookBeneath: callHooks.count,
             next: hops
@@ -118,6 +123,7 @@ public struct Pipeline: Transport {
                 throw ServiceError(.badRequest, "CallOptions.retryRules.\(error)", cause: error, progress: .notSent)
             }
         }
+        let callerFields = keepsCallerFields ? request.allHTTPHeaderFields ?? [:] : nil
         var request = request
         if mayMintKeys || !options.areDefault { addIdempotencyKey(to: &request, options) }
         var context = CallContext(
@@ -128,6 +134,14 @@ public struct Pipeline: Transport {
         )
         if let timeout = options.areDefault ? callTimeout : options.timeout ?? callTimeout {
             context.deadline = configuration.clock.now.advanced(by: timeout)
+        }
+        if let callerFields { context.callerFields = callerFields }
+        if !options.areDefault, options.isForeignHop {
+            context.isForeignHop = true
+            context.withholdsAdditions = context.withholds(
+                from: request,
+                trustedOrigins: configuration.trustedOrigins
+            )
         }
         return try await run(request, &context)
     }
@@ -160,6 +174,15 @@ public struct Pipeline: Transport {
         }
         context.handsRedirectsUp = true
         context.stand(beneath: outer)
+        if context.isForeignHop {
+            context.withholdsAdditions = context.withholds(
+                from: request,
+                trustedOrigins: configuration.trustedOrigins
+            )
+        }
+        if keepsCallerFields, context.callerFields == nil {
+            context.callerFields = request.allHTTPHeaderFields ?? [:]
+        }
         var response = try await run(request, &context)
         if case .unknown = response.presentation { response.presentation = .hidden }
         return response
@@ -175,6 +198,10 @@ public struct Pipeline: Transport {
 
     public func implicitFields(for request: URLRequest) -> HeaderFields {
         transport.implicitFields(for: request)
+    }
+
+    public func implicitFields(for request: URLRequest, context: CallContext) -> HeaderFields {
+        transport.implicitFields(for: request, context: context)
     }
 
     /// The inner attempt loop ends each attempt itself.

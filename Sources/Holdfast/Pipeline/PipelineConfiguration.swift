@@ -10,7 +10,8 @@
 
 /// Edits a request right before each attempt, as the request left the hooks: a refreshed token, a signature.
 ///
-/// If a step changes whose request it is, the response is not stored.
+/// If a step changes whose request it is, the response is not stored. On a hop that a redirect leads to another origin, what a
+/// step adds is not sent, unless ``PipelineConfiguration/trustedOrigins`` names that origin.
 public typealias PrepareStep = @Sendable (_ request: inout URLRequest, _ context: CallContext) async throws -> Void
 
 /// How a ``Pipeline`` treats its calls.
@@ -27,6 +28,23 @@ public struct PipelineConfiguration: Sendable {
 
     /// How redirects are treated; by default up to 20 are followed.
     public var redirects: RedirectPolicy = .follow(limit: 20)
+
+    /// The other origins that may be sent what prepare steps and hooks add; none by default.
+    ///
+    /// ```swift
+    /// configuration.trustedOrigins = ["https://files.example.com"]
+    /// ```
+    ///
+    /// On a hop that a redirect leads to another origin than the one where the call began (scheme, host and port), the header
+    /// fields that hooks and ``PrepareStep``s add or change are not sent, nor what they write into the query or the userinfo of the
+    /// URL. Fields that are known to hold no credential, such as Accept, User-Agent, If-None-Match and Traceparent, go all the same;
+    /// what steps remove stays removed. To the origins named here everything goes. With ``CredentialScope/matching(_:)`` the
+    /// predicate is asked for the URL of each such hop.
+    ///
+    /// Authorization, Cookie and ``CallOptions/credentialFields`` of the request that was redirected stay behind at every change of
+    /// origin, named here or not (RFC 9110 §15.4); a step or a hook of scope `.message` may set them anew. The credential of
+    /// ``authorization`` goes by the scope of its own.
+    public var trustedOrigins: CredentialScope = []
 
     /// The credential that requests bear, and how it is renewed; nil, the default: what the caller puts into each request.
     public var authorization: AuthorizationRefresh?
@@ -54,7 +72,8 @@ public struct RedirectPolicy: Sendable, Hashable {
 
     /// Follows up to `limit` redirects (0 to 50; a larger number counts as 50), then fails with `.tooManyRedirects`.
     ///
-    /// Authorization, Cookie and their like stay behind when the origin changes. A redirect that asks for the body again is
+    /// Authorization, Cookie and their like stay behind when the origin changes, and so does what hooks and prepare steps add; see
+    /// ``PipelineConfiguration/trustedOrigins``. A redirect that asks for the body again is
     /// handed up as it is where the body is one-shot.
     public static func follow(limit: Int) -> RedirectPolicy {
         RedirectPolicy(limit: min(max(limit, 0), 50))

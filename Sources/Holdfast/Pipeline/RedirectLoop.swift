@@ -13,18 +13,21 @@ internal import HoldfastSemantics
 /// Follows redirects hop by hop, so that each hop is looked up, stored and retried under its own URI (RFC 9110 §15.4).
 struct RedirectLoop<Next: Exchanging>: Exchanging {
     let policy: RedirectPolicy
+    /// The other origins that may be sent what hooks and prepare steps add.
+    let trustedOrigins: CredentialScope
     /// Whose rules say how long a redirect is waited with; without a governor there are none.
     let retrierFactory: any RetrierFactory
     /// The place of the first hook beneath, whose state belongs to one hop.
     let firstHookBeneath: Int
     let next: Next
 
-    func exchange(_ request: URLRequest, _ context: inout CallContext) async throws -> Response {
-        var request = request
+    func exchange(_ first: URLRequest, _ context: inout CallContext) async throws -> Response {
+        var request = first
         while true {
             let response = try await next.exchange(request, &context)
+            if !context.options.areDefault { context.options.cookies?.keep(answer: response) }
             guard response.status.isRedirection, policy.limit > 0, !context.handsRedirectsUp,
-                let hop = nextHop(after: response, to: request, context)
+                var hop = nextHop(after: response, to: request, context)
             else { return response }
             guard context.redirectCount < policy.limit else {
                 response.body.discard()
@@ -57,8 +60,12 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
             context.exchange = nil
             if !hop.redirection.keepsBody { context.body = .none }
             context.forgetHookStates(from: firstHookBeneath)
+            context.enterHop(to: hop.request, of: first, trustedOrigins: trustedOrigins)
+            if context.withholdsAdditions, let fields = context.callerFields {
+                hop.request.withholdFields(addedTo: fields)
+            }
             request = hop.request
-            context.options.cookies?.renew(in: &request)
+            context.options.cookies?.renew(in: &request, isForeignHop: context.isForeignHop)
             if let subject = context.subject {
                 context.subject = CallSubject(request, context, operationName: subject.operationName)
             }
@@ -98,6 +105,26 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
         }
         following.leaveBehind(redirection, from: head.fields, credentialFields: context.options.credentialFields)
         return (redirection, following)
+    }
+}
+
+extension CallContext {
+    /// Notes whether a hop goes to another origin than the call began at, and whether that one is trusted.
+    fileprivate mutating func enterHop(
+        to request: URLRequest,
+        of first: URLRequest,
+        trustedOrigins: CredentialScope
+    ) {
+        let start = first.url.flatMap { try? TargetURI($0.absoluteString) }
+        let target = request.url.flatMap { try? TargetURI($0.absoluteString) }
+        let isAtStart = if let start, let target { target.isSameOrigin(as: start) } else { false }
+        isForeignHop = options.isForeignHop || !isAtStart
+        withholdsAdditions = withholds(from: request, trustedOrigins: trustedOrigins)
+    }
+
+    /// Whether what the hooks and steps of a pipeline add to `request` is kept from its origin.
+    func withholds(from request: URLRequest, trustedOrigins: CredentialScope) -> Bool {
+        isForeignHop && !trustedOrigins.allows(request.url, first: request.url)
     }
 }
 

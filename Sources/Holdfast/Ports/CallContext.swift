@@ -38,6 +38,12 @@ public struct CallContext: Sendable {
     public internal(set) var exchange: SentExchange?
     /// How many redirects were followed so far.
     public internal(set) var redirectCount = 0
+    /// Whether a redirect has led the hop in hand to another origin (scheme, host and port) than the one where the call began.
+    ///
+    /// A transport, hook or prepare step that adds a credential of its own accord should not add it there.
+    public internal(set) var isForeignHop = false
+    /// Whether what hooks and prepare steps add to the hop in hand is not sent: it is foreign, and its origin is not trusted.
+    var withholdsAdditions = false
 
     /// What the call asks for; kept only where somebody observes it.
     public internal(set) var subject: CallSubject? {
@@ -64,6 +70,9 @@ public struct CallContext: Sendable {
         get { extras?.value.authorized }
         set { change(newValue != nil) { $0.authorized = newValue } }
     }
+    /// The header fields of the request as the caller gave it to the pipeline, the outermost one where pipelines are nested; nil
+    /// where no hook but a cache's may have changed them. Not among the extras, since every call with a hook would allocate those.
+    var callerFields: [String: String]?
     var currentHook = 0
     /// The chain that the running hook stands in.
     var chain: (any Forwarding)?
@@ -182,12 +191,14 @@ public struct CallContext: Sendable {
         presented(by: request).fields
     }
 
-    /// What the pipeline sends through.
-    var transport: any Transport { environment.transport }
+    /// What the pipeline sends through, which tells the truth about the implicit fields of the hop in hand.
+    var transport: any Transport {
+        isForeignHop ? ForeignHopTransport(transport: environment.transport, context: self) : environment.transport
+    }
 
     /// As ``presentedFields(of:)``, put together once somebody reads them.
     func presented(by request: URLRequest) -> PresentedFields {
-        PresentedFields(request, implicit: environment.transport.implicitFields(for: request))
+        PresentedFields(request, implicit: transport.implicitFields(for: request))
     }
 
     /// Whether anyone listens, so that building an event can be spared.
@@ -215,6 +226,8 @@ public struct CallContext: Sendable {
     /// Makes this the context of what an attempt of `outer` asks another pipeline for.
     mutating func stand(beneath outer: CallContext) {
         flightPath = outer.flightPath
+        isForeignHop = outer.isForeignHop
+        if let fields = outer.callerFields { callerFields = fields }
         let above = outer.extras?.value
         let link = above?.flightLink ?? above?.flightLinkAbove
         change(link != nil) { $0.flightLinkAbove = link }
@@ -241,6 +254,22 @@ private final class FlightLink: Sendable {
     init(_ flight: Flight) {
         self.flight = flight
     }
+}
+
+/// A pipeline's transport as it is on a foreign hop, for those who ask it for implicit fields without a context.
+private struct ForeignHopTransport: Transport {
+    let transport: any Transport
+    let context: CallContext
+
+    func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
+        try await transport.send(request, body: body, context: context)
+    }
+
+    func implicitFields(for request: URLRequest) -> HeaderFields {
+        transport.implicitFields(for: request, context: context)
+    }
+
+    var enforcesDeadline: Bool { transport.enforcesDeadline }
 }
 
 /// Stands in where a context has no pipeline.

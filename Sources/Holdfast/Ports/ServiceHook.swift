@@ -25,7 +25,8 @@ public protocol ServiceHook: Sendable {
     /// Called before anything is sent, once per call (`.call`) or once per hop of it (`.message`), never per attempt.
     ///
     /// May edit the request, or answer it: then nothing is sent, however slow the hook was. The content travels in
-    /// ``CallContext/body``; what a hook writes into the request's own `httpBody` is not sent. A deadline does not interrupt
+    /// ``CallContext/body``; what a hook writes into the request's own `httpBody` is not sent. What it adds to the fields or the
+    /// query is not sent to another origin that a redirect leads to, unless ``PipelineConfiguration/trustedOrigins`` says so. A deadline does not interrupt
     /// a hook; it is looked at before the next attempt.
     func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response?
 

@@ -35,6 +35,13 @@ public protocol Transport: Sendable {
     /// credential here would let one user see another's responses. Must be quick and must not suspend.
     func implicitFields(for request: URLRequest) -> HeaderFields
 
+    /// The header fields this transport will add to a request of a call that is under way; by default those of
+    /// ``implicitFields(for:)``.
+    ///
+    /// Asked where ``CallContext/isForeignHop`` holds, since a transport may keep fields from other origins then. A transport that
+    /// wraps another one should pass the question on; where it does not, the other one's answer for an ordinary request counts.
+    func implicitFields(for request: URLRequest, context: CallContext) -> HeaderFields
+
     /// Whether the transport itself ends an exchange with `.timeout` at ``CallContext/attemptDeadline``. False by default;
     /// the pipeline then races it against the clock.
     var enforcesDeadline: Bool { get }
@@ -42,5 +49,8 @@ public protocol Transport: Sendable {
 
 extension Transport {
     public func implicitFields(for request: URLRequest) -> HeaderFields { HeaderFields() }
+    public func implicitFields(for request: URLRequest, context: CallContext) -> HeaderFields {
+        implicitFields(for: request)
+    }
     public var enforcesDeadline: Bool { false }
 }

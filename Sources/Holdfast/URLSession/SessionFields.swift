@@ -11,6 +11,8 @@ internal import HoldfastSemantics
 /// The header fields that a session adds beneath the hooks.
 struct SessionFields: Sendable {
     private let additional: HeaderFields
+    /// Those of the additional fields that may hold a credential, which a redirect to another origin must leave behind.
+    let bound: HeaderFields
     private let cookieStorage: HTTPCookieStorage?
 
     /// Whether stored cookies are held to their own rules here, since Foundation on Linux holds them to none but the host's.
@@ -23,6 +25,9 @@ struct SessionFields: Sendable {
     init(_ configuration: URLSessionConfiguration, choosesCookies: Bool = false) {
         checksCookies = choosesCookies
         additional = HeaderFields(SessionFields.texts(configuration.httpAdditionalHeaders))
+        var bound = additional
+        bound.removeAll { NonCredentialFields.contains($0.name) }
+        self.bound = bound
         cookieStorage = configuration.httpShouldSetCookies ? configuration.httpCookieStorage : nil
     }
 
@@ -35,9 +40,16 @@ struct SessionFields: Sendable {
 
     /// What will be added to `request`; a field that the request names itself is not.
     ///
-    /// - Parameter withStoredCookies: false where those that are to be sent stand in the request already.
-    func fields(for request: URLRequest, withStoredCookies: Bool = true) -> HeaderFields {
+    /// - Parameters:
+    ///   - withStoredCookies: false where those that are to be sent stand in the request already.
+    ///   - isForeignHop: whether a redirect has led to another origin than the call began at.
+    func fields(
+        for request: URLRequest,
+        withStoredCookies: Bool = true,
+        isForeignHop: Bool = false
+    ) -> HeaderFields {
         var fields = additional
+        if isForeignHop { fields.removeAll { binds($0.name) } }
         fields.removeAll { request.value(forHTTPHeaderField: $0.name.rawName) != nil }
         if withStoredCookies, let cookie = cookie(for: request) {
             fields.removeAll("Cookie")
@@ -46,6 +58,18 @@ struct SessionFields: Sendable {
         if let credential = credential(in: request), !fields.contains("Authorization") {
             fields.append("Authorization", credential)
         }
+        return fields
+    }
+
+    /// Whether an additional field stays with the origin where a call began.
+    func binds(_ name: FieldName) -> Bool { bound.contains(name) }
+
+    /// The additional fields that a platform which adds none itself must be given in a request; a stored cookie stands above one
+    /// among them.
+    func boundFields(for request: URLRequest) -> HeaderFields {
+        var fields = bound
+        fields.removeAll { request.value(forHTTPHeaderField: $0.name.rawName) != nil }
+        if fields.contains("Cookie"), cookie(for: request) != nil { fields.removeAll("Cookie") }
         return fields
     }
 

@@ -38,21 +38,29 @@ public final class URLSessionTransport: Transport {
     /// - Parameters:
     ///   - configuration: copied; its header fields, cookies, timeouts, protocol classes and the rest are kept, but not the
     ///     classes that hand requests to a pipeline. Its `urlCache` is dropped and its `requestCachePolicy` set to
-    ///     `.reloadIgnoringLocalCacheData`, since the pipeline caches. By default an ephemeral one.
+    ///     `.reloadIgnoringLocalCacheData`, since the pipeline caches. Of its `httpAdditionalHeaders` those that may hold a
+    ///     credential, such as Authorization or X-Api-Key, are not sent on a hop that a redirect leads to another origin. By
+    ///     default an ephemeral one.
     ///   - limits: what an exchange may hold.
     public init(configuration: URLSessionConfiguration = .ephemeral, limits: Limits = Limits()) {
         let own = (configuration.copy() as? URLSessionConfiguration) ?? configuration
         own.removeInterceptions()
         own.urlCache = nil
         own.requestCachePolicy = .reloadIgnoringLocalCacheData
-        own.httpAdditionalHeaders = SessionFields.texts(configuration.httpAdditionalHeaders)
+        let headers = SessionFields.texts(configuration.httpAdditionalHeaders)
+        own.httpAdditionalHeaders = headers
         #if canImport(Darwin)
-            sessionFields = SessionFields(own)
+            let sessionFields = SessionFields(own)
         #else
-            sessionFields = SessionFields(own, choosesCookies: true)
+            let sessionFields = SessionFields(own, choosesCookies: true)
             // Foundation on Linux would replace the request's own Cookie field and ignore `httpShouldHandleCookies`.
             own.httpShouldSetCookies = false
         #endif
+        // What must not go everywhere is put into each request that it may go with: a session adds to all.
+        own.httpAdditionalHeaders = headers.filter { name, _ in
+            FieldName(name).map { !sessionFields.binds($0) } ?? true
+        }
+        self.sessionFields = sessionFields
         let bridge = URLSessionBridge()
         let queue = OperationQueue()
         queue.name = "holdfast.url-session"
@@ -73,6 +81,10 @@ public final class URLSessionTransport: Transport {
     /// body, so a response is handed up when it has come whole, within the memory it takes; the bodies of redirects and of a
     /// 401 with a Basic challenge are lost, and the session's stored cookies replace a Cookie field of the request. The
     /// session must not be invalidated while this lives.
+    ///
+    /// The session adds its `httpAdditionalHeaders` to all that it sends. On a hop that a redirect leads to another origin, those
+    /// that may hold a credential are overridden in the request: on Linux with a blank value, which makes libcurl leave the field
+    /// out; on Apple systems with an empty value, which is sent in its place.
     public init(session: URLSession, limits: Limits = Limits()) {
         self.session = session
         bridge = nil
@@ -103,6 +115,10 @@ public final class URLSessionTransport: Transport {
         sessionFields.fields(for: request)
     }
 
+    public func implicitFields(for request: URLRequest, context: CallContext) -> HeaderFields {
+        sessionFields.fields(for: request, isForeignHop: context.isForeignHop)
+    }
+
     public func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
         try Task.checkCancellation()
         guard let url = request.url else {
@@ -115,7 +131,7 @@ public final class URLSessionTransport: Transport {
             now: { SystemClock().now },
             onInterim: { context.report(interim: $0) }
         )
-        let presented = presentedFields(of: upload.request)
+        let presented = presentedFields(of: upload.request, context)
         let isIdempotent = context.options.isIdempotent ?? RequestMethod(request).isIdempotent
         let task = try makeTask(for: upload, isIdempotent: isIdempotent, exchange)
         let watches = watch(exchange, upload.request, context)
@@ -128,15 +144,52 @@ public final class URLSessionTransport: Transport {
         let isCertain =
             addsCookiesItself
             || (!sessionFields.mayReplaceCookies(of: upload.request)
-                && presentedFields(of: upload.request) == presented)
+                && presentedFields(of: upload.request, context) == presented)
         response.presentation = isCertain ? .presented(.fields(presented)) : .hidden
         return response
     }
 
     /// The request's fields as they leave, with what the session adds.
-    private func presentedFields(of request: URLRequest) -> HeaderFields {
-        sessionFields.fields(for: request, withStoredCookies: !addsCookiesItself)
-            .merging(HeaderFields(request.allHTTPHeaderFields ?? [:]))
+    private func presentedFields(of request: URLRequest, _ context: CallContext) -> HeaderFields {
+        var own = HeaderFields(request.allHTTPHeaderFields ?? [:])
+        if bridge == nil, context.isForeignHop {
+            own.removeAll { $0.value == URLSessionTransport.suppressingValue && sessionFields.binds($0.name) }
+        }
+        return sessionFields.fields(
+            for: request,
+            withStoredCookies: !addsCookiesItself,
+            isForeignHop: context.isForeignHop
+        )
+        .merging(own)
+    }
+
+    /// The value of a field that a session must not add to a request: on Linux one that libcurl takes for none.
+    private static var suppressingValue: String {
+        #if canImport(Darwin)
+            ""
+        #else
+            " "
+        #endif
+    }
+
+    /// The request with what a session of our own does not add itself, and without what a foreign one would add to a hop to
+    /// another origin.
+    private func completed(_ request: URLRequest, _ context: CallContext) -> URLRequest {
+        var request = request
+        let bound = sessionFields.bound.isEmpty ? HeaderFields() : sessionFields.boundFields(for: request)
+        #if !canImport(Darwin)
+            if bridge != nil, let cookie = sessionFields.cookie(for: request) {
+                request.setValue(cookie, forHTTPHeaderField: "Cookie")
+            }
+        #endif
+        if bridge != nil, !context.isForeignHop {
+            for line in bound { request.setValue(line.value, forHTTPHeaderField: line.name.rawName) }
+        } else if bridge == nil, context.isForeignHop {
+            for line in bound {
+                request.setValue(URLSessionTransport.suppressingValue, forHTTPHeaderField: line.name.rawName)
+            }
+        }
+        return request
     }
 
     /// Whether the stored cookies that are sent stand in the request already, and the session adds none.
@@ -153,13 +206,7 @@ public final class URLSessionTransport: Transport {
         _ body: RequestBody,
         _ context: CallContext
     ) async throws -> RequestUpload {
-        var request = request
-        #if !canImport(Darwin)
-            if bridge != nil, let cookie = sessionFields.cookie(for: request) {
-                request.setValue(cookie, forHTTPHeaderField: "Cookie")
-            }
-        #endif
-        let prepared = request
+        let prepared = completed(request, context)
         let memoryLimit = limits.requestBodyInMemory
         guard let deadline = context.attemptDeadline else {
             return try await RequestUpload.prepare(prepared, body: body, memoryLimit: memoryLimit)

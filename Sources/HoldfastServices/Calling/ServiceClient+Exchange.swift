@@ -63,6 +63,7 @@ extension ServiceClient {
         if let origin { options.prepare.append(bringingUpToDate(request, origin)) }
         // Where the call was sent on to another origin it begins there, for all that the pipeline knows.
         if origin == nil || request.authorizationRequirement == .none { options.bearsAuthorization = false }
+        if origin == nil { options.isForeignHop = true }
         options.prepare.append { urlRequest, _ in notes.sent(urlRequest) }
         return options
     }
@@ -80,6 +81,8 @@ extension ServiceClient {
                 if FieldName(name) == .contentType { continue }
                 let isOwn = before[name] != nil && urlRequest.value(forHTTPHeaderField: name) == before[name]
                 guard context.redirectCount == 0 || isOwn else { continue }
+                // Another origin is not told what is newer; what it was sent first goes again as it is.
+                if context.isForeignHop, !NonCredentialFields.contains(named: name) { continue }
                 urlRequest.setValue(after[name], forHTTPHeaderField: name)
             }
         }

@@ -193,4 +193,9 @@ public final class ServiceRouter: Transport {
         guard let next, request.url?.host?.lowercased() != apiHostname else { return HeaderFields() }
         return next.implicitFields(for: request)
     }
+
+    public func implicitFields(for request: URLRequest, context: CallContext) -> HeaderFields {
+        guard let next, request.url?.host?.lowercased() != apiHostname else { return HeaderFields() }
+        return next.implicitFields(for: request, context: context)
+    }
 }

@@ -64,6 +64,11 @@ public struct MockDataProvider: Transport {
         return next.implicitFields(for: request)
     }
 
+    public func implicitFields(for request: URLRequest, context: CallContext) -> HeaderFields {
+        guard passesUnmatched, let next, mock(for: request) == nil else { return HeaderFields() }
+        return next.implicitFields(for: request, context: context)
+    }
+
     public var enforcesDeadline: Bool { next?.enforcesDeadline ?? true }
 
     /// The mock that answers a request; nil where none fits.

@@ -63,6 +63,10 @@ public final class FaultInjectingTransport: Transport {
         transport.implicitFields(for: request)
     }
 
+    public func implicitFields(for request: URLRequest, context: CallContext) -> HeaderFields {
+        transport.implicitFields(for: request, context: context)
+    }
+
     public func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
         guard let fault = nextFault(for: request) else {
             return try await transport.send(request, body: body, context: context)

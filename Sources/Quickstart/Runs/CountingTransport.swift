@@ -43,6 +43,10 @@ final class CountingTransport: Transport {
         next.implicitFields(for: request)
     }
 
+    func implicitFields(for request: URLRequest, context: CallContext) -> HeaderFields {
+        next.implicitFields(for: request, context: context)
+    }
+
     func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
         counter.count { $0.sends += 1 }
         var response = try await next.send(request, body: body, context: context)

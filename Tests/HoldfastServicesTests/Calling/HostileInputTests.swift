@@ -70,6 +70,24 @@ struct HostileInputTests {
     }
 
     @Test(
+        "What the pipeline's steps add goes with a redirect by handle to another origin only where that one is trusted",
+        arguments: [
+            ("https://other.example/b", nil), ("https://api.example.com/b", "k"), ("https://trusted.example/b", "k"),
+        ] as [(String, String?)]
+    )
+    func redirectedAdditions(_ target: String, _ key: String?) async throws {
+        let transport = ScriptedTransport([.respond(409), .respond(200, body: "ok")])
+        var service = CallFixtures.service()
+        service.pipelineConfiguration.trustedOrigins = ["https://trusted.example"]
+        service.pipelineConfiguration.prepare = [
+            { request, _ in request.setValue("k", forHTTPHeaderField: "X-Api-Key") }
+        ]
+        let client = CallFixtures.client(service, transport)
+        #expect(try await client.response(to: Moving(target: target)).value == "ok")
+        #expect(transport.sent.map { $0.field("X-Api-Key") } == ["k", key])
+    }
+
+    @Test(
         "A method that is no token fails before anything is sent",
         arguments: ["GET /evil HTTP/1.1\r\nX-Injected: 1\r\nX-Rest:", "GET ", "", "GE\u{0}T", "GÉT"]
     )

@@ -15,7 +15,7 @@ internal import HoldfastStorage
 extension CachingHook {
     /// The answer to a plain request, where one is ready and still as good.
     func readyAnswer(to request: URLRequest, _ trail: LookTrail, _ context: inout CallContext) -> Response? {
-        guard !context.options.concernReuse, context.body.isNone,
+        guard !context.options.concernReuse, context.body.isNone, context.fieldsOfHooks(in: request).isEmpty,
             let hit = readyHit(for: request, trail, context.clock, context.transport)
         else { return nil }
         var response = hit.response

@@ -15,22 +15,31 @@ extension AttemptLoop {
         _ request: URLRequest,
         _ course: AttemptCourse,
         _ authorized: inout AuthorizedHop?,
-        _ context: CallContext
-    ) async throws -> URLRequest {
+        _ context: inout CallContext
+    ) async throws -> PreparedRequest {
         try Task.checkCancellation()
         var prepared = request
-        try await authorized?.apply(to: &prepared, context)
-        course.inForce?.rules.announce(context, on: &prepared)
-        for step in prepare { try await step(&prepared, context) }
-        for step in context.options.prepare { try await step(&prepared, context) }
-        return prepared
+        try await authorized?.apply(to: &prepared, &context)
+        let announced = course.inForce?.rules.announce(context, on: &prepared)
+        let unedited = context.withholdsAdditions ? prepared : nil
+        for step in prepare {
+            try await step(&prepared, context)
+            if let unedited { prepared.withholdAdditions(to: unedited) }
+        }
+        for step in context.options.prepare {
+            try await step(&prepared, context)
+            // After each, so that a later step signs, or notes, what is sent.
+            if let unedited { prepared.withholdAdditions(to: unedited) }
+        }
+        return PreparedRequest(request: prepared, announcedFields: announced)
     }
 
     func attempt(
-        _ prepared: URLRequest,
+        _ ready: PreparedRequest,
         _ course: AttemptCourse,
         _ context: inout CallContext
     ) async -> Result<Response, any Error> {
+        let prepared = ready.request
         do {
             let limit = (course.inForce?.rules.attemptTimeout ?? attemptTimeout).map {
                 context.clock.now.advanced(by: $0)
@@ -41,12 +50,13 @@ extension AttemptLoop {
             context.exchange = SentExchange(
                 request: prepared,
                 presented: context.presented(by: prepared),
-                requestTime: context.clock.timestamp
+                requestTime: context.clock.timestamp,
+                announced: ready.announcedFields
             )
             context.emit(.attemptStarted) { $0.attempt = context.attempt }
             var response = try await send(prepared, course, context)
             arrive(&response, prepared, &context)
-            context.options.cookies?.keep(response)
+            context.options.cookies?.keep(received: response)
             response.body = response.body.announcingEnd(to: context)
             let isOwnPart = context.validation?.asksPart == true && response.status == .partialContent
             if let acceptance = context.options.acceptance, acceptance.judgesAttempts, response.status.isSuccessful,
@@ -123,18 +133,31 @@ extension AttemptLoop {
     }
 }
 
+/// A request as it goes out.
+struct PreparedRequest {
+    let request: URLRequest
+    /// The fields that tell the server of the attempt and of the time left; nil where there are none.
+    let announcedFields: [FieldName]?
+}
+
 extension RetryRules {
     /// Tells the server which attempt this is, and how much time is left, where the rules name fields for it.
-    fileprivate func announce(_ context: CallContext, on request: inout URLRequest) {
+    ///
+    /// - Returns: the names of those fields that were set; nil where none was.
+    fileprivate func announce(_ context: CallContext, on request: inout URLRequest) -> [FieldName]? {
+        var announced: [FieldName]?
         if let attemptField, context.attempt > 1 {
             request.setValue(String(context.attempt), forHTTPHeaderField: attemptField.rawName)
+            announced = [attemptField]
         }
         if let timeLeftField, let deadline = context.deadline {
             let left = context.clock.now.duration(to: deadline)
             let parts = min(max(left, .zero), .seconds(1 << 40)).components
             let milliseconds = parts.seconds * 1000 + parts.attoseconds / 1_000_000_000_000_000
             request.setValue(String(milliseconds), forHTTPHeaderField: timeLeftField.rawName)
+            announced = (announced ?? []) + [timeLeftField]
         }
+        return announced
     }
 }
 

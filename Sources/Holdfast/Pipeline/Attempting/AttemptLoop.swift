@@ -94,14 +94,14 @@ struct AttemptLoop: Exchanging {
                 (first, result) = (nil, made.result)
                 course.records.append(made.record)
             } else {
-                let prepared: URLRequest
+                let prepared: PreparedRequest
                 do {
                     try await waitAtGate(&course, context)
                     try await waitForPace(&course, context)
                     // Whatever the wait was for, what is stored may have changed by its end.
                     if context.validation != nil { request = await context.renewingConditions(of: request) }
                     // What a step refuses was never sent, and trying again is not this loop's to decide.
-                    prepared = try await self.prepared(request, course, &authorized, context)
+                    prepared = try await self.prepared(request, course, &authorized, &context)
                 } catch {
                     return try unsent(error, after: last, &course, context)
                 }

@@ -54,6 +54,9 @@ struct SurroundedTransport: Transport {
     }
 
     func implicitFields(for request: URLRequest) -> HeaderFields { transport.implicitFields(for: request) }
+    func implicitFields(for request: URLRequest, context: CallContext) -> HeaderFields {
+        transport.implicitFields(for: request, context: context)
+    }
     var enforcesDeadline: Bool { transport.enforcesDeadline }
 
     private func send(

@@ -18,6 +18,9 @@ public struct SentExchange: Sendable {
     /// Its fields together with the transport's implicit ones; put together at each reading where the transport adds none.
     public var presentedFields: HeaderFields { presented.fields }
     var presented: PresentedFields { together.map { .fields($0) } ?? .own(request) }
+    /// The fields that the retry rules have set to tell the server of this attempt: they say nothing of who asks, nor of what for.
+    var announcedFields: [FieldName] { announced ?? [] }
+    private let announced: [FieldName]?
     /// Those of the transport and the request's own, where the transport adds any.
     private let together: HeaderFields?
     /// When it was handed to the transport.
@@ -29,10 +32,16 @@ public struct SentExchange: Sendable {
 
     private static let lastNumber = Atomic<UInt64>(0)
 
-    init(request: URLRequest, presented: PresentedFields, requestTime: Timestamp) {
+    init(
+        request: URLRequest,
+        presented: PresentedFields,
+        requestTime: Timestamp,
+        announced: [FieldName]? = nil
+    ) {
         self.request = request
         self.requestTime = requestTime
         number = SentExchange.lastNumber.add(1, ordering: .relaxed).newValue
+        self.announced = announced
         together = if case .fields(let fields) = presented { fields } else { nil }
     }
 }

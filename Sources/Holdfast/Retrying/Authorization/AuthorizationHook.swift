@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import HoldfastSemantics
+
 #if canImport(FoundationNetworking)
     internal import Foundation
     internal import FoundationNetworking
@@ -20,7 +22,9 @@ struct AuthorizationHook: ServiceHook {
 
     func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
         let isOwn = request.value(forHTTPHeaderField: "Authorization") != nil
-        guard context.options.bearsAuthorization, !isOwn, authorization.covers(request.url, first: request.url) else {
+        // Beneath another pipeline the call may have begun at another origin.
+        let first = context.isForeignHop ? nil : request.url
+        guard context.options.bearsAuthorization, !isOwn, authorization.covers(request.url, first: first) else {
             return nil
         }
         if context.options.principal == nil { context.options.principal = authorization.principal }
@@ -28,14 +32,32 @@ struct AuthorizationHook: ServiceHook {
         let credential =
             context.options.principal == nil
             ? try await authorization.credentialToSend(context) : authorization.current
-        let before = request.allHTTPHeaderFields ?? [:]
-        credential.issued.apply?(&request)
-        let after = request.allHTTPHeaderFields ?? [:]
-        context.authorized = AuthorizedCall(
-            first: request.url,
-            fields: after.keys.filter { after[$0] != before[$0] }
-        )
+        let fields = credential.issued.apply.map { request.fieldsChanged(by: $0) } ?? []
+        context.authorized = AuthorizedCall(first: first, fields: fields)
+        context.countAsCredentials(fields)
         return nil
+    }
+}
+
+extension URLRequest {
+    /// Applies a credential and tells the names of the fields that it added or changed.
+    mutating func fieldsChanged(by apply: (inout URLRequest) -> Void) -> [String] {
+        let before = allHTTPHeaderFields ?? [:]
+        apply(&self)
+        let after = allHTTPHeaderFields ?? [:]
+        return after.keys.filter { after[$0] != before[$0] }
+    }
+}
+
+extension CallContext {
+    /// Counts what a credential has written among the fields that hold the call's credentials.
+    mutating func countAsCredentials(_ fields: [String]) {
+        for field in fields {
+            guard let name = FieldName(field), name != .authorization, name != .cookie,
+                !NonCredentialFields.contains(name), !options.credentialFields.contains(name)
+            else { continue }
+            options.credentialFields.append(name)
+        }
     }
 }
 
@@ -43,6 +65,6 @@ struct AuthorizationHook: ServiceHook {
 struct AuthorizedCall: Sendable {
     /// Where it began.
     let first: URL?
-    /// The fields that hold the credential.
-    let fields: [String]
+    /// The fields that hold the credential; empty until one was applied.
+    var fields: [String]
 }

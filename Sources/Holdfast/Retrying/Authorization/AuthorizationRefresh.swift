@@ -30,6 +30,9 @@ private import Synchronization
 /// Calls made inside the refresh closure, also through the same pipeline, bear no credential and are never refreshed, so a
 /// refresh cannot wait for itself; do not leave its task for a detached one. A request that brings its own Authorization field
 /// is left alone, and so is a 403: it says that another credential of this kind will not help.
+///
+/// The fields that the credential is written into, whatever their names, count as ``CallOptions/credentialFields`` of the call:
+/// caches keep the responses to different credentials apart, unless a principal is named, and redirects leave the fields behind.
 public final class AuthorizationRefresh: Sendable {
     /// For how long a failed refresh is not repeated.
     public let retryPause: Duration

@@ -38,14 +38,19 @@ struct AuthorizedHop {
     ///
     /// - Throws: ``ServiceError`` `.authorizationFailed` where there is none and none could be had, `.deadlineExceeded`,
     ///   `CancellationError`.
-    mutating func apply(to request: inout URLRequest, _ context: CallContext) async throws {
+    mutating func apply(to request: inout URLRequest, _ context: inout CallContext) async throws {
         guard isCovered else {
             for name in context.authorized?.fields ?? [] { request.setValue(nil, forHTTPHeaderField: name) }
             return
         }
         let credential = try await authorization.credentialToSend(context)
         version = credential.version
-        credential.issued.apply?(&request)
+        guard let apply = credential.issued.apply else { return }
+        guard context.authorized?.fields.isEmpty ?? false else { return apply(&request) }
+        // There was none when the call began, so which fields hold it shows only now.
+        let fields = request.fieldsChanged(by: apply)
+        context.authorized?.fields = fields
+        context.countAsCredentials(fields)
     }
 
     /// Looks at the response to an attempt; nil where it says nothing against the credential.

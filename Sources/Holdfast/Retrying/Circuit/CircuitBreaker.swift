@@ -40,6 +40,10 @@ public final class CircuitBreaker: Transport {
         transport.implicitFields(for: request)
     }
 
+    public func implicitFields(for request: URLRequest, context: CallContext) -> HeaderFields {
+        transport.implicitFields(for: request, context: context)
+    }
+
     public func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
         let origin = OriginText(request)
         let now = context.clock.now

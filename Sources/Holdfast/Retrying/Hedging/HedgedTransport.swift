@@ -51,6 +51,10 @@ public final class HedgedTransport: Transport {
         transport.implicitFields(for: request)
     }
 
+    public func implicitFields(for request: URLRequest, context: CallContext) -> HeaderFields {
+        transport.implicitFields(for: request, context: context)
+    }
+
     public func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
         let rulesInForce = rulesInForce(context)
         guard !context.isBackground, HedgeJudge.permitsCopy(of: request, body, by: rulesInForce, context),

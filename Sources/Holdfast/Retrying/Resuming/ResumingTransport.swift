@@ -48,12 +48,17 @@ public struct ResumingTransport: Transport {
         transport.implicitFields(for: request)
     }
 
+    public func implicitFields(for request: URLRequest, context: CallContext) -> HeaderFields {
+        transport.implicitFields(for: request, context: context)
+    }
+
     public func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
         var response = try await transport.send(request, body: body, context: context)
         guard let source = response.body.source, response.status == .ok, body.isReplayable,
             context.options.allowsResumes
         else { return response }
-        let fields = transport.implicitFields(for: request).merging(HeaderFields(request.allHTTPHeaderFields ?? [:]))
+        let fields = transport.implicitFields(for: request, context: context)
+            .merging(HeaderFields(request.allHTTPHeaderFields ?? [:]))
         guard
             let plan = ResumePlan(
                 response.head,

@@ -3,6 +3,7 @@
 
 internal import Foundation
 internal import HoldfastSemantics
+private import Synchronization
 
 #if canImport(FoundationNetworking)
     internal import FoundationNetworking
@@ -17,6 +18,23 @@ struct SessionCookies: Sendable {
     private let acceptsCookies: Bool
     private let fieldsOfHops: SessionFields
     private let sendsStored: Bool
+    private let additions = Additions()
+
+    /// What tells one cookie of a storage from another (RFC 6265 §5.3, step 11).
+    private struct Name: Hashable {
+        let name: String
+        let domain: String
+        let path: String
+
+        init(_ cookie: HTTPCookie) {
+            (name, domain, path) = (cookie.name, cookie.domain, cookie.path)
+        }
+    }
+
+    /// The values that the hops of one call have added from a store: a later hop's stand above them.
+    private final class Additions: Sendable {
+        let values = Mutex<[Name: String]>([:])
+    }
 
     /// The cookies for one request, as its caller made it.
     ///
@@ -41,31 +59,76 @@ struct SessionCookies: Sendable {
                 || present == SessionCookies.stored(for: request, fields).map { SessionCookies.pairs(in: $0) })
     }
 
-    /// Keeps the cookies that a response from the network sets; one from a store has set them before.
-    func keep(_ response: Response) {
-        guard acceptsCookies, let storage, let url = response.url else { return }
+    /// Keeps the cookies of a response that an attempt has received, whether or not it becomes the answer to the call.
+    func keep(received response: Response) {
         switch response.source {
-        case .network, .inProcess: break
-        case .fresh, .stale, .revalidated, .collapsed, .synthesized: return
+        case .network, .inProcess: keep(response)
+        // What is another pipeline's beneath may come from its store.
+        case .fresh, .stale, .revalidated, .collapsed, .synthesized: break
         }
+    }
+
+    /// Keeps the cookies of the response that one hop of the call is answered with, where no attempt of its own has received it.
+    ///
+    /// What another call has received at this time is as new as what an attempt gets. What was stored may be older than the
+    /// cookies that the storage holds by now, so it adds those alone that are not there, and replaces those alone that an earlier
+    /// hop of this call has added.
+    func keep(answer response: Response) {
+        switch response.source {
+        case .network, .inProcess, .synthesized: break
+        case .collapsed where response.storedOrigin == nil: keep(response)
+        case .fresh, .stale, .revalidated, .collapsed: keep(response, isStored: true)
+        }
+    }
+
+    private func keep(_ response: Response, isStored: Bool = false) {
+        guard acceptsCookies, let storage, let url = response.url else { return }
         for value in response.fields.values(of: "Set-Cookie") {
-            let cookies = HTTPCookie.cookies(withResponseHeaderFields: ["Set-Cookie": value], for: url)
+            var cookies = HTTPCookie.cookies(withResponseHeaderFields: ["Set-Cookie": value], for: url)
+            if isStored { cookies.removeAll { !adds($0, to: storage) } }
             storage.setCookies(cookies, for: url, mainDocumentURL: nil)
         }
     }
 
-    /// Gives the next hop of a redirect the cookies for where it leads; a Cookie field of the caller's own stays what it is.
-    func renew(in request: inout URLRequest) {
+    /// Whether a cookie of a stored response is put into the storage; takes note of it.
+    private func adds(_ cookie: HTTPCookie, to storage: HTTPCookieStorage) -> Bool {
+        let name = Name(cookie)
+        let held = storage.cookies?.first { Name($0) == name }?.value
+        return additions.values.withLock { values in
+            if let held {
+                guard values[name] == held else { return false }
+            } else if let end = cookie.expiresDate, end <= Date() {
+                // It was set to be removed, and is not there.
+                return false
+            }
+            values[name] = cookie.value
+            return true
+        }
+    }
+
+    /// Gives the next hop of a redirect the cookies for where it leads, and takes out what the session has added for another
+    /// origin; a Cookie field of the caller's own stays what it is.
+    func renew(in request: inout URLRequest, isForeignHop: Bool) {
+        if isForeignHop {
+            for line in fieldsOfHops.bound where request.value(forHTTPHeaderField: line.name.rawName) == line.value {
+                request.setValue(nil, forHTTPHeaderField: line.name.rawName)
+            }
+        }
         guard sendsStored else { return }
-        request.setValue(SessionCookies.stored(for: request, fieldsOfHops), forHTTPHeaderField: "Cookie")
+        let stored = SessionCookies.stored(for: request, fieldsOfHops, isForeignHop: isForeignHop)
+        request.setValue(stored, forHTTPHeaderField: "Cookie")
     }
 
     /// What the session would send of its own accord.
-    private static func stored(for request: URLRequest, _ fields: SessionFields) -> String? {
+    private static func stored(
+        for request: URLRequest,
+        _ fields: SessionFields,
+        isForeignHop: Bool = false
+    ) -> String? {
         var bare = request
         bare.setValue(nil, forHTTPHeaderField: "Cookie")
         bare.httpShouldHandleCookies = true
-        return fields.fields(for: bare)["Cookie"]
+        return fields.fields(for: bare, isForeignHop: isForeignHop)["Cookie"]
     }
 
     /// A storage gives its cookies in no certain order.

@@ -72,6 +72,63 @@ struct InterceptedCookiesTests {
         #expect(client.session.configuration.httpCookieStorage?.cookies(for: server.url())?.map(\.value) == ["new"])
     }
 
+    @Test("Each session keeps the cookies of what it is answered from the store, of every hop, where it holds none yet")
+    func stored() async throws {
+        let server = try LoopbackServer.start { request in
+            let fields = [("Set-Cookie", "n=\(request.number)"), ("Cache-Control", "max-age=600")]
+            return request.path == "/hop"
+                ? LoopbackReply(302, fields: fields + [("Location", "/page"), ("Set-Cookie", "hop=1")])
+                : LoopbackReply(fields: fields, body: "page")
+        }
+        let pipeline = Pipeline(transport: URLSessionTransport(), cache: .inMemory())
+        defer { pipeline.stopIntercepting() }
+        for held in [nil, nil, "newer"] {
+            let client = InterceptedClient(pipeline)
+            let storage = try #require(client.session.configuration.httpCookieStorage)
+            if let held {
+                let properties: [HTTPCookiePropertyKey: Any] = [
+                    .domain: "127.0.0.1", .path: "/", .name: "n", .value: held,
+                ]
+                storage.setCookie(try #require(HTTPCookie(properties: properties)))
+            }
+            // Its cookies are no part of what it asks for, so that it is answered as the others are.
+            var request = URLRequest(url: server.url("/hop"))
+            request.httpShouldHandleCookies = false
+            #expect(try await client.send(request).text == "page")
+            let cookies = (storage.cookies ?? []).map { "\($0.name)=\($0.value)" }.sorted()
+            #expect(cookies == ["hop=1", "n=\(held ?? "1")"])
+        }
+        #expect(server.requests.count == 2)
+    }
+
+    @Test("A session that joins the exchange of another one keeps the cookies that it sets")
+    func joined() async throws {
+        let gate = LoopbackGate()
+        let server = try LoopbackServer.start { _ in
+            LoopbackReply(
+                fields: [("Set-Cookie", "n=new"), ("Cache-Control", "max-age=600")],
+                before: [.pause(gate)],
+                steps: [.send("page")]
+            )
+        }
+        let started = CountWatch()
+        var configuration = PipelineConfiguration()
+        configuration.observers = [StartWatch(started: started)]
+        let pipeline = Pipeline(transport: URLSessionTransport(), cache: .inMemory(), configuration: configuration)
+        defer { pipeline.stopIntercepting() }
+        let clients = [InterceptedClient(pipeline), InterceptedClient(pipeline)]
+        let calls = clients.map { client in Task { try await client.get(server.url("/page")).text } }
+        // One that has not joined by then is answered from the store, and keeps them as well.
+        try await started.wait(for: 2)
+        gate.open()
+        for call in calls { #expect(try await call.value == "page") }
+        #expect(server.requests.count == 1)
+        for client in clients {
+            let storage = try #require(client.session.configuration.httpCookieStorage)
+            #expect(storage.cookies?.map(\.value) == ["new"])
+        }
+    }
+
     @Test("Cookies of attempts that were repeated, and of a 304, are kept as well")
     func beneath() async throws {
         let server = try LoopbackServer.start { request in
@@ -96,5 +153,14 @@ struct InterceptedCookiesTests {
             #expect(storage.cookies(for: server.url("/kept"))?.map(\.name).sorted() == names)
         }
         #expect(server.requests.last?.values(of: "If-None-Match") == ["\"a\""])
+    }
+}
+
+/// Counts the calls that have begun.
+private struct StartWatch: EventObserver {
+    let started: CountWatch
+
+    func observe(_ event: ServiceEvent) {
+        if event.name == .callStarted { started.increment() }
     }
 }

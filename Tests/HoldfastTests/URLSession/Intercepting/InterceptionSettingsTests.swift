@@ -116,7 +116,7 @@ struct InterceptionSettingsTests {
         #expect(server.requests.count == clients.count)
     }
 
-    @Test("The session's storage gives its cookies and takes new ones, but not again from the cache")
+    @Test("The session's storage gives its cookies and takes new ones; what was stored never replaces them")
     func cookies() async throws {
         let server = try LoopbackServer.start { request in
             let fields = [("Set-Cookie", "a=\(request.number + 1)"), ("Cache-Control", "max-age=600")]
@@ -132,12 +132,33 @@ struct InterceptionSettingsTests {
         #expect(storage.cookies(for: server.url())?.map(\.value) == ["2"])
         let kept = InterceptionSettings(client.session.configuration).cookies(for: URLRequest(url: server.url()))
         let fields: HeaderFields = ["Set-Cookie": "a=stored"]
-        for source in [ResponseSource.fresh, .stale, .revalidated, .collapsed] {
-            kept.keep(Response(status: 200, fields: fields, url: server.url(), source: source))
+        for source in [ResponseSource.fresh, .stale, .revalidated, .synthesized] {
+            let response = Response(status: 200, fields: fields, url: server.url(), source: source)
+            kept.keep(received: response)
+            kept.keep(answer: response)
         }
+        kept.keep(received: Response(status: 200, fields: fields, url: server.url(), source: .collapsed))
         #expect(storage.cookies(for: server.url())?.map(\.value) == ["2"])
-        kept.keep(Response(status: 200, fields: fields, url: server.url()))
+        kept.keep(received: Response(status: 200, fields: fields, url: server.url()))
         #expect(storage.cookies(for: server.url())?.map(\.value) == ["stored"])
+        // An attempt of the call's own has kept it.
+        kept.keep(answer: Response(status: 200, fields: ["Set-Cookie": "a=late"], url: server.url()))
+        #expect(storage.cookies(for: server.url())?.map(\.value) == ["stored"])
+        let joined: HeaderFields = ["Set-Cookie": "a=joined"]
+        kept.keep(answer: Response(status: 200, fields: joined, url: server.url(), source: .collapsed))
+        #expect(storage.cookies(for: server.url())?.map(\.value) == ["joined"])
+        // What a stored response set to be removed removes nothing, and is not added.
+        for name in ["a", "b"] {
+            let removal: HeaderFields = ["Set-Cookie": "\(name)=x; Expires=Thu, 01 Jan 1970 00:00:00 GMT"]
+            kept.keep(answer: Response(status: 200, fields: removal, url: server.url(), source: .fresh))
+        }
+        #expect(storage.cookies?.map(\.value) == ["joined"])
+        // Of one call, a later hop's stand above what an earlier one has added.
+        for value in ["1", "2"] {
+            let fields: HeaderFields = ["Set-Cookie": "c=\(value)"]
+            kept.keep(answer: Response(status: 200, fields: fields, url: server.url(), source: .fresh))
+        }
+        #expect(storage.cookies?.first { $0.name == "c" }?.value == "2")
     }
 
     @Test("Cookies that a redirect sets are sent on and kept where the transport has the session's storage as well")

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+package import HoldfastSemantics
+
+/// The request fields that are known to hold no credential.
+///
+/// What hooks and prepare steps add for the origin where a call began may be sent to another origin only in these. The list
+/// names what may go, not what must stay, because nobody can list the fields that hold credentials. Not in it, although
+/// registered: From, Referer, Origin and Forwarded, which tell a stranger whose request it is or where it came from;
+/// Idempotency-Key, which belongs to one server; Host, which names the first origin; If (RFC 4918 §10.4), whose lock tokens are
+/// capabilities.
+package enum NonCredentialFields {
+    /// Whether a field is known to hold no credential, whoever set it.
+    package static func contains(_ name: FieldName) -> Bool { names.contains(name.canonicalName) }
+
+    /// Whether a field is known to hold no credential; one with a name that is none is not.
+    package static func contains(named name: String) -> Bool { FieldName(name).map { contains($0) } ?? false }
+
+    private static let names: Set<String> = [
+        // What the client understands and prefers (RFC 9110 §12.5, RFC 7089, RFC 3229, RFC 7240, RFC 9218).
+        "accept", "accept-charset", "accept-datetime", "accept-encoding", "accept-language", "a-im", "prefer",
+        "priority", "save-data", "te", "upgrade-insecure-requests", "user-agent",
+        // How caches are to treat the request, and which part or state it asks for (RFC 9111, RFC 9110 §13, §14).
+        "cache-control", "if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since",
+        "max-forwards", "pragma", "range",
+        // The content and its form (RFC 9110 §8, RFC 9530, RFC 6266).
+        "content-digest", "content-disposition", "content-encoding", "content-language", "content-length",
+        "content-location", "content-md5", "content-range", "content-type", "digest", "repr-digest", "trailer",
+        "transfer-encoding", "want-content-digest", "want-digest", "want-repr-digest",
+        // How the message is sent (RFC 9110 §6.6.1, §7.6.1, §10.1.1, RFC 8470).
+        "connection", "date", "early-data", "expect", "keep-alive",
+        // What the user does not want (Tracking Preference Expression, Global Privacy Control).
+        "dnt", "sec-gpc",
+        // What a browser tells of itself and of the fetch (Fetch Metadata, Client Hints).
+        "device-memory", "downlink", "dpr", "ect", "rtt", "sec-ch-ua", "sec-ch-ua-mobile", "sec-ch-ua-platform",
+        "sec-fetch-dest", "sec-fetch-mode", "sec-fetch-site", "sec-fetch-user", "viewport-width", "width",
+        "x-requested-with",
+        // Numbers that tie the logs and traces of several systems together (W3C Trace Context and Baggage, B3, vendors').
+        "b3", "baggage", "correlation-id", "request-id", "sentry-trace", "traceparent", "tracestate", "uber-trace-id",
+        "x-amzn-trace-id", "x-b3-flags", "x-b3-parentspanid", "x-b3-sampled", "x-b3-spanid", "x-b3-traceid",
+        "x-cloud-trace-context", "x-correlation-id", "x-request-id",
+    ]
+}
