@@ -29,15 +29,15 @@ struct AdmissionBatch {
 
     /// A sequence with a violation, as short as it could be made.
     struct Failure: Sendable {
-        let kind: AdmissionViolation.Kind
+        let fault: AdmissionViolation.Fault
         let sequence: AdmissionSequence
         let text: String
     }
 
     struct Outcome: Sendable {
         var counts: [String: Counts] = [:]
-        /// In how many sequences each kind was found.
-        var kinds: [AdmissionViolation.Kind: Int] = [:]
+        /// In how many sequences each fault was found.
+        var faults: [AdmissionViolation.Fault: Int] = [:]
         var failures: [Failure] = []
     }
 
@@ -46,7 +46,7 @@ struct AdmissionBatch {
     private var runs = 0
     private var outcome = Outcome()
 
-    /// - Parameter shrinks: how many failures of each kind are made short; the others are only counted.
+    /// - Parameter shrinks: how many failures of each fault are made short; the others are only counted.
     static func run(_ seeds: Range<UInt64>, shrinks: Int) async throws -> Outcome {
         var batch = AdmissionBatch(stores: try await AdmissionStores(), shrinks: shrinks)
         for seed in seeds { await batch.run(seed) }
@@ -74,10 +74,9 @@ struct AdmissionBatch {
         let sequence = AdmissionGenerator.sequence(seed: seed, setting: setting)
         let model = AdmissionModel(setting: setting, log: await play(sequence))
         outcome.counts["\(setting.mode) \(setting.store.rawValue)", default: Counts()] += model.counts()
-        let kinds = Set(model.violations().map(\.kind))
-        for kind in kinds.sorted(by: { $0.rawValue < $1.rawValue }) {
-            outcome.kinds[kind, default: 0] += 1
-            if outcome.kinds[kind, default: 0] <= shrinks { await shrink(sequence, kind) }
+        for fault in Set(model.violations().map(\.fault)).sorted() {
+            outcome.faults[fault, default: 0] += 1
+            if outcome.faults[fault, default: 0] <= shrinks { await shrink(sequence, fault) }
         }
     }
 
@@ -90,28 +89,28 @@ struct AdmissionBatch {
         )
     }
 
-    private mutating func shrink(_ sequence: AdmissionSequence, _ kind: AdmissionViolation.Kind) async {
+    private mutating func shrink(_ sequence: AdmissionSequence, _ fault: AdmissionViolation.Fault) async {
         var sequence = sequence
         // Over memory a sequence has one outcome, so that is where it is looked into wherever it fails there too.
         var inMemory = sequence
         inMemory.setting.store = .memory
-        if await violations(of: inMemory).contains(where: { $0.kind == kind }) { sequence = inMemory }
+        if await violations(of: inMemory).contains(where: { $0.fault == fault }) { sequence = inMemory }
         var hasChanged = true
         while hasChanged {
             hasChanged = false
             for candidate in AdmissionShrinking.candidates(of: sequence) {
                 guard let shorter = candidate(sequence),
-                    await violations(of: shorter).contains(where: { $0.kind == kind })
+                    await violations(of: shorter).contains(where: { $0.fault == fault })
                 else { continue }
                 sequence = shorter
                 hasChanged = true
             }
         }
         let log = await play(sequence)
-        let found = AdmissionModel(setting: sequence.setting, log: log).violations().filter { $0.kind == kind }
+        let found = AdmissionModel(setting: sequence.setting, log: log).violations().filter { $0.fault == fault }
         let text =
             "\(sequence)\n\(log.description)\n  \(found.first?.description ?? "seen before it was made short, and not again")"
-        outcome.failures.append(Failure(kind: kind, sequence: sequence, text: text))
+        outcome.failures.append(Failure(fault: fault, sequence: sequence, text: text))
     }
 
     private mutating func violations(of sequence: AdmissionSequence) async -> [AdmissionViolation] {

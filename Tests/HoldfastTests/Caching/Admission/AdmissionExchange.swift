@@ -52,6 +52,8 @@ struct AdmissionExchange: Sendable {
 /// One call, and what it was answered.
 struct AdmissionCall: Sendable {
     let plan: PlannedCall
+    /// The fields of the request as the caller made it.
+    let requestFields: HeaderFields
     let startedAt: AdmissionMoment
     var endedAt: AdmissionMoment?
     var status: Int?

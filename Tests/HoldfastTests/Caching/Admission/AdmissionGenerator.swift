@@ -18,6 +18,7 @@ struct AdmissionGenerator {
     private var paths: [String] = ["/a"]
     private var nextCall = 1
     private var held: [Int] = []
+    private var calls: [PlannedCall] = []
 
     static func sequence(seed: UInt64, setting: AdmissionSetting) -> AdmissionSequence {
         var generator = AdmissionGenerator(seed: seed, setting: setting)
@@ -48,9 +49,18 @@ struct AdmissionGenerator {
             }
             if chance(8) { steps.append(.change(path: pick(paths))) }
             if !held.isEmpty, chance(40) {
-                steps.append(.release(call: held.remove(at: Int.random(in: 0..<held.count, using: &random))))
+                let call = held.remove(at: Int.random(in: 0..<held.count, using: &random))
+                steps.append(chance(12) ? .cancel(call: call) : .release(call: call))
+            }
+            // Calls that ask for the same while one is held: such ones may share its exchange.
+            if let last = calls.last, chance(held.isEmpty ? 5 : 35) {
+                var call = last
+                call.number = takeNumber()
+                steps.append(.call(call, answer(to: call), isHeld: false))
+                continue
             }
             let call = call()
+            calls.append(call)
             let isHeld = holds && chance(25)
             if isHeld { held.append(call.number) }
             steps.append(.call(call, answer(to: call), isHeld: isHeld))

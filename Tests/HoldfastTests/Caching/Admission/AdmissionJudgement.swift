@@ -63,19 +63,26 @@ struct AdmissionJudgement {
 
     // MARK: The rules
 
-    private mutating func report(_ kind: AdmissionViolation.Kind, _ text: String) {
-        guard !found.contains(where: { $0.kind == kind }) else { return }
-        found.append(AdmissionViolation(kind: kind, call: call.plan.number, text: text))
+    private mutating func report(_ kind: AdmissionViolation.Kind, _ source: AdmissionViolation.Source, _ text: String) {
+        let hidesCredential = [.preparedField, .refreshedField].contains(model.setting.identity)
+        let fault = AdmissionViolation.Fault(kind: kind, source: source, hidesCredential: hidesCredential)
+        guard !found.contains(where: { $0.fault == fault }) else { return }
+        found.append(AdmissionViolation(fault: fault, call: call.plan.number, text: text))
+    }
+
+    private mutating func report(_ kind: AdmissionViolation.Kind, by exchange: AdmissionExchange?, _ text: String) {
+        report(kind, exchange.map { AdmissionViolation.Source($0) } ?? .answer, text)
     }
 
     private mutating func judge() {
-        guard call.endedAt != nil else { return report(.stuck, "it never ended") }
+        guard call.endedAt != nil else { return report(.stuck, .answer, "it never ended") }
         if call.plan.forbidsSending, let sent = model.log.exchanges.first(where: { $0.call.number == call.plan.number })
         {
             // What revalidates in the background waits for nobody, but the caller asked that nothing be sent.
-            report(.sentAlthoughOnlyIfCached, "exchange \(sent.number) was sent")
+            report(.sentAlthoughOnlyIfCached, by: sent, "exchange \(sent.number) was sent")
         }
         guard call.error == nil else { return }
+        judgeCondition()
         judgeContent()
         judgeDigests()
         guard !foreign.isEmpty else { return }
@@ -95,17 +102,21 @@ struct AdmissionJudgement {
         for exchange in foreign {
             let canonical = AdmissionGenerator.paths[call.plan.path]
             if exchange.path != call.plan.path, exchange.path != canonical {
-                report(.wrongKey, "exchange \(exchange.number) asked for \(exchange.path)")
+                report(.wrongKey, .otherPath, "exchange \(exchange.number) asked for \(exchange.path)")
             }
             if call.plan.isUnsafe {
-                report(.wrongKey, "an answer to \(call.plan.method) from exchange \(exchange.number)")
+                report(.wrongKey, .unsafe, "an answer to \(call.plan.method) from exchange \(exchange.number)")
             }
             if exchange.hasContent != (call.plan.content != nil) || exchange.call.content != call.plan.content {
-                report(.wrongKey, "exchange \(exchange.number) sent the content \(exchange.call.content ?? "none")")
+                report(
+                    .wrongKey,
+                    .content,
+                    "exchange \(exchange.number) sent the content \(exchange.call.content ?? "none")"
+                )
             }
             let isBody = evidence.bodies.contains(exchange.number)
             if exchange.call.isUnsafe || isBody && exchange.call.method != "GET" {
-                report(.wrongKey, "exchange \(exchange.number) was \(exchange.call.method)")
+                report(.wrongKey, by: exchange, "exchange \(exchange.number) was \(exchange.call.method)")
             }
         }
     }
@@ -116,22 +127,23 @@ struct AdmissionJudgement {
         for exchange in foreign {
             let control = AdmissionDirectives(exchange.answer?.fields["Cache-Control"])
             if control.has("no-store") || exchange.call.forbidsStoring {
-                report(.noStoreReused, "exchange \(exchange.number) forbids storing")
+                report(.noStoreReused, by: exchange, "exchange \(exchange.number) forbids storing")
             }
             let controls = model.controls(at: exchange, shownBy: shown)
             if !controls.contains(where: { model.permits(exchange, for: call.plan.user, $0) }) {
                 let isBody = evidence.bodies.contains(exchange.number)
                 report(
                     isBody ? .leakedBody : .leakedField,
+                    by: exchange,
                     "exchange \(exchange.number) was \(exchange.user.rawValue)'s, the call is \(call.plan.user.rawValue)'s"
                 )
             }
             guard evidence.exchange(of: "Set-Cookie") == exchange.number else { continue }
             if model.setting.mode == .shared, control.names("set-cookie", in: "private") {
-                report(.leakedField, "the Set-Cookie of exchange \(exchange.number) is private")
+                report(.leakedField, by: exchange, "the Set-Cookie of exchange \(exchange.number) is private")
             }
             if control.names("set-cookie", in: "no-cache"), !isConfirmed {
-                report(.leakedField, "the Set-Cookie of exchange \(exchange.number) is no-cache")
+                report(.leakedField, by: exchange, "the Set-Cookie of exchange \(exchange.number) is no-cache")
             }
         }
     }
@@ -144,7 +156,7 @@ struct AdmissionJudgement {
         if own.contains(where: { [200, 206, 304].contains($0.answer?.status ?? 0) }), isConfirmed { return }
         let vary = newest?.answer?.fields["Vary"] ?? call.fields["Vary"]
         let bodies = foreign.filter { evidence.bodies.contains($0.number) }
-        if vary?.contains("*") ?? false { return report(.unmatchedVary, "Vary: *") }
+        if vary?.contains("*") ?? false { return report(.unmatchedVary, by: newest, "Vary: *") }
         if !bodies.isEmpty, bodies.allSatisfy({ model.matches(call.plan, $0, vary: vary) }) { return }
         if let newest, model.matches(call.plan, newest, vary: vary) { return }
         if bodies.isEmpty, newest == nil, foreign.contains(where: { model.matches(call.plan, $0, vary: vary) }) {
@@ -160,7 +172,7 @@ struct AdmissionJudgement {
         {
             return
         }
-        report(.unmatchedVary, "Vary: \(vary ?? "") of exchange \(newest?.number ?? 0)")
+        report(.unmatchedVary, by: newest, "Vary: \(vary ?? "") of exchange \(newest?.number ?? 0)")
     }
 
     /// RFC 9111 §4.3.4: a 304 with a validator updates only what has the same.
@@ -172,7 +184,11 @@ struct AdmissionJudgement {
             guard AdmissionOrigin.opaque(tag) != AdmissionOrigin.opaque(shown) else { continue }
             // The same Last-Modified, if strong, selects it as well.
             if let date = stored.fields["Last-Modified"], date == newest?.answer?.fields["Last-Modified"] { continue }
-            report(.wrongSelection, "the content of exchange \(body.number) is \(tag), and the answer says \(shown)")
+            report(
+                .wrongSelection,
+                by: newest,
+                "the content of exchange \(body.number) is \(tag), and the answer says \(shown)"
+            )
         }
     }
 
@@ -182,6 +198,7 @@ struct AdmissionJudgement {
         if let later = foreign.first(where: { $0.number != newest.number && $0.sentAt > newest.sentAt }) {
             return report(
                 .olderOverNewer,
+                by: newest,
                 "the fields are of exchange \(newest.number), which was sent before exchange \(later.number)"
             )
         }
@@ -198,6 +215,7 @@ struct AdmissionJudgement {
             if !mayHaveGone {
                 report(
                     .olderOverNewer,
+                    by: newest,
                     "exchange \(newest.number) answers, and exchange \(later.number) was sent after it"
                 )
             }
@@ -225,12 +243,14 @@ struct AdmissionJudgement {
         guard !isConfirmed, let newest, let status = newest.answer?.status else { return }
         let control = AdmissionDirectives(call.fields["Cache-Control"])
         let isShared = model.setting.mode == .shared
-        if control.has("no-cache") { return report(.stale, "it says no-cache") }
+        if control.has("no-cache") { return report(.stale, by: newest, "it says no-cache") }
         guard let age = age(of: newest) else { return }
         let lifetime = lifetime(control, status, newest)
         // The clock of this model reads milliseconds, and HTTP whole seconds.
         let staleness = age - lifetime
-        if call.plan.cacheControl == "max-age=5", age >= 7 { report(.notValidated, "its age is \(age) s") }
+        if call.plan.cacheControl == "max-age=5", age >= 7, own.isEmpty {
+            report(.notValidated, by: newest, "its age is \(age) s")
+        }
         guard staleness >= 1 else { return }
         let forbids = control.has("must-revalidate") || isShared && control.seconds("s-maxage") != nil
         var allowed: Int64 = 0
@@ -250,6 +270,7 @@ struct AdmissionJudgement {
         if staleness > allowed, staleness - allowed >= 1 {
             report(
                 .stale,
+                by: newest,
                 "age \(age) s, lifetime \(lifetime) s, \(forbids ? "to be validated" : "allowed \(allowed) s")"
             )
         }
@@ -298,6 +319,7 @@ struct AdmissionJudgement {
             guard isHers || model.setting.mode == .shared && newest.user == .guest else { continue }
             return report(
                 .invalidated,
+                by: newest,
                 "exchange \(newest.number) was sent before exchange \(change.number) (\(change.call.method)) ended"
             )
         }
@@ -310,9 +332,23 @@ struct AdmissionJudgement {
         }
         guard let newest else { return }
         if newest.endedAt.map({ $0 < call.startedAt }) ?? true {
-            report(.notValidated, "exchange \(newest.number) had ended before")
+            report(.notValidated, by: newest, "exchange \(newest.number) had ended before")
         } else if newest.sentAt < call.startedAt {
-            report(.joinedEarlier, "exchange \(newest.number) was sent before")
+            report(.joinedEarlier, by: newest, "exchange \(newest.number) was sent before")
+        }
+    }
+
+    /// RFC 9110 §13.2.2, §15.4.5: a 304 answers only a condition of the caller's own.
+    private mutating func judgeCondition() {
+        guard call.status == 304 else { return }
+        if let expected = call.requestFields["If-None-Match"] {
+            // What the origin itself answered, it judged.
+            if expected == "*" || foreign.isEmpty { return }
+            let shown = call.fields["ETag"].map { AdmissionOrigin.opaque($0) }
+            if AdmissionOrigin.tags(expected).contains(where: { AdmissionOrigin.opaque($0) == shown }) { return }
+            report(.wrongCondition, by: newest, "If-None-Match: \(expected)")
+        } else if call.requestFields["If-Modified-Since"] == nil {
+            report(.wrongCondition, by: own.last ?? newest, "no condition")
         }
     }
 
@@ -320,7 +356,7 @@ struct AdmissionJudgement {
 
     /// RFC 9111 §3.3, §3.4, RFC 9110 §15.3.7: whole means whole, and parts belong together.
     private mutating func judgeContent() {
-        if evidence.isGarbled { return report(.incomplete, "the body is no row of cells: \(call.body)") }
+        if evidence.isGarbled { return report(.incomplete, .answer, "the body is no row of cells: \(call.body)") }
         let sources = evidence.bodies.sorted().compactMap { model.exchange($0) }
         let answers = sources.compactMap(\.answer)
         guard let first = answers.first, !call.isBroken else { return }
@@ -328,24 +364,28 @@ struct AdmissionJudgement {
         if call.status == 206 {
             guard let range = call.fields["Content-Range"], let interval = ContentRange(parsing: range)?.interval else {
                 if call.fields["Content-Type"]?.hasPrefix("multipart/") ?? false { return }
-                return report(.incomplete, "a 206 without Content-Range")
+                return report(.incomplete, .answer, "a 206 without Content-Range")
             }
             let size = Int64(AdmissionOrigin.cellSize)
             expected = Int(interval.lowerBound / size)..<Int(interval.upperBound / size)
-            if call.plan.range == nil { report(.incomplete, "a 206 to a request for the whole") }
+            if call.plan.range == nil { report(.incomplete, .answer, "a 206 to a request for the whole") }
         }
         if evidence.cells.map(\.index) != Array(expected) {
-            report(.incomplete, "cells \(evidence.cells.map(\.index)), and \(expected) were to be there")
+            report(.incomplete, .answer, "cells \(evidence.cells.map(\.index)), and \(expected) were to be there")
         }
         let coding = call.fields["Content-Encoding"]
         for (source, answer) in zip(sources, answers) {
             if (coding == "gzip") != answer.representation.isCompressed {
-                report(.mixedParts, "exchange \(source.number) has another coding than \(coding ?? "none")")
+                report(.mixedParts, .answer, "exchange \(source.number) has another coding than \(coding ?? "none")")
             }
             if answer.representation.isCompressed != first.representation.isCompressed || answer.length != first.length
                 || source.number != sources[0].number && !sharesStrongValidator(source, sources[0])
             {
-                report(.mixedParts, "exchanges \(sources[0].number) and \(source.number) do not belong together")
+                report(
+                    .mixedParts,
+                    .answer,
+                    "exchanges \(sources[0].number) and \(source.number) do not belong together"
+                )
             }
         }
     }
@@ -365,7 +405,11 @@ struct AdmissionJudgement {
         if let number = evidence.exchange(of: "Repr-Digest"), let digest = model.exchange(number)?.answer,
             sources.contains(where: { $0.answer?.representation != digest.representation })
         {
-            report(.wrongDigest, "Repr-Digest is of exchange \(number), of another representation")
+            report(
+                .wrongDigest,
+                by: model.exchange(number),
+                "Repr-Digest is of exchange \(number), of another representation"
+            )
         }
         for name: FieldName in ["Content-Digest", "Content-MD5"] {
             guard let number = evidence.exchange(of: name), let said = model.exchange(number), let digest = said.answer
@@ -377,7 +421,7 @@ struct AdmissionJudgement {
             if !isSame || digest.cells.count != evidence.cells.count
                 || digest.cells.lowerBound != evidence.cells.first?.index
             {
-                report(.wrongDigest, "\(name) is of exchange \(number), of other content")
+                report(.wrongDigest, by: said, "\(name) is of exchange \(number), of other content")
             }
         }
     }

@@ -26,8 +26,10 @@ struct AdmissionModel {
         switch setting.mode {
         case .private:
             // Each principal is a cache of its own, but that the guest's responses may answer who shows no more than a cookie.
+            // A credential that is added below the look-up selects nothing there, as any field that no Vary names.
             return exchange.user == user
-                || exchange.user == .guest && setting.identity == .cookie && !control.has("private")
+                || exchange.user == .guest && [.cookie, .preparedField].contains(setting.identity)
+                    && !control.has("private")
         case .shared:
             if control.has("private") { return false }
             if exchange.user == .guest { return true }

@@ -67,9 +67,10 @@ final class AdmissionOrigin: Transport {
         state.withLock { change(path: path, &$0) }
     }
 
-    func begin(_ plan: PlannedCall) -> Int {
+    func begin(_ plan: PlannedCall, fields: HeaderFields) -> Int {
         state.withLock { state in
-            state.log.calls.append(AdmissionCall(plan: plan, startedAt: moment(&state)))
+            let call = AdmissionCall(plan: plan, requestFields: fields, startedAt: moment(&state))
+            state.log.calls.append(call)
             return state.log.calls.count - 1
         }
     }
@@ -121,7 +122,16 @@ final class AdmissionOrigin: Transport {
             if gate != nil { state.waiting.insert(number) }
             return (exchange.number - 1, gate)
         }
-        try await gate?.wait(for: 1)
+        do {
+            try await gate?.wait(for: 1)
+        } catch {
+            state.withLock { state in
+                state.waiting.remove(number)
+                state.log.exchanges[index].answer = nil
+                state.log.exchanges[index].endedAt = moment(&state)
+            }
+            throw error
+        }
         let exchange = state.withLock { state in
             state.log.exchanges[index].endedAt = moment(&state)
             return state.log.exchanges[index]

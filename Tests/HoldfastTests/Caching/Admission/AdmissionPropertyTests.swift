@@ -36,19 +36,19 @@ struct AdmissionPropertyTests {
             }
         }
         var counts: [String: AdmissionBatch.Counts] = [:]
-        var kinds: [AdmissionViolation.Kind: Int] = [:]
+        var faults: [AdmissionViolation.Fault: Int] = [:]
         for outcome in outcomes {
             counts.merge(outcome.counts) { sum, more in
                 var sum = sum
                 sum += more
                 return sum
             }
-            kinds.merge(outcome.kinds, uniquingKeysWith: +)
+            faults.merge(outcome.faults, uniquingKeysWith: +)
         }
-        for kind in AdmissionViolation.Kind.allCases {
-            let failures = outcomes.flatMap(\.failures).filter { $0.kind == kind }
+        for fault in faults.keys.sorted() {
+            let failures = outcomes.flatMap(\.failures).filter { $0.fault == fault }
             guard let shortest = failures.min(by: { $0.text.count < $1.text.count }) else { continue }
-            Issue.record("\(kind.rawValue) in \(kinds[kind] ?? 0) sequences, such as\n\(shortest.text)")
+            Issue.record("\(fault) in \(faults[fault] ?? 0) sequences, such as\n\(shortest.text)")
         }
         for (setting, counts) in counts.sorted(by: { $0.key < $1.key }) {
             if Self.number("HOLDFAST_ADMISSION_SURVEY") == 1 { print(setting, counts) }

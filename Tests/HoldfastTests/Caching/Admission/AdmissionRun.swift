@@ -21,7 +21,7 @@ struct AdmissionRun {
     private let clock = ManualClock()
     private let executor = StepwiseExecutor()
     private let origin: AdmissionOrigin
-    private let pipeline: Pipeline
+    private let pipelines: [AdmissionUser: Pipeline]
     private let host: String
     /// Whether all that a step leads to happens on the executor.
     private let isStepwise: Bool
@@ -44,15 +44,33 @@ struct AdmissionRun {
         configuration.clock = clock
         configuration.attemptTimeout = nil
         configuration.executor = executor
-        pipeline = Pipeline(
-            transport: origin,
-            cache: HTTPCache(store: store, options: options),
-            retrierFactory: NilRetrier.Factory(),
-            configuration: configuration
+        let cache = HTTPCache(store: store, options: options)
+        var pipelines: [AdmissionUser: Pipeline] = [:]
+        for user in AdmissionUser.allCases {
+            if sequence.setting.identity == .refreshedField, user != .guest {
+                configuration.authorization = AdmissionRun.authorization(of: user)
+            }
+            pipelines[user] = Pipeline(
+                transport: origin,
+                cache: cache,
+                retrierFactory: NilRetrier.Factory(),
+                configuration: configuration
+            )
+        }
+        self.pipelines = pipelines
+    }
+
+    private static func authorization(of user: AdmissionUser) -> AuthorizationRefresh {
+        AuthorizationRefresh(
+            credential: user.rawValue,
+            for: .matching { _ in true },
+            apply: { $1.setValue($0, forHTTPHeaderField: "X-Api-Key") },
+            refresh: { _ in user.rawValue }
         )
     }
 
     private func play() async {
+        var tasks: [Int: Task<Void, Never>] = [:]
         for step in sequence.steps {
             switch step {
             case .advance(let milliseconds): clock.advance(by: .milliseconds(milliseconds))
@@ -60,7 +78,8 @@ struct AdmissionRun {
             case .release(let call): origin.release(call: call)
             case .call(let plan, let answer, let isHeld):
                 origin.plan(plan, answer: answer, isHeld: isHeld)
-                begin(plan, answer)
+                tasks[plan.number] = begin(plan, answer)
+            case .cancel(let call): tasks[call]?.cancel()
             }
             await settle()
         }
@@ -68,13 +87,15 @@ struct AdmissionRun {
             origin.release(call: call)
             await settle()
         }
-        if !isStepwise { await pipeline.drain() }
+        guard !isStepwise else { return }
+        for pipeline in pipelines.values { await pipeline.drain() }
     }
 
-    private func begin(_ plan: PlannedCall, _ answer: PlannedAnswer) {
+    private func begin(_ plan: PlannedCall, _ answer: PlannedAnswer) -> Task<Void, Never> {
         let (request, options) = (request(of: plan, answer), options(of: plan))
-        let index = origin.begin(plan)
-        Task(executorPreference: executor) { [origin, pipeline] in
+        let index = origin.begin(plan, fields: HeaderFields(request.allHTTPHeaderFields ?? [:]))
+        return Task(executorPreference: executor) { [origin, pipeline = pipelines[plan.user]] in
+            guard let pipeline else { return }
             do {
                 let response = try await pipeline.send(request, options: options)
                 var bytes: [UInt8] = []
@@ -128,7 +149,7 @@ struct AdmissionRun {
             case .authorization: fields["Authorization"] = "Bearer \(plan.user.rawValue)"
             case .cookie: fields["Cookie"] = "sid=\(plan.user.rawValue)"
             case .credentialField: fields["X-Api-Key"] = plan.user.rawValue
-            case .principal, .preparedField: break
+            case .principal, .preparedField, .refreshedField: break
             }
         }
         let known = origin.validators(of: plan.path, answer, isOld: plan.condition == .ifNoneMatchOld)

@@ -21,6 +21,8 @@ struct AdmissionSetting: Sendable, Hashable, CustomStringConvertible {
         case authorization, cookie, principal, credentialField
         /// A field that a prepare step adds, which the cache does not see when it looks the request up.
         case preparedField
+        /// A field that the pipeline's `AuthorizationRefresh` writes; each user has a pipeline over the same cache.
+        case refreshedField
     }
 
     /// What the cache stores in.
@@ -46,6 +48,8 @@ enum AdmissionStep: Sendable, CustomStringConvertible {
     /// The call is made; where it is held, its exchanges wait at the origin until they are released.
     case call(PlannedCall, PlannedAnswer, isHeld: Bool)
     case release(call: Int)
+    /// The caller gives up.
+    case cancel(call: Int)
 
     var description: String {
         switch self {
@@ -53,6 +57,7 @@ enum AdmissionStep: Sendable, CustomStringConvertible {
         case .change(let path): "change \(path)"
         case .call(let call, let answer, let isHeld): "\(call)\(isHeld ? ", held" : "") -> \(answer)"
         case .release(let call): "release #\(call)"
+        case .cancel(let call): "cancel #\(call)"
         }
     }
 }
@@ -67,7 +72,7 @@ struct PlannedCall: Sendable, CustomStringConvertible {
         case none, reload, revalidate, onlyIfCached, noStore, maxStale
     }
 
-    let number: Int
+    var number: Int
     var user = AdmissionUser.guest
     var method = "GET"
     var path = "/a"

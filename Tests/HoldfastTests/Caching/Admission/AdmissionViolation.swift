@@ -33,15 +33,51 @@ struct AdmissionViolation: Sendable, Hashable, CustomStringConvertible {
         case wrongKey
         /// A 304 updated a response that it does not select (RFC 9111 §4.3.4).
         case wrongSelection
+        /// A 304 to a caller without a condition that holds (RFC 9110 §13.1.2, §15.4.5).
+        case wrongCondition
         /// A request was sent for a call that forbids it (RFC 9111 §5.2.1.7).
         case sentAlthoughOnlyIfCached
         /// The call never ended.
         case stuck
     }
 
-    var kind: Kind
+    /// By what kind of exchange it came about, so that one fault can be told from another.
+    enum Source: String, Sendable {
+        case complete, part, notModified, head, unsafe, content, otherPath, answer
+
+        init(_ exchange: AdmissionExchange) {
+            if exchange.call.isUnsafe {
+                self = .unsafe
+            } else if exchange.answer?.status == 304 {
+                self = .notModified
+            } else if exchange.call.method == "HEAD" {
+                self = .head
+            } else if exchange.hasContent {
+                self = .content
+            } else {
+                self = exchange.answer?.status == 206 ? .part : .complete
+            }
+        }
+    }
+
+    /// What makes two violations the same fault, as far as that can be seen from outside.
+    struct Fault: Sendable, Hashable, Comparable, CustomStringConvertible {
+        var kind: Kind
+        var source: Source
+        /// Whether the cache could not see the credential when it looked the request up.
+        var hidesCredential: Bool
+
+        var description: String {
+            "\(kind.rawValue) by \(source.rawValue)\(hidesCredential ? ", credential added below the look-up" : "")"
+        }
+
+        static func < (left: Self, right: Self) -> Bool { left.description < right.description }
+    }
+
+    var fault: Fault
     var call: Int
     var text: String
 
-    var description: String { "\(kind.rawValue) in the answer to #\(call): \(text)" }
+    var kind: Kind { fault.kind }
+    var description: String { "\(fault) in the answer to #\(call): \(text)" }
 }
