@@ -24,6 +24,9 @@ struct AdmissionExchange: Sendable {
         var length: Int
         var representation: Representation
         var isBroken = false
+
+        /// The cells that the message was to have.
+        var content: Range<Int> { isBroken ? 0..<length : cells }
     }
 
     /// What has the same bytes.

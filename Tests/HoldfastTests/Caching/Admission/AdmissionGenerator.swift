@@ -47,10 +47,10 @@ struct AdmissionGenerator {
             if chance(45) {
                 steps.append(.advance(milliseconds: pick([100, 1_000, 2_000, 5_000, 11_000, 61_000, 700_000])))
             }
-            if chance(8) { steps.append(.change(path: pick(paths))) }
+            if chance(11) { steps.append(.change(path: pick(paths))) }
             if !held.isEmpty, chance(40) {
                 let call = held.remove(at: Int.random(in: 0..<held.count, using: &random))
-                steps.append(chance(12) ? .cancel(call: call) : .release(call: call))
+                steps.append(chance(18) ? .cancel(call: call) : .release(call: call))
             }
             // Calls that ask for the same while one is held: such ones may share its exchange.
             if let last = calls.last, chance(held.isEmpty ? 5 : 35) {
@@ -98,7 +98,7 @@ struct AdmissionGenerator {
         } else if chance(30) {
             call.directive = pick([.reload, .reload, .revalidate, .onlyIfCached, .noStore, .maxStale])
         }
-        if chance(12) { call.condition = pick(PlannedCall.Condition.allCases) }
+        if chance(14) { call.condition = pick(PlannedCall.Condition.allCases) }
         if call.method == "GET", call.content == nil, chance(18) {
             call.range = pick(["0-1", "1-2", "2-", "-2", "0-2", "3-4"])
             call.hasIfRange = chance(20)

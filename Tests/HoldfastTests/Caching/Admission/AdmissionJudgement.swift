@@ -159,19 +159,13 @@ struct AdmissionJudgement {
         if vary?.contains("*") ?? false { return report(.unmatchedVary, by: newest, "Vary: *") }
         if !bodies.isEmpty, bodies.allSatisfy({ model.matches(call.plan, $0, vary: vary) }) { return }
         if let newest, model.matches(call.plan, newest, vary: vary) { return }
-        if bodies.isEmpty, newest == nil, foreign.contains(where: { model.matches(call.plan, $0, vary: vary) }) {
-            return
+        // An answer without content does not show which stored response it describes; any that would fit may be the one.
+        let canDescribe = model.log.exchanges.contains { exchange in
+            exchange.answer?.status == 200 && exchange.call.method == "GET"
+                && newest.map { exchange.sentAt < $0.sentAt } ?? (exchange.sentAt < call.startedAt)
+                && [call.plan.user, .guest].contains(exchange.user) && model.matches(call.plan, exchange, vary: vary)
         }
-        // A response without content may come from a stored one of which only the newest fields can be seen.
-        if bodies.isEmpty,
-            model.log.exchanges.contains(where: { exchange in
-                exchange.answer?.status == 200 && exchange.call.method == "GET" && exchange.user == newest?.user
-                    && newest.map { exchange.sentAt < $0.sentAt } ?? true
-                    && model.matches(call.plan, exchange, vary: vary)
-            })
-        {
-            return
-        }
+        if bodies.isEmpty, canDescribe { return }
         report(.unmatchedVary, by: newest, "Vary: \(vary ?? "") of exchange \(newest?.number ?? 0)")
     }
 
@@ -240,6 +234,11 @@ struct AdmissionJudgement {
 
     /// RFC 9111 §4.2: fresh, or allowed stale.
     private mutating func judgeAge() {
+        if isShared, own.isEmpty, let newest, newest.answer?.status == 200,
+            AdmissionDirectives(newest.answer?.fields["Cache-Control"]).has("no-cache")
+        {
+            report(.stale, by: newest, "it says no-cache, and answers another request than its own")
+        }
         guard !isConfirmed, let newest, let status = newest.answer?.status else { return }
         let control = AdmissionDirectives(call.fields["Cache-Control"])
         let isShared = model.setting.mode == .shared
@@ -333,7 +332,8 @@ struct AdmissionJudgement {
         guard let newest else { return }
         if newest.endedAt.map({ $0 < call.startedAt }) ?? true {
             report(.notValidated, by: newest, "exchange \(newest.number) had ended before")
-        } else if newest.sentAt < call.startedAt {
+        } else if newest.sentAt < call.startedAt, call.plan.directive != .none || !newest.call.demandsValidation {
+            // Who says `no-cache` may be answered with one who said it too; a call that says it to the cache may not.
             report(.joinedEarlier, by: newest, "exchange \(newest.number) was sent before")
         }
     }
@@ -418,8 +418,8 @@ struct AdmissionJudgement {
             }
             // A HEAD has the fields that a GET would have had.
             let isSame = sources.allSatisfy { $0.answer?.representation == digest.representation }
-            if !isSame || digest.cells.count != evidence.cells.count
-                || digest.cells.lowerBound != evidence.cells.first?.index
+            if !isSame || digest.content.count != evidence.cells.count
+                || digest.content.lowerBound != evidence.cells.first?.index
             {
                 report(.wrongDigest, by: said, "\(name) is of exchange \(number), of other content")
             }
