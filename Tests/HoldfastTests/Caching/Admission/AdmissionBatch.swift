@@ -3,6 +3,7 @@
 
 import HoldfastSemantics
 import HoldfastStorage
+import Synchronization
 
 /// Sequences that run one after another over the same stores.
 struct AdmissionBatch {
@@ -42,21 +43,21 @@ struct AdmissionBatch {
     }
 
     private let stores: AdmissionStores
-    private let shrinks: Int
+    private let known: KnownFaults
     private var runs = 0
     private var outcome = Outcome()
 
-    /// - Parameter shrinks: how many failures of each fault are made short; the others are only counted.
-    static func run(_ seeds: Range<UInt64>, shrinks: Int) async throws -> Outcome {
-        var batch = AdmissionBatch(stores: try await AdmissionStores(), shrinks: shrinks)
+    /// - Parameter known: the faults of which an example was made short already; further ones are only counted.
+    static func run(_ seeds: Range<UInt64>, known: KnownFaults) async throws -> Outcome {
+        var batch = AdmissionBatch(stores: try await AdmissionStores(), known: known)
         for seed in seeds { await batch.run(seed) }
         await batch.stores.close()
         return batch.outcome
     }
 
-    private init(stores: AdmissionStores, shrinks: Int) {
+    private init(stores: AdmissionStores, known: KnownFaults) {
         self.stores = stores
-        self.shrinks = shrinks
+        self.known = known
     }
 
     /// Both modes in turn; one sequence in ten over a disk, and one over memory and disk.
@@ -76,7 +77,7 @@ struct AdmissionBatch {
         outcome.counts["\(setting.mode) \(setting.store.rawValue)", default: Counts()] += model.counts()
         for fault in Set(model.violations().map(\.fault)).sorted() {
             outcome.faults[fault, default: 0] += 1
-            if outcome.faults[fault, default: 0] <= shrinks { await shrink(sequence, fault) }
+            if known.insert(fault) { await shrink(sequence, fault) }
         }
     }
 
@@ -115,6 +116,16 @@ struct AdmissionBatch {
 
     private mutating func violations(of sequence: AdmissionSequence) async -> [AdmissionViolation] {
         AdmissionModel(setting: sequence.setting, log: await play(sequence)).violations()
+    }
+}
+
+/// The faults that several batches have shown.
+final class KnownFaults: Sendable {
+    private let faults = Mutex<Set<AdmissionViolation.Fault>>([])
+
+    /// Whether the fault is new.
+    func insert(_ fault: AdmissionViolation.Fault) -> Bool {
+        faults.withLock { $0.insert(fault).inserted }
     }
 }
 

@@ -20,6 +20,7 @@ struct AdmissionPropertyTests {
         let first = UInt64(Self.number("HOLDFAST_ADMISSION_SEED") ?? 1)
         let width: UInt64 = 100
         let begun = ContinuousClock.now
+        let known = KnownFaults()
         var outcomes: [AdmissionBatch.Outcome] = []
         try await withThrowingTaskGroup(of: AdmissionBatch.Outcome.self) { group in
             var next = first
@@ -27,7 +28,7 @@ struct AdmissionPropertyTests {
                 guard next < first + count else { return }
                 let seeds = next..<min(next + width, first + count)
                 next = seeds.upperBound
-                group.addTask { try await AdmissionBatch.run(seeds, shrinks: 1) }
+                group.addTask { try await AdmissionBatch.run(seeds, known: known) }
             }
             for _ in 0..<ProcessInfo.processInfo.activeProcessorCount { add() }
             while let outcome = try await group.next() {

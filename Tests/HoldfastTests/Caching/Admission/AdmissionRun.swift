@@ -87,7 +87,7 @@ struct AdmissionRun {
             origin.release(call: call)
             await settle()
         }
-        guard !isStepwise else { return }
+        guard !isStepwise, origin.log.calls.allSatisfy({ $0.endedAt != nil }) else { return }
         for pipeline in pipelines.values { await pipeline.drain() }
     }
 
@@ -121,6 +121,7 @@ struct AdmissionRun {
     /// Runs until every call has ended or waits for what is held.
     private func settle() async {
         var isIdleFor = 0
+        let begun = ContinuousClock.now
         while true {
             if executor.drain() { isIdleFor = 0 }
             if isStepwise { return }
@@ -129,6 +130,8 @@ struct AdmissionRun {
             // Who joined the fetch of another call waits too, and cannot be told from one whom the store keeps waiting.
             if unfinished.isEmpty || !held.isEmpty && isIdleFor > 2_000 { return }
             isIdleFor += 1
+            // What has not ended by then is reported as stuck.
+            if isIdleFor % 1_000 == 0, ContinuousClock.now - begun > .seconds(30) { return }
             await Task.yield()
         }
     }
