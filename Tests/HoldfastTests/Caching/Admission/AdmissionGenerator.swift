@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import HoldfastSemantics
+import HoldfastTesting
+
+/// Makes a sequence from a seed.
+///
+/// Each sequence has a resource of its own nature, from which single answers depart: with all fields drawn anew each time hardly
+/// any validator would ever be met again.
+struct AdmissionGenerator {
+    /// The paths, and what each is by RFC 3986 §6.2.2.
+    static let paths = ["/a": "/a", "/b": "/b", "/x/%2e%2e/a": "/a"]
+
+    private var random: SeededGenerator
+    private let setting: AdmissionSetting
+    private var nature = PlannedAnswer()
+    private var paths: [String] = ["/a"]
+    private var nextCall = 1
+    private var held: [Int] = []
+    private var calls: [PlannedCall] = []
+
+    static func sequence(seed: UInt64, setting: AdmissionSetting) -> AdmissionSequence {
+        var generator = AdmissionGenerator(seed: seed, setting: setting)
+        return AdmissionSequence(seed: seed, setting: setting, steps: generator.steps())
+    }
+
+    private init(seed: UInt64, setting: AdmissionSetting) {
+        random = SeededGenerator(seed: seed)
+        self.setting = setting
+    }
+
+    private mutating func steps() -> [AdmissionStep] {
+        nature.tag = pick([.strong, .strong, .strong, .weak, .none])
+        nature.modified = pick([.none, .old, .old, .recent])
+        nature.coding = pick([.identity, .identity, .negotiated, .gzip])
+        nature.cacheControl = cacheControl()
+        nature.vary = chance(30) ? vary() : nil
+        nature.setsCookie = chance(40)
+        nature.digests = digests()
+        if chance(30) { paths.append("/b") }
+        if chance(20) { paths.append("/x/%2e%2e/a") }
+        let holds = chance(50)
+
+        var steps: [AdmissionStep] = []
+        for _ in 0..<Int.random(in: 10...30, using: &random) {
+            if chance(45) {
+                steps.append(.advance(milliseconds: pick([100, 1_000, 2_000, 5_000, 11_000, 61_000, 700_000])))
+            }
+            if chance(11) { steps.append(.change(path: pick(paths))) }
+            if !held.isEmpty, chance(40) {
+                let call = held.remove(at: Int.random(in: 0..<held.count, using: &random))
+                steps.append(chance(18) ? .cancel(call: call) : .release(call: call))
+            }
+            // Calls that ask for the same while one is held: such ones may share its exchange.
+            if let last = calls.last, chance(held.isEmpty ? 5 : 35) {
+                var call = last
+                call.number = takeNumber()
+                steps.append(.call(call, answer(to: call), isHeld: false))
+                continue
+            }
+            let call = call()
+            calls.append(call)
+            let isHeld = holds && chance(25)
+            if isHeld { held.append(call.number) }
+            steps.append(.call(call, answer(to: call), isHeld: isHeld))
+        }
+        while !held.isEmpty {
+            steps.append(.release(call: held.remove(at: Int.random(in: 0..<held.count, using: &random))))
+        }
+        // What is stored at the end must be seen by somebody, or what went wrong last would never show.
+        for user in AdmissionUser.allCases {
+            for path in paths {
+                var probe = PlannedCall(number: takeNumber(), user: user, path: path)
+                probe.directive = .onlyIfCached
+                probe.selecting = selecting(for: user)
+                steps.append(.call(probe, PlannedAnswer(), isHeld: false))
+            }
+        }
+        return steps
+    }
+
+    private mutating func call() -> PlannedCall {
+        var call = PlannedCall(
+            number: takeNumber(),
+            user: pick([.guest, .guest, .alice, .alice, .bob]),
+            path: pick(paths)
+        )
+        call.method = pick(["GET", "GET", "GET", "GET", "GET", "GET", "GET", "GET", "HEAD", "HEAD", "POST", "GET"])
+        if call.method == "POST" { call.method = pick(["POST", "POST", "PUT", "DELETE"]) }
+        call.selecting = selecting(for: call.user)
+        if call.isUnsafe { return call }
+        if call.method == "GET", chance(7) { call.content = pick(["q=1", "q=2"]) }
+        if chance(25) {
+            call.cacheControl = pick([
+                "no-cache", "max-age=0", "no-store", "only-if-cached", "max-stale", "max-stale=20", "max-age=5",
+            ])
+        } else if chance(30) {
+            call.directive = pick([.reload, .reload, .revalidate, .onlyIfCached, .noStore, .maxStale])
+        }
+        if chance(14) { call.condition = pick(PlannedCall.Condition.allCases) }
+        if call.method == "GET", call.content == nil, chance(18) {
+            call.range = pick(["0-1", "1-2", "2-", "-2", "0-2", "3-4"])
+            call.hasIfRange = chance(20)
+        }
+        return call
+    }
+
+    private mutating func selecting(for user: AdmissionUser) -> [String: String] {
+        var fields: [String: String] = [:]
+        if chance(60) { fields["X-User"] = user.rawValue }
+        if chance(40) { fields["Accept-Language"] = pick(["de", "en"]) }
+        if chance(40) { fields["Accept-Encoding"] = "gzip" }
+        return fields
+    }
+
+    private mutating func answer(to call: PlannedCall) -> PlannedAnswer {
+        var answer = nature
+        if chance(35) { answer.cacheControl = cacheControl() }
+        if chance(25) { answer.vary = chance(50) ? vary() : nil }
+        if chance(25) { answer.setsCookie.toggle() }
+        if chance(10) { answer.tag = pick(PlannedAnswer.Tag.allCases) }
+        if chance(10) { answer.modified = pick(PlannedAnswer.Modified.allCases) }
+        if chance(20) { answer.coding = pick(PlannedAnswer.Coding.allCases) }
+        if chance(25) { answer.digests = digests() }
+        if chance(8) { answer.age = pick([3, 30, 600]) }
+        if chance(15) {
+            answer.outcome = pick([.failure(status: 404), .failure(status: 500), .failure(status: 503), .lost])
+        }
+        answer.honorsConditions = chance(85)
+        answer.honorsRange = chance(90)
+        answer.notModifiedHasCacheControl = chance(70)
+        answer.notModifiedHasValidators = chance(70)
+        if call.method == "GET", chance(5) { answer.breaksAfter = pick([1, 2, 3]) }
+        return answer
+    }
+
+    private mutating func cacheControl() -> [String] {
+        var directives: [String] = []
+        if chance(80) { directives.append("max-age=\(pick([0, 1, 10, 10, 60, 600]))") }
+        if chance(20) { directives.append("s-maxage=\(pick([1, 10, 60]))") }
+        if chance(20) { directives.append(pick(["private", "private", "private=\"set-cookie\""])) }
+        if chance(25) { directives.append("public") }
+        if chance(8) { directives.append("no-store") }
+        if chance(8) { directives.append(pick(["no-cache", "no-cache", "no-cache=\"set-cookie\""])) }
+        if chance(10) { directives.append("must-revalidate") }
+        if chance(25) { directives.append("stale-while-revalidate=\(pick([5, 100]))") }
+        if chance(8) { directives.append("stale-if-error=100") }
+        return directives
+    }
+
+    private mutating func vary() -> String {
+        pick(["X-User", "X-User", "Accept-Language", "X-User, Accept-Language", "Accept-Encoding", "*"])
+    }
+
+    private mutating func digests() -> [PlannedAnswer.Digest] {
+        chance(60) ? [] : PlannedAnswer.Digest.allCases.filter { _ in chance(50) }
+    }
+
+    private mutating func takeNumber() -> Int {
+        defer { nextCall += 1 }
+        return nextCall
+    }
+
+    private mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
+
+    private mutating func pick<Value>(_ values: [Value]) -> Value {
+        values[Int.random(in: 0..<values.count, using: &random)]
+    }
+}
