@@ -175,7 +175,7 @@ extension CachingHook {
         } else if need.lookup.mayShare {
             cache.unshared.note(key, until: context.clock.now.advanced(by: CachingHook.unsharedTime))
         }
-        if !outcome.isShareable, flight.isBackground { pause(need.lookup, context) }
+        if !outcome.isStorable, flight.isBackground { pause(need.lookup, context) }
         var body: SharedBody?
         if isShared, outcome.held == nil, let source = response.body.source {
             body = SharedBody(

@@ -96,7 +96,8 @@ extension CachingHook {
                     variant: held.entry.variant,
                     stored: join.stored,
                     description: held.entry.description,
-                    bodyLength: held.entry.bodyLength
+                    bodyLength: held.entry.bodyLength,
+                    mayBeShared: true
                 )
                 return HopOutcome(storable: join.stored, entry: entry, notStored: admission.reason)
             }
@@ -173,7 +174,8 @@ extension CachingHook {
                 variant: isSameVariant ? held.entry.variant : StoreKey(stored.nominated.framed),
                 stored: stored,
                 description: stored.description(tags: tags, options),
-                bodyLength: join.length
+                bodyLength: join.length,
+                mayBeShared: admission.isShareable
             )
             let writer = try await writer(of: entry, nil, received, context)
             let storing = StoringBody(
@@ -192,7 +194,13 @@ extension CachingHook {
                 finish: commit(entry, received, context),
                 fail: { [self] error in storeFailed(error, context) }
             )
-            return (storing, HopOutcome(storable: stored, entry: entry, storing: storing))
+            let outcome = HopOutcome(
+                storable: stored,
+                entry: entry,
+                storing: storing,
+                mayBeShared: entry.mayBeShared
+            )
+            return (storing, outcome)
         } catch {
             context.tell(notStored: error.reason)
             lookup.tally.count(notStored: error.reason)
@@ -232,7 +240,7 @@ extension CachingHook {
             case .commitAs(let description): await finish(writer, description)
             case .abandon: writer.abandon()
             }
-            return HopOutcome(storable: entry.stored, entry: entry)
+            return HopOutcome(storable: entry.stored, entry: entry, mayBeShared: entry.mayBeShared)
         }
         let storing = StoringBody(
             CountedBody(source, delivered: delivered),
@@ -243,7 +251,7 @@ extension CachingHook {
             fail: { [self] error in storeFailed(error, context) }
         )
         response.body = ResponseBody(storing, length: response.body.length)
-        return HopOutcome(storable: entry.stored, entry: entry, storing: storing)
+        return HopOutcome(storable: entry.stored, entry: entry, storing: storing, mayBeShared: entry.mayBeShared)
     }
 
     /// The body, whose bytes are told to `delivered` as they are handed out.

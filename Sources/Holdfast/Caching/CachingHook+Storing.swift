@@ -105,7 +105,7 @@ extension CachingHook {
         answer.presentation = response.presentation
         for value in cache.options.ignored.setCookies(in: response.fields) { answer.fields.append(.setCookie, value) }
         response = answer
-        return HopOutcome(held: held, notStored: admission.reason, heldMayBeShared: admission.isShareable)
+        return HopOutcome(held: held, notStored: admission.reason, mayBeShared: admission.isShareable)
     }
 
     /// Counts bytes as delivered from the network to the call that an exchange was begun for, where it is there still.
@@ -168,7 +168,8 @@ extension CachingHook {
             variant: StoreKey(stored.nominated.framed),
             stored: stored,
             description: stored.description(tags: cache.tags(context.options.tags, for: stored), cache.options),
-            bodyLength: length ?? response.body.length
+            bodyLength: length ?? response.body.length,
+            mayBeShared: admission.isShareable
         )
     }
 
@@ -189,7 +190,7 @@ extension CachingHook {
         guard let source = response.body.source else {
             delivered(response.body.length ?? 0)
             await finish(writer, nil)
-            return HopOutcome(storable: entry.stored, entry: entry)
+            return HopOutcome(storable: entry.stored, entry: entry, mayBeShared: entry.mayBeShared)
         }
         let (stored, expected, options) = (entry.stored, entry.bodyLength, cache.options)
         let tags = entry.description.tags
@@ -213,7 +214,7 @@ extension CachingHook {
             }
         )
         response.body = ResponseBody(storing, length: response.body.length)
-        return HopOutcome(storable: entry.stored, entry: entry, storing: storing)
+        return HopOutcome(storable: entry.stored, entry: entry, storing: storing, mayBeShared: entry.mayBeShared)
     }
 
     /// Lets the body pass by the store.
@@ -228,7 +229,12 @@ extension CachingHook {
         context.tell(notStored: reason)
         lookup.tally.count(notStored: reason)
         response.body = counted(response.body, delivered)
-        return HopOutcome(storable: admitted?.stored, entry: admitted, notStored: reason)
+        return HopOutcome(
+            storable: admitted?.stored,
+            entry: admitted,
+            notStored: reason,
+            mayBeShared: admitted?.mayBeShared ?? false
+        )
     }
 
     /// A writer for an entry, with the bytes that are there already.

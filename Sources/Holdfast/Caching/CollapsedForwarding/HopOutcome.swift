@@ -15,8 +15,8 @@ struct HopOutcome: Sendable {
     var notStored: CacheReason?
     /// The entry that is being written while the body passes.
     var storing: StoringBody?
-    /// Whether the rules let the answer be given to others that ask the same, where it was made of a stored response.
-    var heldMayBeShared = true
+    /// Whether the rules let the answer be given to others that wait for the same.
+    var mayBeShared = true
 
     /// What became of the response, for explanations.
     var storage: CacheDecision.Storage? {
@@ -24,8 +24,11 @@ struct HopOutcome: Sendable {
         return held == nil ? .stored : nil
     }
 
-    /// Whether the response may answer other calls of the same key: what may be stored may, whether or not the store took it.
-    var isShareable: Bool { held == nil ? storable != nil : heldMayBeShared }
+    /// Whether the response may be stored, whether or not the store took it.
+    var isStorable: Bool { held != nil || storable != nil }
+
+    /// Whether the response may answer other calls of the same key.
+    var isShareable: Bool { isStorable && mayBeShared }
 
     /// Whether what was sent shows the principal and the target that were looked up, as all callers of the key have them.
     var isForWhoAsked: Bool {

@@ -18,6 +18,8 @@ struct AdmittedEntry: Sendable {
     let description: EntryDescription
     /// The body's length, where the transport or Content-Length tells it.
     let bodyLength: Int?
+    /// Whether those who wait for the same may be given the response.
+    let mayBeShared: Bool
 }
 
 /// A response on its way up, with the exchange that it answers, as ``Admission`` judges it.

@@ -56,8 +56,8 @@ public struct Admission: Sendable, Hashable {
     /// Why nothing is kept of the response; nil where something is.
     public let reason: CacheReason?
 
-    /// Whether the response may answer other requests of the same requester that are alike, which takes that it may be stored
-    /// for that requester (RFC 9111 §4), whether or not it changes what is stored for others.
+    /// Whether the response may answer other requests of the same requester that wait for it: it may be stored for that requester,
+    /// and used without validation (RFC 9111 §4, §5.2.2.4), whether or not it changes what is stored for others.
     public let isShareable: Bool
 
     /// Judges a response.
@@ -208,7 +208,7 @@ private struct Judge {
             targetedFields: options.targets
         )
         stored.ranges = ranges
-        return Admission(.store(stored, scope: scope), isShareable: true)
+        return Admission(.store(stored, scope: scope), isShareable: isShareable(stored))
     }
 
     // MARK: News of what is stored
@@ -262,7 +262,7 @@ private struct Judge {
         case .success(let (filed, scope)):
             // Joined for one only, where either of the two is for one only.
             let isForAll = scope == .shared && existing.partition.isEmpty && !setsCookieOfOne(response)
-            return Admission(.store(filed, scope: isForAll ? .shared : .principal), isShareable: true)
+            return Admission(.store(filed, scope: isForAll ? .shared : .principal), isShareable: isShareable(filed))
         }
     }
 
@@ -279,9 +279,9 @@ private struct Judge {
         case .success(let (filed, scope)):
             let isItsOwn = existing.partition == exchange.partition
             guard isItsOwn || speaksFor(existing, scope: scope) && !setsCookieOfOne(response) else {
-                return Admission(.pass, because: .otherPrincipal, isShareable: true)
+                return Admission(.pass, because: .otherPrincipal, isShareable: isShareable(filed))
             }
-            return Admission(.freshen(filed), isShareable: true)
+            return Admission(.freshen(filed), isShareable: isShareable(filed))
         case .failure(let refusal):
             let mustGo: Set<CacheReason> = [
                 .responseNoStore, .privateResponse, .authorization, .varyStar, .notUnderstood, .noFreshness,
@@ -299,6 +299,9 @@ private struct Judge {
     ) -> Result<(StoredResponse, Storability.Scope), Refusal> {
         let stored = existing.stored
         if isOvertaken(by: stored) { return .failure(Refusal(reason: .overtaken)) }
+        // A part that no strong validator names can never be completed, and the Date of an update must not make it look as if it had
+        // one (RFC 9110 §8.8.2.2).
+        if stored.ranges != nil, StrongValidator(stored) == nil { return .failure(Refusal(reason: .partialContent)) }
         let selecting = exchange.selecting
         guard
             stored.nominated.matches(selecting, secret: secret)
@@ -321,6 +324,11 @@ private struct Judge {
     }
 
     // MARK: Rules
+
+    /// Whether those who wait for the same may be given it: `no-cache` forbids to use it for any request but its own.
+    private func isShareable(_ stored: StoredResponse) -> Bool {
+        stored.cacheControl.noCache != .unqualified || options.fixedLifetime != nil
+    }
 
     /// Whether what the requester is told may change a stored response: its own, and everyone's where it may be told to all.
     ///
