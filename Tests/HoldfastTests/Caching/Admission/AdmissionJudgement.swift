@@ -154,9 +154,9 @@ struct AdmissionJudgement {
     /// its very answer that it is that content.
     private mutating func judgeVary() {
         if own.contains(where: { [200, 206, 304].contains($0.answer?.status ?? 0) }), isConfirmed { return }
-        let vary = newest?.answer?.fields["Vary"] ?? call.fields["Vary"]
+        guard let vary = newest?.answer?.fields["Vary"] ?? call.fields["Vary"] else { return }
         let bodies = foreign.filter { evidence.bodies.contains($0.number) }
-        if vary?.contains("*") ?? false { return report(.unmatchedVary, by: newest, "Vary: *") }
+        if vary.contains("*") { return report(.unmatchedVary, by: newest, "Vary: *") }
         if !bodies.isEmpty, bodies.allSatisfy({ model.matches(call.plan, $0, vary: vary) }) { return }
         if let newest, model.matches(call.plan, newest, vary: vary) { return }
         // An answer without content does not show which stored response it describes; any that would fit may be the one.
@@ -166,7 +166,7 @@ struct AdmissionJudgement {
                 && [call.plan.user, .guest].contains(exchange.user) && model.matches(call.plan, exchange, vary: vary)
         }
         if bodies.isEmpty, canDescribe { return }
-        report(.unmatchedVary, by: newest, "Vary: \(vary ?? "") of exchange \(newest?.number ?? 0)")
+        report(.unmatchedVary, by: newest, "Vary: \(vary) of exchange \(newest?.number ?? 0)")
     }
 
     /// RFC 9111 §4.3.4: a 304 with a validator updates only what has the same.
