@@ -56,6 +56,7 @@ struct AdmissionGenerator {
             if let last = calls.last, chance(held.isEmpty ? 5 : 35) {
                 var call = last
                 call.number = takeNumber()
+                if chance(40) { call.directive = .reload }
                 steps.append(.call(call, answer(to: call), isHeld: false))
                 continue
             }

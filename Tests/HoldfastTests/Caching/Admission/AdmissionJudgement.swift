@@ -48,7 +48,19 @@ struct AdmissionJudgement {
     /// Whether the answer came while the call waited, from an exchange of another one.
     var isShared: Bool {
         guard call.source != "fresh", call.source != "stale" else { return false }
-        return foreign.contains { $0.endedAt.map { $0 > call.startedAt } ?? false }
+        if foreign.contains(where: { $0.endedAt.map { $0 > call.startedAt } ?? false }) { return true }
+        return call.source == "collapsed" && awaited != nil
+    }
+
+    /// The exchange of another call that this one may have waited for, although the answer bears no mark of it.
+    private var awaited: AdmissionExchange? {
+        model.log.exchanges.last { exchange in
+            guard let ended = exchange.endedAt, let end = call.endedAt, let answer = exchange.answer else {
+                return false
+            }
+            return ended > call.startedAt && ended < end && answer.status < 500 && exchange.user == call.plan.user
+                && AdmissionGenerator.paths[exchange.path] == AdmissionGenerator.paths[call.plan.path]
+        }
     }
 
     var isHit: Bool { !foreign.isEmpty && own.allSatisfy { $0.answer == nil } && !isShared }
@@ -129,7 +141,11 @@ struct AdmissionJudgement {
             if control.has("no-store") || exchange.call.forbidsStoring {
                 report(.noStoreReused, by: exchange, "exchange \(exchange.number) forbids storing")
             }
-            let controls = model.controls(at: exchange, shownBy: shown)
+            // For whom a private cache keeps it says what is stored now; a shared one must never have had what is private.
+            let controls =
+                model.setting.mode == .private
+                ? [AdmissionDirectives(call.fields["Cache-Control"])]
+                : model.controls(at: exchange, shownBy: shown)
             if !controls.contains(where: { model.permits(exchange, for: call.plan.user, $0) }) {
                 let isBody = evidence.bodies.contains(exchange.number)
                 report(
@@ -154,19 +170,19 @@ struct AdmissionJudgement {
     /// its very answer that it is that content.
     private mutating func judgeVary() {
         if own.contains(where: { [200, 206, 304].contains($0.answer?.status ?? 0) }), isConfirmed { return }
-        let vary = newest?.answer?.fields["Vary"] ?? call.fields["Vary"]
+        guard let vary = newest?.answer?.fields["Vary"] ?? call.fields["Vary"] else { return }
         let bodies = foreign.filter { evidence.bodies.contains($0.number) }
-        if vary?.contains("*") ?? false { return report(.unmatchedVary, by: newest, "Vary: *") }
+        if vary.contains("*") { return report(.unmatchedVary, by: newest, "Vary: *") }
         if !bodies.isEmpty, bodies.allSatisfy({ model.matches(call.plan, $0, vary: vary) }) { return }
         if let newest, model.matches(call.plan, newest, vary: vary) { return }
         // An answer without content does not show which stored response it describes; any that would fit may be the one.
         let canDescribe = model.log.exchanges.contains { exchange in
             exchange.answer?.status == 200 && exchange.call.method == "GET"
                 && newest.map { exchange.sentAt < $0.sentAt } ?? (exchange.sentAt < call.startedAt)
-                && [call.plan.user, .guest].contains(exchange.user) && model.matches(call.plan, exchange, vary: vary)
+                && model.matches(call.plan, exchange, vary: vary)
         }
         if bodies.isEmpty, canDescribe { return }
-        report(.unmatchedVary, by: newest, "Vary: \(vary ?? "") of exchange \(newest?.number ?? 0)")
+        report(.unmatchedVary, by: newest, "Vary: \(vary) of exchange \(newest?.number ?? 0)")
     }
 
     /// RFC 9111 §4.3.4: a 304 with a validator updates only what has the same.
@@ -206,7 +222,7 @@ struct AdmissionJudgement {
                 return ended > later.sentAt && other.sentAt < call.startedAt
                     && AdmissionGenerator.paths[other.path] == AdmissionGenerator.paths[later.path]
             }
-            if !mayHaveGone {
+            if !mayHaveGone, !standsBeside(later, newest) {
                 report(
                     .olderOverNewer,
                     by: newest,
@@ -214,6 +230,18 @@ struct AdmissionJudgement {
                 )
             }
         }
+    }
+
+    /// Whether two responses of the same second may be stored side by side, so that Date does not tell which is the more recent.
+    private func standsBeside(_ later: AdmissionExchange, _ newest: AdmissionExchange) -> Bool {
+        guard later.sentAt.time.secondsSinceEpoch == newest.sentAt.time.secondsSinceEpoch else { return false }
+        let (one, other) = (later.answer?.fields["Cache-Control"], call.fields["Cache-Control"])
+        let isReleased = [one, other].map { text in
+            let control = AdmissionDirectives(text)
+            return control.has("public") || control.seconds("s-maxage") != nil
+        }
+        return later.answer?.fields["Vary"] != call.fields["Vary"] || isReleased[0] != isReleased[1]
+            || later.user != newest.user
     }
 
     /// Whether a response is one that a cache stores and that would answer this call.
@@ -329,7 +357,8 @@ struct AdmissionJudgement {
         guard call.plan.demandsValidation, !call.plan.forbidsSending, own.isEmpty, !evidence.bodies.isEmpty else {
             return
         }
-        guard let newest else { return }
+        guard var newest else { return }
+        if call.source == "collapsed", let awaited { newest = awaited }
         if newest.endedAt.map({ $0 < call.startedAt }) ?? true {
             report(.notValidated, by: newest, "exchange \(newest.number) had ended before")
         } else if newest.sentAt < call.startedAt, call.plan.directive != .none || !newest.call.demandsValidation {

@@ -470,6 +470,12 @@ struct AdmissionModelTests {
             $0.receive(rest, 206, ["ETag": "\"v1\""], cells: 1..<3)
             $0.answer(call, "network(attempts: 1)", fields: [first, rest], cells: [(first, 0), (rest, 1), (rest, 2)])
         },
+        Course("another user's released response confirms a condition") {
+            let stored = $0.load(.alice, ["Cache-Control": "s-maxage=60", "ETag": "\"v1\""])
+            let call = $0.call { $0.condition = .ifNoneMatch }
+            $0.answer(call, "fresh", status: 304, fields: [stored], cells: [])
+            $0.log.calls[call - 1].fields.removeAll("X-Stamp")
+        },
         Course("a 304 for a condition of the caller's that holds") {
             let stored = $0.load(.guest, ["Cache-Control": "max-age=60", "ETag": "\"v1\""])
             let call = $0.call { $0.condition = .ifNoneMatch }

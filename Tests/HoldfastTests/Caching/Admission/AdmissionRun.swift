@@ -87,8 +87,21 @@ struct AdmissionRun {
             origin.release(call: call)
             await settle()
         }
-        guard !isStepwise, origin.log.calls.allSatisfy({ $0.endedAt != nil }) else { return }
-        for pipeline in pipelines.values { await pipeline.drain() }
+        if !isStepwise { await drain() }
+    }
+
+    /// Waits for what outlives the calls, which runs on the executor too.
+    private func drain() async {
+        let drained = CountWatch()
+        Task { [pipelines] in
+            for pipeline in pipelines.values { await pipeline.drain() }
+            drained.increment()
+        }
+        let begun = ContinuousClock.now
+        while drained.count == 0, ContinuousClock.now - begun < .seconds(30) {
+            _ = executor.drain()
+            await Task.yield()
+        }
     }
 
     private func begin(_ plan: PlannedCall, _ answer: PlannedAnswer) -> Task<Void, Never> {
