@@ -216,7 +216,10 @@ extension CachingHook {
             response = answer.response
             response.source = .collapsed
             response.storedOrigin = nil
-            // As from the store: such a cookie is for the client that it was sent to.
+            // As from the store: what may not be stored is for the client that it was sent to (RFC 9111 §5.2.2.7).
+            if let stored = answer.outcome.storable {
+                response.fields.removeAll { $0.name != .age && !stored.head.fields.contains($0.name) }
+            }
             response.fields = cache.options.ignored.withoutSetCookies(response.fields)
             if let body = answer.body {
                 response.body = ResponseBody(body.reader(delivered: delivered), length: body.length)

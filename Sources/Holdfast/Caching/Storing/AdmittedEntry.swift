@@ -47,7 +47,8 @@ struct ReceivedExchange: Sendable {
             requestTime: response.requestTime ?? now,
             responseTime: response.responseTime ?? now,
             directive: lookup.directive,
-            credentialFields: lookup.credentialFields
+            // Those of a credential that had to be asked for first are known by now.
+            credentialFields: lookup.credentialFields + context.options.credentialFields
         )
         exchange.hasUnkeyedContent = lookup.hasUnkeyedContent
         exchange.hasContentKey = lookup.content != nil

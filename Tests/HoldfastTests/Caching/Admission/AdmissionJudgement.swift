@@ -70,7 +70,10 @@ struct AdmissionJudgement {
     /// Whether an origin's failure was told to all who waited for it, which is no reuse of something stored.
     private var isFailureToldToAll: Bool {
         guard isShared, let newest, let status = newest.answer?.status else { return false }
-        return [429, 500, 502, 503, 504].contains(status) && newest.user == call.plan.user
+        // Who waits with a guest is a guest, until a step adds something to what is sent.
+        let isOfWaiter =
+            newest.user == call.plan.user || model.setting.identity == .preparedField && newest.user == .guest
+        return [429, 500, 502, 503, 504].contains(status) && isOfWaiter
     }
 
     // MARK: The rules
@@ -177,7 +180,7 @@ struct AdmissionJudgement {
         if let newest, model.matches(call.plan, newest, vary: vary) { return }
         // An answer without content does not show which stored response it describes; any that would fit may be the one.
         let canDescribe = model.log.exchanges.contains { exchange in
-            exchange.answer?.status == 200 && exchange.call.method == "GET"
+            [200, 206, 304].contains(exchange.answer?.status ?? 0) && exchange.call.method == "GET"
                 && newest.map { exchange.sentAt < $0.sentAt } ?? (exchange.sentAt < call.startedAt)
                 && model.matches(call.plan, exchange, vary: vary)
         }
@@ -443,6 +446,12 @@ struct AdmissionJudgement {
         for name: FieldName in ["Content-Digest", "Content-MD5"] {
             guard let number = evidence.exchange(of: name), let said = model.exchange(number), let digest = said.answer
             else {
+                continue
+            }
+            // An equal strong tag says that a 304 speaks of these very bytes, whose field RFC 9111 §3.2 has updated.
+            if name == "Content-MD5", let tag = digest.fields["ETag"], !tag.hasPrefix("W/"),
+                sources.allSatisfy({ $0.answer?.fields["ETag"] == tag })
+            {
                 continue
             }
             // A HEAD has the fields that a GET would have had.

@@ -26,10 +26,11 @@ struct AdmissionModel {
         switch setting.mode {
         case .private:
             // Each principal is a cache of its own, but that the guest's responses may answer who shows no more than a cookie.
-            // A credential that is added below the look-up selects nothing there, as any field that no Vary names.
+            // A credential that a step would add to what is sent is not there when the guest's response answers.
             return exchange.user == user
-                || exchange.user == .guest && [.cookie, .preparedField].contains(setting.identity)
-                    && !control.has("private")
+                || exchange.user == .guest
+                    && (setting.identity == .preparedField
+                        || setting.identity == .cookie && !control.has("private"))
         case .shared:
             if control.has("private") { return false }
             if exchange.user == .guest { return true }
