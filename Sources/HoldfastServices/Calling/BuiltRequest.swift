@@ -92,7 +92,8 @@ extension ServiceClient {
         urlRequest.httpMethod = request.method.rawValue
         urlRequest.networkServiceType = request.priority.networkServiceType
         let isWithout = request.authorizationRequirement == .none
-        var header = service.header + (try await service.asyncHeader)
+        let made = try await service.asyncHeader
+        var header = service.header + made
         let credential = isWithout ? nil : try await service.authorization.line
         if isWithout { header[.authorization] = nil }
         if let credential { header[credential.name] = credential.value }
@@ -106,11 +107,13 @@ extension ServiceClient {
                 progress: .notSent
             )
         }
-        let own = credential.map(\.name)
+        // What the service makes for each call may be a credential as well, by whatever name.
+        let own = Set((credential.map { [$0.name] } ?? []) + made.map(\.name))
         return DraftedRequest(
             urlRequest: urlRequest,
             header: header,
-            credentialFields: own.map { $0 == .authorization ? [] : [$0] } ?? []
+            credentialFields: own.filter { $0 != .authorization && !NonCredentialFields.contains($0) }
+                .sorted { $0.canonicalName < $1.canonicalName }
         )
     }
 

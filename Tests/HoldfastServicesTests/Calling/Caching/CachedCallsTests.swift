@@ -6,6 +6,7 @@ import Holdfast
 import HoldfastSemantics
 import HoldfastServices
 import HoldfastTesting
+import Synchronization
 import Testing
 
 #if canImport(FoundationNetworking)
@@ -61,7 +62,7 @@ struct CachedCallsTests {
 
     @Test("S-T30: each credential has entries of its own, a custom one as well")
     func credentials() async throws {
-        for field in ["Authorization"] {
+        for field in ["Authorization", "X-Api-Key"] {
             let transport = counting()
             var service = CallFixtures.service()
             service.cache = .inMemory()
@@ -77,6 +78,45 @@ struct CachedCallsTests {
             }
             #expect(results == ["1", "2", "1"], "\(field)")
         }
+    }
+
+    @Test(
+        "S-T30: a credential that first appears at a retry makes the answer its owner's",
+        arguments: ["authorization", "header"]
+    )
+    func lateCredential(_ way: String) async throws {
+        let transport = ScriptedTransport { request in
+            guard let key = request.value(forHTTPHeaderField: "X-Api-Key") else { return .respond(401) }
+            return .respond(200, ["Cache-Control": "max-age=60"], body: "page of \(key)")
+        }
+        let key = Mutex<String?>(nil)
+        let mayLogIn = Mutex(true)
+        var service = CallFixtures.service()
+        service.cache = .inMemory()
+        if way == "header" {
+            service.makeHeader = { key.withLock { $0 }.map { ["X-Api-Key": $0] } ?? [:] }
+        } else {
+            service.findAuthorization = {
+                key.withLock { $0 }.map { .custom(key: "X-Api-Key", value: $0) } ?? .none
+            }
+        }
+        service.retrierFactory = AnyRetrierFactory { _ in
+            CallFixtures.ClosureRetrier(allowsMultipleRetries: false) { attempt in
+                guard attempt.response?.status == .unauthorized, mayLogIn.withLock({ $0 }) else {
+                    return .stop(.retrierDeclined)
+                }
+                key.withLock { $0 = "alice" }
+                return .retryNow
+            }
+        }
+        let client = CallFixtures.client(service, transport, clock: clock)
+        #expect(try await CallFixtures.text().schedule(with: client) == "page of alice")
+        #expect(try await CallFixtures.text().schedule(with: client) == "page of alice")
+        // Alice logs out, and nobody logs in.
+        key.withLock { $0 = nil }
+        mayLogIn.withLock { $0 = false }
+        await #expect(throws: ServiceError.self) { try await CallFixtures.text().schedule(with: client) }
+        #expect(transport.sent.last?.field("X-Api-Key") == nil)
     }
 
     @Test("S-T31: spellings of one GET share an entry")
