@@ -96,13 +96,13 @@ struct CacheLookup: Sendable {
     /// be no credential it may be one, and then what comes is for whoever it belongs to.
     ///
     /// - Parameter response: what answers the request that was sent; nil too where it does not tell which that was.
-    func partition(sentFor response: Response, _ context: CallContext, _ cache: HTTPCache) -> String? {
+    func partition(sentFor response: Response, in context: CallContext, of cache: HTTPCache) -> String? {
         guard let fields = response.presentation.fields.map(cache.view) else { return nil }
-        if context.options.principal == nil, addsUnattributed(fields, context) { return nil }
+        if context.options.principal == nil, addsUnattributed(fields, in: context) { return nil }
         return cache.principal(of: fields, to: head.target, credentialFields: credentialFields, context)
     }
 
-    private func addsUnattributed(_ fields: HeaderFields, _ context: CallContext) -> Bool {
+    private func addsUnattributed(_ fields: HeaderFields, in context: CallContext) -> Bool {
         let announced = context.exchange?.announcedFields ?? []
         return fields.contains { line in
             let name = line.name

@@ -82,8 +82,8 @@ final class CacheWriter: Sendable {
     /// - Returns: nil where the entry was overtaken. Its writer is left alone then, since readers may follow it still.
     func commit(
         _ writer: any EntryWriter,
-        _ description: EntryDescription?,
-        _ claim: ExchangeOrder.Claim?,
+        description: EntryDescription?,
+        claim: ExchangeOrder.Claim?,
         for target: TargetURI?,
         now: Timestamp
     ) async throws(StoreError) -> StoredEntry? {
@@ -99,7 +99,7 @@ final class CacheWriter: Sendable {
     func freshen(
         _ entry: StoredEntry,
         with description: EntryDescription,
-        _ claim: ExchangeOrder.Claim?,
+        claim: ExchangeOrder.Claim?,
         for target: TargetURI?,
         now: Timestamp
     ) async throws(StoreError) -> StoredEntry? {
@@ -134,7 +134,11 @@ final class CacheWriter: Sendable {
     ///   - target: what will be invalidated.
     ///   - background: what runs `work`.
     ///   - work: invalidates.
-    func invalidate(_ target: TargetURI, in background: BackgroundTasks, _ work: @escaping @Sendable () async -> Void) {
+    func invalidate(
+        _ target: TargetURI,
+        in background: BackgroundTasks,
+        by work: @escaping @Sendable () async -> Void
+    ) {
         let number = pendingNumber.add(1, ordering: .relaxed).newValue
         pending.withLock { $0[target, default: [:]][number] = .some(nil) }
         pendingCount.add(1, ordering: .releasing)

@@ -15,10 +15,10 @@ extension CachingHook {
         guard received.isForRequester else { return }
         for candidate in await candidates(for: lookup, context)
         where candidate.stored.nominated.matches(lookup.head.fields, secret: cache.store.secret) {
-            let existing = received.existing(candidate.stored, candidate.entry)
+            let existing = received.existing(candidate.stored, in: candidate.entry)
             let bodyLength = candidate.entry.bodyLength
             switch received.admission(of: response, as: .head(existing, bodyLength: bodyLength)).action {
-            case .freshen(let stored): _ = await freshen(candidate.entry, as: stored, received, context)
+            case .freshen(let stored): _ = await freshen(candidate.entry, as: stored, by: received, in: context)
             case .remove: await remove(candidate.entry, context)
             case .store, .pass: break
             }

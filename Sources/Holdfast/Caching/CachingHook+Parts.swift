@@ -80,12 +80,12 @@ extension CachingHook {
             else { continue }
             let admission = received.admission(
                 of: response,
-                as: .joining(join.combination, received.existing(held.stored, held.entry))
+                as: .joining(join.combination, received.existing(held.stored, in: held.entry))
             )
             if candidate.stored.ranges == nil {
                 // All of it is stored already: the part brings newer fields and nothing else.
                 switch admission.action {
-                case .freshen(let stored): _ = await freshen(held.entry, as: stored, received, context)
+                case .freshen(let stored): _ = await freshen(held.entry, as: stored, by: received, in: context)
                 case .remove: await remove(held.entry, context)
                 case .store, .pass: break
                 }
@@ -114,7 +114,7 @@ extension CachingHook {
         }
         let entry: AdmittedEntry
         do throws(Unstored) {
-            entry = try self.entry(for: response, as: .part(part), received, context)
+            entry = try self.entry(for: response, as: .part(part), in: received, context: context)
         } catch {
             return leave(&response, error.reason, lookup, context, delivered: delivered)
         }
@@ -162,7 +162,7 @@ extension CachingHook {
         )
         let (tags, options, layout) = (held.entry.description.tags, cache.options, join.layout)
         do throws(Unstored) {
-            let kind = Admission.Kind.joining(join.combination, received.existing(held.stored, held.entry))
+            let kind = Admission.Kind.joining(join.combination, received.existing(held.stored, in: held.entry))
             let admission = received.admission(of: response, as: kind)
             guard case .store(let stored, let scope) = admission.action else {
                 throw Unstored(reason: admission.reason ?? .partialContent)

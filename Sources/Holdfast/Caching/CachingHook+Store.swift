@@ -69,8 +69,8 @@ extension CachingHook {
     func freshen(
         _ entry: StoredEntry,
         as stored: StoredResponse,
-        _ received: ReceivedExchange,
-        _ context: CallContext
+        by received: ReceivedExchange,
+        in context: CallContext
     ) async -> StoredEntry? {
         let lookup = received.lookup
         guard cache.writer.holds(lookup.generation, for: lookup.key.target) else { return nil }
@@ -84,7 +84,7 @@ extension CachingHook {
             return try await cache.writer.freshen(
                 entry,
                 with: description,
-                received.claim(entry.key, stored.nominated),
+                claim: received.claim(on: entry.key, nominated: stored.nominated),
                 for: lookup.key.target,
                 now: context.clock.timestamp
             )

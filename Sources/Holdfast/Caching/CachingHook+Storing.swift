@@ -67,7 +67,10 @@ extension CachingHook {
         }
         var held = offered[index]
         let received = ReceivedExchange(response, lookup: lookup, context: context, cache: cache)
-        let admission = received.admission(of: response, as: .notModified(received.existing(held.stored, held.entry)))
+        let admission = received.admission(
+            of: response,
+            as: .notModified(received.existing(held.stored, in: held.entry))
+        )
         // What another principal was told of the response is no news about this one's.
         if received.isForRequester, held.isOwn {
             held.stored = held.stored.freshened(
@@ -84,7 +87,7 @@ extension CachingHook {
         switch admission.action {
         case .freshen(let stored):
             held.stored = stored
-            if let entry = await freshen(held.entry, as: stored, received, context) { held.entry = entry }
+            if let entry = await freshen(held.entry, as: stored, by: received, in: context) { held.entry = entry }
             cache.storedElsewhere.note(held.entry, lookup)
         case .remove: await remove(held.entry, context)
         case .store, .pass: break
@@ -140,7 +143,7 @@ extension CachingHook {
         let received = ReceivedExchange(response, lookup: lookup, context: context, cache: cache)
         var admitted: AdmittedEntry?
         do throws(Unstored) {
-            let entry = try self.entry(for: response, as: .complete, received, context)
+            let entry = try self.entry(for: response, as: .complete, in: received, context: context)
             admitted = entry
             return try await store(entry, &response, received, context, delivered: delivered)
         } catch {
@@ -152,8 +155,8 @@ extension CachingHook {
     func entry(
         for response: Response,
         as kind: Admission.Kind,
-        _ received: ReceivedExchange,
-        _ context: CallContext
+        in received: ReceivedExchange,
+        context: CallContext
     ) throws(Unstored) -> AdmittedEntry {
         let length = response.contentDecoded ? nil : response.head.contentLength
         if let length, let bytes = response.body.bytesInMemory, bytes.count != length {
@@ -246,7 +249,8 @@ extension CachingHook {
     ) async throws(Unstored) -> any EntryWriter {
         let lookup = received.lookup
         let target = lookup.key.target
-        guard cache.writer.order.isNewest(received.claim(entry.key, entry.stored.nominated), for: target) else {
+        guard cache.writer.order.isNewest(received.claim(on: entry.key, nominated: entry.stored.nominated), for: target)
+        else {
             throw Unstored(reason: .overtaken)
         }
         if lookup.content != nil { cache.noteContentKey() }
@@ -304,8 +308,8 @@ extension CachingHook {
         do throws(StoreError) {
             let entry = try await cache.writer.commit(
                 writer,
-                description,
-                received.claim(admitted.key, admitted.stored.nominated),
+                description: description,
+                claim: received.claim(on: admitted.key, nominated: admitted.stored.nominated),
                 for: lookup.key.target,
                 now: context.clock.timestamp
             )

@@ -34,7 +34,7 @@ public struct CachingHook: ServiceHook {
         let trail = LookTrail(begun: context.clock.now)
         if let response = readyAnswer(to: request, trail, &context) { return response }
         let asked = request.url
-        request.spellTargetAsKeyed(context)
+        request.spellTargetAsKeyed(in: context)
         guard var response = try await look(request, trail, &context) else { return nil }
         if response.url == nil { response.url = asked }
         StatusReport(cache.options)?.sign(&response, context[CacheLookup.self]?.key)

@@ -127,7 +127,7 @@ struct Need: Sendable {
             if response.status == .rangeNotSatisfiable || response.status == .notModified { return false }
             guard response.status == .partialContent else { return true }
             // With a part that was given to somebody else nothing of this principal's may be joined.
-            return lookup.partition(sentFor: response, context, cache) == lookup.principal
+            return lookup.partition(sentFor: response, in: context, of: cache) == lookup.principal
                 && completion.fits(response.head, to: lookup.head, at: now, contentDecoded: response.contentDecoded)
         }
         guard response.status == .notModified else { return true }

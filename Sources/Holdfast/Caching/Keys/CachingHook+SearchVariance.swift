@@ -72,7 +72,7 @@ extension CachingHook {
                 expectedLength: 0,
                 now: now
             )
-            _ = try await cache.writer.commit(writer, nil, nil, for: nil, now: now)
+            _ = try await cache.writer.commit(writer, description: nil, claim: nil, for: nil, now: now)
         } catch {
             storeFailed(error, context)
         }

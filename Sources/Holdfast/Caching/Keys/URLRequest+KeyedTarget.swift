@@ -13,7 +13,7 @@ extension URLRequest {
     ///
     /// A transport that sends `/a/%2e%2e/b` as written would get the answer of a server that takes it for another resource than
     /// `/b`, whose key it has (RFC 3986 §6.2.2). A target of the call's own (``ExactRequestHead``) is sent as it is keyed anyway.
-    mutating func spellTargetAsKeyed(_ context: CallContext) {
+    mutating func spellTargetAsKeyed(in context: CallContext) {
         guard let text = url?.absoluteString, URLRequest.mayBeSpelledOtherwise(text),
             context.exactHead(for: self) == nil, let target = try? TargetURI(text), !target.isSpelled(in: text)
         else { return }
@@ -30,7 +30,9 @@ extension URLRequest {
         return text.withUTF8 { bytes in
             var previous: UInt8 = 0
             for byte in bytes {
-                if byte == UInt8(ascii: "%") || byte == UInt8(ascii: ".") && previous == UInt8(ascii: "/") { return true }
+                if byte == UInt8(ascii: "%") || byte == UInt8(ascii: ".") && previous == UInt8(ascii: "/") {
+                    return true
+                }
                 previous = byte
             }
             return false

@@ -111,7 +111,7 @@ extension CachingHook {
                 contentDecoded: response.contentDecoded
             ), part.interval == missing, part.validator == validator,
             response.fields[.contentEncoding] == stored.head.fields[.contentEncoding],
-            lookup.partition(sentFor: response, context, cache) == lookup.principal
+            lookup.partition(sentFor: response, in: context, of: cache) == lookup.principal
         else {
             response.body.discard()
             return nil

@@ -21,8 +21,9 @@ extension CachingHook {
         var lookup = need.lookup
         let target = lookup.key.target
         let landings = cache.flights.landings
-        guard !cache.writer.holds(lookup.generation, for: target)
-            || cache.flights.hasLanded(lookup.key, since: lookup.landings)
+        guard
+            !cache.writer.holds(lookup.generation, for: target)
+                || cache.flights.hasLanded(lookup.key, since: lookup.landings)
         else { return nil }
         // What comes of the attempts so far is over, and the next one is sent after all that has happened by now.
         (lookup.landings, lookup.generation) = (landings, cache.writer.generation(of: target))

@@ -43,7 +43,7 @@ struct ReceivedExchange: Sendable {
             lookedUp: lookup.head,
             sent: sent,
             partition: lookup.principal,
-            sentPartition: lookup.partition(sentFor: response, context, cache),
+            sentPartition: lookup.partition(sentFor: response, in: context, of: cache),
             requestTime: response.requestTime ?? now,
             responseTime: response.responseTime ?? now,
             directive: lookup.directive,
@@ -70,13 +70,13 @@ struct ReceivedExchange: Sendable {
     }
 
     /// What a stored response is to admission.
-    func existing(_ stored: StoredResponse, _ entry: StoredEntry) -> Admission.Existing {
+    func existing(_ stored: StoredResponse, in entry: StoredEntry) -> Admission.Existing {
         let parts = CacheKey.Parts(framed: entry.key.bytes)
         return Admission.Existing(stored, partition: parts?.partition ?? lookup.principal)
     }
 
     /// The response as it is to be written, for its place in the order of all that are written for the target.
-    func claim(_ key: StoreKey, _ nominated: NominatedFields) -> ExchangeOrder.Claim {
+    func claim(on key: StoreKey, nominated: NominatedFields) -> ExchangeOrder.Claim {
         ExchangeOrder.Claim(
             number: number,
             key: key,
