@@ -81,7 +81,11 @@ struct SessionFields: Sendable {
         else { return nil }
         let cookies = checksCookies ? stored.filter { SessionFields.mayGo($0, to: url) } : stored
         guard !cookies.isEmpty else { return nil }
-        return HTTPCookie.requestHeaderFields(with: cookies)["Cookie"]
+        // A storage gives them in no certain order, and each order would be another user to a cache (RFC 6265 §5.4, step 2).
+        let sorted = cookies.sorted { one, other in
+            (-one.path.utf8.count, one.name, one.domain) < (-other.path.utf8.count, other.name, other.domain)
+        }
+        return HTTPCookie.requestHeaderFields(with: sorted)["Cookie"]
     }
 
     /// RFC 6265 §5.4, step 1, beyond the host: a secure cookie goes over TLS alone, none goes outside its path or after its time.

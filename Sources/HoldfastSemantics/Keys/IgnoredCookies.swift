@@ -185,7 +185,8 @@ extension IgnoredCookies {
     /// Which server of several answers.
     private static let stickiness = [
         // AWS: Application Load Balancer, its target groups and applications, Classic Load Balancer.
-        "AWSALB", "AWSALBCORS", "AWSALBTG*", "AWSALBAPP-*", "AWSELB*",
+        // By exact names: with AWSELB begins AWSELBAuthSessionCookie too, the login of a load balancer that authenticates.
+        "AWSALB", "AWSALBCORS", "AWSALBTG", "AWSALBTGCORS", "AWSALBAPP-*", "AWSELB", "AWSELBCORS",
         // Cloudflare Load Balancing; Google Cloud.
         "__cflb", "GCLB",
         // Azure: App Service, Application Gateway, Front Door.
@@ -210,9 +211,10 @@ extension IgnoredCookies {
         // Google Analytics, its older form, and Google Ads.
         "_ga", "_ga_*", "_gid", "_gat", "_gat_*", "_dc_gtm_*", "_gac_*", "_gcl_*",
         "__utma", "__utmb", "__utmc", "__utmt", "__utmt_*", "__utmz",
-        // Meta; Microsoft Advertising, Clarity, Application Insights.
-        "_fbp", "_fbc", "_uetsid", "_uetvid", "_uetmsclkid", "_clck", "_clsk", "ai_session", "ai_user",
+        // Meta; Microsoft Advertising and Clarity.
+        "_fbp", "_fbc", "_uetsid", "_uetvid", "_uetmsclkid", "_clck", "_clsk",
         // Hotjar; Matomo; HubSpot's counts of a visit; Yandex Metrica; Baidu; Snowplow; Datadog.
-        "_hj*", "_pk_*", "__hssc", "__hssrc", "_ym_*", "Hm_lvt_*", "Hm_lpvt_*", "_sp_id.*", "_sp_ses.*", "_dd_s",
+        "_hjid", "_hjSession_*", "_hjSessionUser_*", "_hjFirstSeen", "_hjAbsoluteSessionInProgress", "_hjIncludedInSessionSample_*",
+        "_hjIncludedInPageviewSample", "_pk_id.*", "_pk_ses.*", "_pk_ref.*", "_pk_cvar.*", "_pk_hsr.*", "__hssc", "__hssrc", "_ym_*", "Hm_lvt_*", "Hm_lpvt_*", "_sp_id.*", "_sp_ses.*", "_dd_s",
     ]
 }

@@ -92,8 +92,8 @@ extension ServiceClient {
         urlRequest.httpMethod = request.method.rawValue
         urlRequest.networkServiceType = request.priority.networkServiceType
         let isWithout = request.authorizationRequirement == .none
-        let made = try await service.asyncHeader
-        var header = service.header + made
+        let ofService = service.header + (try await service.asyncHeader)
+        var header = ofService
         let credential = isWithout ? nil : try await service.authorization.line
         if isWithout { header[.authorization] = nil }
         if let credential { header[credential.name] = credential.value }
@@ -107,8 +107,8 @@ extension ServiceClient {
                 progress: .notSent
             )
         }
-        // What the service makes for each call may be a credential as well, by whatever name.
-        let own = Set((credential.map { [$0.name] } ?? []) + made.map(\.name))
+        // What the service gives each of its calls may be a credential as well, by whatever name.
+        let own = Set((credential.map { [$0.name] } ?? []) + ofService.map(\.name))
         return DraftedRequest(
             urlRequest: urlRequest,
             header: header,

@@ -27,12 +27,14 @@ public protocol HttpService: Sendable {
     var usesSecureProtocol: Bool { get }
 
     /// Fields that each request bears; a request's own fields win over them, letter case of names aside. None by default.
+    ///
+    /// They count as credentials: but for those that are known to hold none, such as User-Agent, they name whose responses a
+    /// cache keeps, and stay behind when a redirect leaves the origin.
     var header: HttpHeader { get }
 
     /// Fields that take time to find, such as a token; they win over ``header`` and lose to the request's own. None by default.
     ///
-    /// Asked when a call is made, and again before each retry of it. They count as credentials: but for those that are known to
-    /// hold none, such as User-Agent, they name whose responses a cache keeps, and stay behind when a redirect leaves the origin.
+    /// Asked when a call is made, and again before each retry of it. They count as credentials, as those of ``header`` do.
     var asyncHeader: HttpHeader { get async throws }
 
     /// The credential of requests that want one, by their ``AuthorizationRequirement``; it wins over both headers and loses to

@@ -31,6 +31,27 @@ struct SessionCookies: Sendable {
         }
     }
 
+    /// The cookies that storages were given, so that none which is gone by now comes back with an old response.
+    ///
+    /// Bounded: what is forgotten may come back once more.
+    private final class GivenCookies: Sendable {
+        private static let most = 8_192
+        private let names = Mutex<[ObjectIdentifier: Set<Name>]>([:])
+
+        func note(_ name: Name, to storage: HTTPCookieStorage) {
+            names.withLock { names in
+                if names.values.reduce(0, { $0 + $1.count }) >= GivenCookies.most { names = [:] }
+                names[ObjectIdentifier(storage), default: []].insert(name)
+            }
+        }
+
+        func contains(_ name: Name, of storage: HTTPCookieStorage) -> Bool {
+            names.withLock { $0[ObjectIdentifier(storage)]?.contains(name) ?? false }
+        }
+    }
+
+    private static let given = GivenCookies()
+
     /// The values that the hops of one call have added from a store: a later hop's stand above them.
     private final class Additions: Sendable {
         let values = Mutex<[Name: String]>([:])
@@ -71,8 +92,8 @@ struct SessionCookies: Sendable {
     /// Keeps the cookies of the response that one hop of the call is answered with, where no attempt of its own has received it.
     ///
     /// What another call has received at this time is as new as what an attempt gets. What was stored may be older than the
-    /// cookies that the storage holds by now, so it adds those alone that are not there, and replaces those alone that an earlier
-    /// hop of this call has added.
+    /// cookies that the storage holds by now, so it adds those alone that are not there and never were, and replaces those alone
+    /// that an earlier hop of this call has added. A `private` one was stored for whom it was sent to, and adds none.
     func keep(answer response: Response) {
         switch response.source {
         case .network, .inProcess, .synthesized: break
@@ -83,9 +104,11 @@ struct SessionCookies: Sendable {
 
     private func keep(_ response: Response, isStored: Bool = false) {
         guard acceptsCookies, let storage, let url = response.url else { return }
+        if isStored, CacheControl(response.fields).private != .absent { return }
         for value in response.fields.values(of: "Set-Cookie") {
             var cookies = HTTPCookie.cookies(withResponseHeaderFields: ["Set-Cookie": value], for: url)
             if isStored { cookies.removeAll { !adds($0, to: storage) } }
+            for cookie in cookies { SessionCookies.given.note(Name(cookie), to: storage) }
             storage.setCookies(cookies, for: url, mainDocumentURL: nil)
         }
     }
@@ -97,6 +120,9 @@ struct SessionCookies: Sendable {
         return additions.values.withLock { values in
             if let held {
                 guard values[name] == held else { return false }
+            } else if values[name] == nil, SessionCookies.given.contains(name, of: storage) {
+                // It was there and is gone: who has logged out stays so.
+                return false
             } else if let end = cookie.expiresDate, end <= Date() {
                 // It was set to be removed, and is not there.
                 return false
