@@ -41,6 +41,8 @@ struct CacheLookup: Sendable {
     let bypassReason: CacheReason?
     /// What had become of the target by then: a response that was under way since may be older than what is stored.
     var generation: CacheWriter.Generation
+    /// What was stored for the request by then: once a newer response is there, none of it may come to light again.
+    var matching: [StoredEntry] = []
     /// How many flights of the cache had ended by then, and what came of earlier look-ups of the same call.
     var landings: UInt64
     let trail: LookTrail

@@ -94,6 +94,25 @@ extension CachingHook {
         }
     }
 
+    /// Whether a candidate is stored for the look-up's own values of what it nominates.
+    func matches(_ candidate: CacheCandidate, _ lookup: CacheLookup) -> Bool {
+        candidate.isOwn && candidate.stored.nominated.matches(lookup.head.fields, secret: cache.store.secret)
+    }
+
+    /// Removes what is stored for a request under a key and was asked for no later than `requestTime`: a newer response is there, or
+    /// was and could not be kept, and an older one must not come to light again (RFC 9111 §4).
+    func removeOlder(
+        than requestTime: Timestamp,
+        under key: StoreKey,
+        for lookup: CacheLookup,
+        in context: CallContext
+    ) async {
+        for candidate in await candidates(for: lookup, context)
+        where candidate.entry.key == key && candidate.stored.requestTime <= requestTime && matches(candidate, lookup) {
+            await remove(candidate.entry, context)
+        }
+    }
+
     func remove(_ entry: StoredEntry, _ context: CallContext) async {
         do throws(StoreError) {
             try await cache.writer.remove(entry)

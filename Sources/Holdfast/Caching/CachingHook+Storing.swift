@@ -272,6 +272,13 @@ extension CachingHook {
         let answersQueries = entry.stored.head.fields.contains(.noVarySearch)
         guard cache.writer.holds(lookup.generation, for: target, answersQueries: answersQueries) else {
             writer.abandon()
+            // It may be older than what was made invalid; what it would have replaced is older still.
+            await removeOlder(
+                than: received.exchange.requestTime,
+                under: entry.key,
+                for: lookup,
+                in: context
+            )
             throw Unstored(reason: .overtaken)
         }
         return writer
@@ -315,6 +322,10 @@ extension CachingHook {
             )
             guard let entry else { return overtaken(context) }
             cache.storedElsewhere.note(entry, lookup)
+            // Other variants that answer the same request are older, and must not come to light once this one is gone.
+            for older in lookup.matching where older.key == entry.key && older.variant != entry.variant {
+                await remove(older, context)
+            }
             if lookup.bypassReason != nil { cache.flights.noteLanding(lookup.key) }
             lookup.tally.count { $0.stored += 1 }
             // A part that was cut off is for somebody to complete.

@@ -74,6 +74,7 @@ public struct CachingHook: ServiceHook {
                     continue
                 }
                 cache.writer.begin(&lookup.generation, for: lookup.key.target)
+                lookup.matching = candidates.filter { matches($0, lookup) }.map(\.entry)
             }
             // A call that is answered at once has no ending here, for which to keep what it was looked up by.
             if !judgement.decision.isReuse || cache.options.cacheName != nil { context[CacheLookup.self] = lookup }

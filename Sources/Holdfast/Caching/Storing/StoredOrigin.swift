@@ -45,7 +45,10 @@ final class StoredOrigin: RemovableOrigin {
         await remove()
     }
 
-    func remove() async { await hook.remove(entry, context) }
+    func remove() async {
+        await hook.remove(entry, context)
+        await hook.removeOlder(than: stored.requestTime, under: entry.key, for: lookup, in: context)
+    }
 
     func rest(_ missing: Range<Int64>) async -> (any ByteSource)? {
         guard let request else { return nil }

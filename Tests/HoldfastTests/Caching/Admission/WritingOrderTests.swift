@@ -220,6 +220,50 @@ struct WritingOrderTests {
         #expect(try await bench.load() == .fresh("two"))
     }
 
+    @Test("A newer response that cannot be kept takes the older one along", arguments: ["post", "tag"])
+    func overtakenReload(_ way: String) async throws {
+        let bench = Bench([Self.answer("v1"), Self.answer("v2"), { _ in .respond(204) }])
+        let own = URLRequest.get("http://origin.example/a", ["Authorization": "A"])
+        _ = try await bench.end(1, try await bench.begin(own, number: 1))
+        let reload = try await bench.begin(own, .reload, number: 2)
+        if way == "post" {
+            _ = try await bench.end(3, try await bench.begin(Self.post(), number: 3))
+        } else {
+            try await bench.cache.removeAll(tag: "other")
+        }
+        #expect(try await bench.end(2, reload) == "v2")
+        #expect(try await bench.hit(own) == nil)
+    }
+
+    @Test("What is refused, or replaced by a part, uncovers no older variant", arguments: ["refused", "broken"])
+    func uncovered(_ way: String) async throws {
+        let clock = ManualClock()
+        let numbers = AnswerNumbers()
+        let transport = ScriptedTransport { _ in
+            let number = numbers.next()
+            var fields = Self.fresh.merging(["Date": HTTPDate(clock.timestamp).description, "ETag": "\"\(number)\""])
+            if number == 1 { fields[.vary] = "Accept" }
+            if number == 3, way == "broken" {
+                let failure = ServiceError(.connectionLost, "scripted", progress: .bytesReceived)
+                return .stream(200, fields, chunks: ["v"], length: 2, failure: failure)
+            }
+            return .respond(200, fields, body: "v\(number)")
+        }
+        let bench = CacheBench(transport, clock: clock)
+        try await bench.load()
+        clock.advance(by: .seconds(10))
+        try await bench.load(.get("http://origin.example/a", ["Accept": "text/x"]))
+        #expect(try await bench.load() == .fresh("v2"))
+        var options = CallOptions()
+        if way == "refused" {
+            options.acceptance = Acceptance { _ in throw Refused() }
+        } else {
+            options.cache = .revalidate
+        }
+        _ = try? await bench.load(.get(), options)
+        #expect(try await bench.load().body != "v1")
+    }
+
     @Test("Nothing is remembered of an exchange that is over")
     func rows() async throws {
         let bench = Bench([Self.answer("1"), Self.answer("2"), { _ in .respond(204) }])
