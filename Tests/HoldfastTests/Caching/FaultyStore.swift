@@ -20,6 +20,9 @@ final class FaultyStore: CacheStore {
     let stallsLookUps = Atomic(false)
     /// Holds up what a look-up found.
     let stallsAnswers = Atomic(false)
+    /// Holds up invalidations.
+    let stallsInvalidations = Atomic(false)
+    let invalidations = CountWatch()
     /// Entries up to this version are shown as after a power loss.
     let suspectUpTo = Mutex<StoredEntry.Version?>(nil)
     let lookUps = CountWatch()
@@ -108,7 +111,14 @@ final class FaultyStore: CacheStore {
     }
 
     func remove(_ entry: StoredEntry) async throws(StoreError) { try await inner.remove(entry) }
-    func invalidate(_ key: StoreKey) async throws(StoreError) { try await inner.invalidate(key) }
+
+    func invalidate(_ key: StoreKey) async throws(StoreError) {
+        if stallsInvalidations.load(ordering: .relaxed) {
+            invalidations.increment()
+            try? await gate.wait(for: 1)
+        }
+        try await inner.invalidate(key)
+    }
 
     func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int? {
         try check(.purge)
