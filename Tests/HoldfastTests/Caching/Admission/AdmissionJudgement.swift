@@ -278,7 +278,7 @@ struct AdmissionJudgement {
         let lifetime = lifetime(control, status, newest)
         // The clock of this model reads milliseconds, and HTTP whole seconds.
         let staleness = age - lifetime
-        if call.plan.cacheControl == "max-age=5", age >= 7, own.isEmpty {
+        if call.plan.cacheControl == "max-age=5", age >= 7, own.isEmpty, !isWaitedFor {
             report(.notValidated, by: newest, "its age is \(age) s")
         }
         guard staleness >= 1 else { return }
