@@ -140,7 +140,9 @@ struct IgnoredCookiesTests {
             "AWSALBX",
             "CF_Authorization", "cf_clearance", "intercom-session-a", "hubspotutk", "__hstc", "_gaexp", "__utmx",
             "AMCV_1",
-            "mbox", "NSC_AAAC", "__Host-id", "_gh_sess", "_gitlab_session", "_g",
+            "mbox", "NSC_AAAC", "__Host-id", "_gh_sess", "_gitlab_session", "_g", "AWSELBAuthSessionCookie-0",
+            "ai_session",
+            "ai_user", "_hjlogin", "_pk_login",
         ]
     )
     func notWellKnown(_ name: String) {

@@ -35,18 +35,37 @@ struct SessionCookies: Sendable {
     ///
     /// Bounded: what is forgotten may come back once more.
     private final class GivenCookies: Sendable {
-        private static let most = 8_192
-        private let names = Mutex<[ObjectIdentifier: Set<Name>]>([:])
+        private struct Given {
+            /// Another storage may stand where this one stood.
+            weak var storage: HTTPCookieStorage?
+            var names: Set<Name> = []
+        }
+
+        private static let mostStorages = 256
+        private static let mostNames = 1_024
+        private let storages = Mutex<[ObjectIdentifier: Given]>([:])
 
         func note(_ name: Name, to storage: HTTPCookieStorage) {
-            names.withLock { names in
-                if names.values.reduce(0, { $0 + $1.count }) >= GivenCookies.most { names = [:] }
-                names[ObjectIdentifier(storage), default: []].insert(name)
+            storages.withLock { storages in
+                let id = ObjectIdentifier(storage)
+                var given = storages[id] ?? Given(storage: storage)
+                if given.storage !== storage || given.names.count >= GivenCookies.mostNames {
+                    given = Given(storage: storage)
+                }
+                given.names.insert(name)
+                if storages[id] == nil, storages.count >= GivenCookies.mostStorages {
+                    storages = storages.filter { $0.value.storage != nil }
+                    if storages.count >= GivenCookies.mostStorages { storages = [:] }
+                }
+                storages[id] = given
             }
         }
 
         func contains(_ name: Name, of storage: HTTPCookieStorage) -> Bool {
-            names.withLock { $0[ObjectIdentifier(storage)]?.contains(name) ?? false }
+            storages.withLock { storages in
+                guard let given = storages[ObjectIdentifier(storage)], given.storage === storage else { return false }
+                return given.names.contains(name)
+            }
         }
     }
 

@@ -101,6 +101,33 @@ struct InterceptedCookiesTests {
         #expect(server.requests.count == 2)
     }
 
+    @Test("A stored response gives a session back no cookie that is gone, and none to another that was private")
+    func gone() async throws {
+        let server = try LoopbackServer.start { request in
+            let control = request.path == "/private" ? "private, max-age=600" : "max-age=600"
+            return LoopbackReply(fields: [("Set-Cookie", "sid=S1"), ("Cache-Control", control)], body: "page")
+        }
+        let pipeline = Pipeline(transport: URLSessionTransport(), cache: .inMemory())
+        defer { pipeline.stopIntercepting() }
+        let (first, second) = (InterceptedClient(pipeline), InterceptedClient(pipeline))
+        for path in ["/page", "/private"] {
+            var request = URLRequest(url: server.url(path))
+            // Its cookies are no part of what it asks for, so that the second call is a hit.
+            request.httpShouldHandleCookies = false
+            let storage = try #require(first.session.configuration.httpCookieStorage)
+            #expect(try await first.send(request).text == "page")
+            let held = try #require(storage.cookies?.first { $0.name == "sid" })
+            storage.deleteCookie(held)
+            #expect(try await first.send(request).text == "page")
+            #expect(storage.cookies?.contains { $0.name == "sid" } != true)
+            let other = try #require(second.session.configuration.httpCookieStorage)
+            #expect(try await second.send(request).text == "page")
+            #expect((other.cookies?.contains { $0.name == "sid" } ?? false) == (path == "/page"))
+            for cookie in other.cookies ?? [] { other.deleteCookie(cookie) }
+        }
+        #expect(server.requests.count == 2)
+    }
+
     @Test("A session that joins the exchange of another one keeps the cookies that it sets")
     func joined() async throws {
         let gate = LoopbackGate()
