@@ -99,7 +99,13 @@ struct CacheLookup: Sendable {
     ///
     /// - Parameter response: what answers the request that was sent; nil too where it does not tell which that was.
     func partition(sentFor response: Response, in context: CallContext, of cache: HTTPCache) -> String? {
-        guard let fields = response.presentation.fields.map(cache.view) else { return nil }
+        response.presentation.fields.map(cache.view).flatMap { partition(ofSent: $0, in: context, of: cache) }
+    }
+
+    /// - Parameter fields: those that were sent, as the cache sees them.
+    func partition(ofSent fields: HeaderFields, in context: CallContext, of cache: HTTPCache) -> String? {
+        // Most requests are sent as they were looked up.
+        if fields == head.fields { return principal }
         if context.options.principal == nil, addsUnattributed(fields, in: context) { return nil }
         return cache.principal(of: fields, to: head.target, credentialFields: credentialFields, context)
     }

@@ -97,7 +97,8 @@ extension CachingHook {
                     stored: join.stored,
                     description: held.entry.description,
                     bodyLength: held.entry.bodyLength,
-                    mayBeShared: true
+                    mayBeShared: true,
+                    claim: received.claim(on: held.entry.key, nominated: join.stored.nominated)
                 )
                 return HopOutcome(storable: join.stored, entry: entry, notStored: admission.reason)
             }
@@ -169,13 +170,15 @@ extension CachingHook {
             }
             // In the place of what it continues, unless the newest fields nominate others.
             let isSameVariant = stored.nominated == held.stored.nominated
+            let key = lookup.storeKey(for: scope)
             let entry = AdmittedEntry(
-                key: lookup.storeKey(for: scope),
+                key: key,
                 variant: isSameVariant ? held.entry.variant : StoreKey(stored.nominated.framed),
                 stored: stored,
                 description: stored.description(tags: tags, options),
                 bodyLength: join.length,
-                mayBeShared: admission.isShareable
+                mayBeShared: admission.isShareable,
+                claim: received.claim(on: key, nominated: stored.nominated)
             )
             let writer = try await writer(of: entry, nil, received, context)
             let storing = StoringBody(

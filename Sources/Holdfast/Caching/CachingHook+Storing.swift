@@ -166,13 +166,15 @@ extension CachingHook {
         guard case .store(let stored, let scope) = admission.action else {
             throw Unstored(reason: admission.reason ?? .status)
         }
+        let key = received.lookup.storeKey(for: scope)
         return AdmittedEntry(
-            key: received.lookup.storeKey(for: scope),
+            key: key,
             variant: StoreKey(stored.nominated.framed),
             stored: stored,
             description: stored.description(tags: cache.tags(context.options.tags, for: stored), cache.options),
             bodyLength: length ?? response.body.length,
-            mayBeShared: admission.isShareable
+            mayBeShared: admission.isShareable,
+            claim: received.claim(on: key, nominated: stored.nominated)
         )
     }
 
@@ -249,7 +251,7 @@ extension CachingHook {
     ) async throws(Unstored) -> any EntryWriter {
         let lookup = received.lookup
         let target = lookup.key.target
-        guard cache.writer.order.isNewest(received.claim(on: entry.key, nominated: entry.stored.nominated), for: target)
+        guard cache.writer.order.isNewest(entry.claim, for: target)
         else {
             throw Unstored(reason: .overtaken)
         }
@@ -316,7 +318,7 @@ extension CachingHook {
             let entry = try await cache.writer.commit(
                 writer,
                 description: description,
-                claim: received.claim(on: admitted.key, nominated: admitted.stored.nominated),
+                claim: admitted.claim,
                 for: lookup.key.target,
                 now: context.clock.timestamp
             )

@@ -20,6 +20,8 @@ struct AdmittedEntry: Sendable {
     let bodyLength: Int?
     /// Whether those who wait for the same may be given the response.
     let mayBeShared: Bool
+    /// Its place in the order of what is written for its target.
+    let claim: ExchangeOrder.Claim
 }
 
 /// A response on its way up, with the exchange that it answers, as ``Admission`` judges it.
@@ -36,14 +38,16 @@ struct ReceivedExchange: Sendable {
         number = context.exchange?.number ?? 0
         let now = context.clock.timestamp
         var sent: RequestHead?
+        var sentPartition: String?
         if let presented = response.presentation.fields.map(cache.view), let request = context.exchange?.request {
             sent = context.head(of: request, fields: presented)
+            sentPartition = lookup.partition(ofSent: presented, in: context, of: cache)
         }
         var exchange = Admission.Exchange(
             lookedUp: lookup.head,
             sent: sent,
             partition: lookup.principal,
-            sentPartition: lookup.partition(sentFor: response, in: context, of: cache),
+            sentPartition: sentPartition,
             requestTime: response.requestTime ?? now,
             responseTime: response.responseTime ?? now,
             directive: lookup.directive,
