@@ -214,7 +214,9 @@ extension IgnoredCookies {
         // Meta; Microsoft Advertising and Clarity.
         "_fbp", "_fbc", "_uetsid", "_uetvid", "_uetmsclkid", "_clck", "_clsk",
         // Hotjar; Matomo; HubSpot's counts of a visit; Yandex Metrica; Baidu; Snowplow; Datadog.
-        "_hjid", "_hjSession_*", "_hjSessionUser_*", "_hjFirstSeen", "_hjAbsoluteSessionInProgress", "_hjIncludedInSessionSample_*",
-        "_hjIncludedInPageviewSample", "_pk_id.*", "_pk_ses.*", "_pk_ref.*", "_pk_cvar.*", "_pk_hsr.*", "__hssc", "__hssrc", "_ym_*", "Hm_lvt_*", "Hm_lpvt_*", "_sp_id.*", "_sp_ses.*", "_dd_s",
+        "_hjid", "_hjSession_*", "_hjSessionUser_*", "_hjFirstSeen", "_hjAbsoluteSessionInProgress",
+        "_hjIncludedInSessionSample_*",
+        "_hjIncludedInPageviewSample", "_pk_id.*", "_pk_ses.*", "_pk_ref.*", "_pk_cvar.*", "_pk_hsr.*", "__hssc",
+        "__hssrc", "_ym_*", "Hm_lvt_*", "Hm_lpvt_*", "_sp_id.*", "_sp_ses.*", "_dd_s",
     ]
 }
