@@ -62,7 +62,7 @@ public struct CacheSelection: Sendable {
     }
 
     /// The stored responses of the partition that a request's credentials name: Authorization, Cookie, userinfo and the fields
-    /// named here. Cookies that the cache ignores (``CacheOptions/ignoredCookies``) name none.
+    /// named here. Cookies that the cache ignores (`CacheOptions.ignoredCookies`) name none.
     ///
     /// - Parameters:
     ///   - request: a request as it reaches the cache, with the credentials that the hooks above it add. One without any selects
