@@ -180,7 +180,7 @@ struct AdmissionJudgement {
         if let newest, model.matches(call.plan, newest, vary: vary) { return }
         // An answer without content does not show which stored response it describes; any that would fit may be the one.
         let canDescribe = model.log.exchanges.contains { exchange in
-            [200, 206, 304].contains(exchange.answer?.status ?? 0) && exchange.call.method == "GET"
+            [200, 206, 304].contains(exchange.answer?.status ?? 0) && ["GET", "HEAD"].contains(exchange.call.method)
                 && newest.map { exchange.sentAt < $0.sentAt } ?? (exchange.sentAt < call.startedAt)
                 && model.matches(call.plan, exchange, vary: vary)
         }
