@@ -145,16 +145,10 @@ extension CallContext {
     ///
     /// Who adds a credential makes the response somebody's, whether or not the call says so.
     func fieldsOfHooks(in request: URLRequest) -> [FieldName] {
-        guard let callerFields, options.principal == nil, let fields = request.allHTTPHeaderFields,
-            fields != callerFields
-        else { return [] }
-        let known = Dictionary(callerFields.map { ($0.lowercased(), $1) }) { first, _ in first }
-        return fields.compactMap { name, value in
-            guard known[name.lowercased()] != value, let field = FieldName(name), field != .authorization,
-                field != .cookie, field != .idempotencyKey, !NonCredentialFields.contains(field),
-                !options.credentialFields.contains(field)
-            else { return nil }
-            return field
+        guard let callerFields, options.principal == nil else { return [] }
+        return request.fieldsAdded(to: callerFields).compactMap { FieldName($0) }.filter { name in
+            name != .authorization && name != .cookie && name != .idempotencyKey
+                && !options.credentialFields.contains(name)
         }
     }
 }

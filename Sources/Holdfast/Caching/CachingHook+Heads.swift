@@ -14,14 +14,11 @@ extension CachingHook {
         let received = ReceivedExchange(response, lookup: lookup, context: context, cache: cache)
         guard received.isForRequester else { return }
         for candidate in await candidates(for: lookup, context)
-        where candidate.stored.nominated.matches(lookup.head.fields, secret: cache.store.secret) {
+        where matches(candidate, lookup) {
             let existing = received.existing(candidate.stored, in: candidate.entry)
             let bodyLength = candidate.entry.bodyLength
-            switch received.admission(of: response, as: .head(existing, bodyLength: bodyLength)).action {
-            case .freshen(let stored): _ = await freshen(candidate.entry, as: stored, by: received, in: context)
-            case .remove: await remove(candidate.entry, context)
-            case .store, .pass: break
-            }
+            let admission = received.admission(of: response, as: .head(existing, bodyLength: bodyLength))
+            _ = await apply(admission, to: candidate.entry, by: received, in: context)
         }
     }
 }

@@ -72,9 +72,7 @@ extension CachingHook {
             return leave(&response, reason, lookup, context, delivered: delivered)
         }
         for candidate in await candidates(for: lookup, context)
-        where candidate.isOwn
-            && candidate.stored.nominated.matches(lookup.head.fields, secret: cache.store.secret)
-        {
+        where matches(candidate, lookup) {
             guard let held = await hold(candidate, context),
                 let join = join(response, to: sent, with: held, asked: nil, now: now)
             else { continue }
@@ -84,11 +82,7 @@ extension CachingHook {
             )
             if candidate.stored.ranges == nil {
                 // All of it is stored already: the part brings newer fields and nothing else.
-                switch admission.action {
-                case .freshen(let stored): _ = await freshen(held.entry, as: stored, by: received, in: context)
-                case .remove: await remove(held.entry, context)
-                case .store, .pass: break
-                }
+                _ = await apply(admission, to: held.entry, by: received, in: context)
                 response.body = counted(response.body, delivered)
                 guard admission.isShareable else { return HopOutcome(notStored: admission.reason) }
                 let entry = AdmittedEntry(

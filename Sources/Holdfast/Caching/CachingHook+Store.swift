@@ -66,7 +66,7 @@ extension CachingHook {
     }
 
     /// Writes down what a stored response became by news of it; nil where nothing was written.
-    func freshen(
+    private func freshen(
         _ entry: StoredEntry,
         as stored: StoredResponse,
         by received: ReceivedExchange,
@@ -92,6 +92,21 @@ extension CachingHook {
             storeFailed(error, context)
             return nil
         }
+    }
+
+    /// Does what admission says of a stored response; nil where that is not written down anew.
+    func apply(
+        _ admission: Admission,
+        to entry: StoredEntry,
+        by received: ReceivedExchange,
+        in context: CallContext
+    ) async -> StoredEntry? {
+        switch admission.action {
+        case .freshen(let stored): return await freshen(entry, as: stored, by: received, in: context)
+        case .remove: await remove(entry, context)
+        case .store, .pass: break
+        }
+        return nil
     }
 
     /// Whether a candidate is stored for the look-up's own values of what it nominates.

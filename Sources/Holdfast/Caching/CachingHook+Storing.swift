@@ -84,13 +84,11 @@ extension CachingHook {
             // Where the fields now say that a part is not what was asked for, the rest is not there.
             guard held.stored.hasAll(askedBy: lookup.head) else { throw CachingHook.unasked(response) }
         }
-        switch admission.action {
-        case .freshen(let stored):
+        let entry = await apply(admission, to: held.entry, by: received, in: context)
+        if let entry { held.entry = entry }
+        if case .freshen(let stored) = admission.action {
             held.stored = stored
-            if let entry = await freshen(held.entry, as: stored, by: received, in: context) { held.entry = entry }
             cache.storedElsewhere.note(held.entry, lookup)
-        case .remove: await remove(held.entry, context)
-        case .store, .pass: break
         }
         response.body.discard()
         var answer = answer(
@@ -251,10 +249,7 @@ extension CachingHook {
     ) async throws(Unstored) -> any EntryWriter {
         let lookup = received.lookup
         let target = lookup.key.target
-        guard cache.writer.order.isNewest(entry.claim, for: target)
-        else {
-            throw Unstored(reason: .overtaken)
-        }
+        guard cache.writer.order.isNewest(entry.claim, for: target) else { throw Unstored(reason: .overtaken) }
         if lookup.content != nil { cache.noteContentKey() }
         let writer: any EntryWriter
         do throws(StoreError) {

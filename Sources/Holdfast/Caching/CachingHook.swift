@@ -68,11 +68,9 @@ public struct CachingHook: ServiceHook {
             if !judgement.decision.isReuse {
                 // What is only lent is used while it is fresh. By its date the origin would be asked about another's response;
                 // a strong tag names the same bytes, whoever asks.
-                let lent = candidates.filter { !$0.isOwn && !$0.stored.hasStrongTag }
-                if !lent.isEmpty {
-                    candidates.removeAll { !$0.isOwn && !$0.stored.hasStrongTag }
-                    continue
-                }
+                let count = candidates.count
+                candidates.removeAll { !$0.isOwn && !$0.stored.hasStrongTag }
+                if candidates.count < count { continue }
                 cache.writer.begin(&lookup.generation, for: lookup.key.target)
                 lookup.matching = candidates.filter { matches($0, lookup) }.map(\.entry)
             }

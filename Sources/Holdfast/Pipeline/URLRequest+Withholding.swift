@@ -22,15 +22,20 @@ extension URLRequest {
     /// Removes the header fields that are not among `earlier`, or have another value there, but for those that are known to hold
     /// no credential.
     mutating func withholdFields(addedTo earlier: [String: String]) {
+        for name in fieldsAdded(to: earlier) { setValue(nil, forHTTPHeaderField: name) }
+    }
+
+    /// The names of the header fields that are not among `earlier`, or have another value there, but for those that are known to
+    /// hold no credential.
+    func fieldsAdded(to earlier: [String: String]) -> [String] {
         let fields = allHTTPHeaderFields ?? [:]
-        guard fields != earlier else { return }
+        guard fields != earlier else { return [] }
         let values = Dictionary(
             earlier.map { ($0.lowercased(), $1) },
             uniquingKeysWith: { first, _ in first }
         )
-        for (name, value) in fields {
-            guard values[name.lowercased()] != value, !NonCredentialFields.contains(named: name) else { continue }
-            setValue(nil, forHTTPHeaderField: name)
+        return fields.compactMap { name, value in
+            values[name.lowercased()] != value && !NonCredentialFields.contains(named: name) ? name : nil
         }
     }
 
