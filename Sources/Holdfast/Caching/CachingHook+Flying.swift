@@ -62,13 +62,21 @@ extension CachingHook {
         let terms = FlightTerms(lookup, nominated: need.nominated, tags: context.options.tags)
         let limit = cache.options.maximumBackgroundRevalidations
         let leases = mayShare(need, context) && mayLease(need, context)
-        guard let flight = cache.flights.background(for: lookup.key, terms, limit: limit, leases: leases) else {
-            return
-        }
+        var judge = context.options.acceptance?.judgeRefresh
+        if let chain = context.chain, !chain.handsUpUnchanged(from: context.currentHook) { judge = nil }
+        let flight = cache.flights.background(
+            for: lookup.key,
+            terms,
+            limit: limit,
+            leases: leases,
+            isExclusive: judge != nil
+        )
+        guard let flight else { return }
         var context = context
-        context.verdict = nil
+        // The call itself has its answer: what it refuses from now on concerns the store alone.
+        context.verdict = judge.map { _ in Verdict() }
         context.options.storing = nil
-        context.options.acceptance = nil
+        context.options.acceptance = judge.map { Acceptance($0) }
         context.options.onInterimResponse = nil
         if !leases { refreshes(need, context) }
         launch(flight, need, context, leases: leases)
@@ -138,10 +146,11 @@ extension CachingHook {
         do {
             guard let chain = begun.chain else { throw CancellationError() }
             flight.send()
-            let response = try await chain.forward(request, beneath: place, &context)
+            var response = try await chain.forward(request, beneath: place, &context)
             context.currentHook = place
             let outcome = context[HopOutcome.self] ?? HopOutcome(notStored: .synthesized)
             if let filling { conclude(filling, outcome, response, need, context) }
+            if flight.isExclusive { try await judge(&response, outcome, context) }
             await land(flight, response, outcome, need, context)?.pump()
         } catch {
             cache.flights.close(flight, for: need.lookup.key)
@@ -155,6 +164,23 @@ extension CachingHook {
             )
             flight.land(.failed(failure))
         }
+    }
+
+    /// Lets what a refresh has brought be refused before it is stored.
+    private func judge(_ response: inout Response, _ outcome: HopOutcome, _ context: CallContext) async throws {
+        guard let acceptance = context.options.acceptance, let verdict = context.verdict else { return }
+        // A 304 brings nothing that was not accepted before; a redirect is not what the caller judges.
+        if outcome.held == nil, !response.status.isRedirection {
+            let unjudged = response
+            do {
+                try await acceptance.judge(&response)
+            } catch {
+                await verdict.decide(false)
+                unjudged.body.discard()
+                throw error
+            }
+        }
+        await verdict.decide(true)
     }
 
     /// Hands the response to those present: to all where it may answer all, else to the first alone.

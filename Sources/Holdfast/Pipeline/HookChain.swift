@@ -19,6 +19,9 @@ protocol Forwarding: AnyObject, Sendable {
     ///
     /// - Parameter hook: the hook's place in the whole pipeline.
     func forward(_ request: URLRequest, beneath hook: Int, _ context: inout CallContext) async throws -> Response
+
+    /// Whether no hook above `hook` is told of a response, as far as is known: what `forward` returns is what the caller judges.
+    func handsUpUnchanged(from hook: Int) -> Bool
 }
 
 /// Runs a call down through hooks, into the next stage, and up again; gives each hook exactly one ending.
@@ -42,6 +45,10 @@ final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
 
     func forward(_ request: URLRequest, beneath place: Int, _ context: inout CallContext) async throws -> Response {
         try await run(request, from: place - firstIndex + 1, endings: place - firstIndex, &context)
+    }
+
+    func handsUpUnchanged(from place: Int) -> Bool {
+        (0..<place - firstIndex).allSatisfy { idle.isIdle(.success, $0) }
     }
 
     /// - Parameters:

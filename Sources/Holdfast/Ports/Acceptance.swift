@@ -13,6 +13,14 @@ public struct Acceptance: Sendable {
     /// Whether failed attempts are judged one by one, so that a bad 2xx can be retried; false by default.
     public var judgesAttempts = false
 
+    /// Checks what a refresh in the background brings (RFC 5861 §3) before it replaces the stored response that the call was
+    /// answered with; throws to refuse it, and the stored one stays. Nil by default, and `judge` for ``statuses(_:)``.
+    ///
+    /// Runs once the call is over or at the same time as the rest of it, so it may touch nothing of the call's. It is not asked
+    /// about a 304 or a redirect, nor where a `.message` hook above the cache implements `onSuccess`, which might change the
+    /// response before it is judged. What it was not asked about is judged when a call is answered with it.
+    public var judgeRefresh: (@Sendable (_ response: inout Response) async throws -> Void)?
+
     /// An acceptance by a closure.
     public init(_ judge: @escaping @Sendable (_ response: inout Response) async throws -> Void) {
         self.judge = judge
@@ -20,11 +28,13 @@ public struct Acceptance: Sendable {
 
     /// Takes responses whose status lies in `statuses`, refuses others with `.unacceptableStatus`.
     public static func statuses(_ statuses: ClosedRange<Int>) -> Acceptance {
-        Acceptance { response in
+        var acceptance = Acceptance { response in
             guard statuses.contains(response.status.rawValue) else {
                 throw ServiceError.unacceptableStatus(response, expected: statuses)
             }
         }
+        acceptance.judgeRefresh = acceptance.judge
+        return acceptance
     }
 
     /// Takes 200 to 299.

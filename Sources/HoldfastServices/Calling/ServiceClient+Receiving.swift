@@ -17,6 +17,14 @@ extension ServiceClient {
             try await take(&response, request, deadline, notes)
         }
         acceptance.judgesAttempts = request.options.retrierFactory?.judgesAttempts ?? judgesAttempts
+        acceptance.judgeRefresh = { response in
+            if let request = request as? any ContentJudging {
+                try await request.judge(&response)
+            } else if !request.acceptedStatusCodes.contains(response.status.rawValue) {
+                // What a request of the user's own does with the content may be meant for one response alone.
+                throw ServiceError.refused(response, expected: request.acceptedStatusCodes)
+            }
+        }
         return acceptance
     }
 
@@ -83,4 +91,10 @@ extension ServiceClient {
         response = taken
         return try result.get()
     }
+}
+
+/// A request that can judge a response without taking it in.
+protocol ContentJudging: Request {
+    /// Throws where the response would be refused; leaves a body that can be read.
+    func judge(_ response: inout Response) async throws
 }

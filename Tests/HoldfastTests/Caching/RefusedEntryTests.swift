@@ -66,4 +66,57 @@ struct RefusedEntryTests {
         try await bench.load(.get(), options)
         #expect(try await bench.load(.get(), options) == .fresh("good"))
     }
+
+    @Test("What a refresh in the background brings is judged as the call it was begun for judges", arguments: [200, 404])
+    func refusedRefresh(status: Int) async throws {
+        let fields: HeaderFields = ["Cache-Control": "max-age=1, stale-while-revalidate=600"]
+        let bench = CacheBench([
+            .respond(200, fields, body: "good"),
+            .respond(status, fields, body: "bad"),
+            .respond(200, fields, body: "better"),
+        ])
+        var options = CallOptions()
+        let judge: @Sendable (inout Response) async throws -> Void = { response in
+            guard response.status == .ok else { throw Refused(reason: "status") }
+            let bytes = try await response.body.collect()
+            response.body = ResponseBody(bytes)
+            if bytes == ByteChunk(copying: "bad".utf8) { throw Refused(reason: "bad") }
+        }
+        options.acceptance = Acceptance(judge)
+        options.acceptance?.judgeRefresh = judge
+        try await bench.load(.get(), options)
+        for sends in [2, 3] {
+            bench.clock.advance(by: .seconds(11))
+            #expect(try await bench.load(.get(), options).body == "good")
+            await bench.pipeline.drain()
+            #expect(bench.sends == sends)
+        }
+        #expect(try await bench.load(.get(), options) == .fresh("better"))
+    }
+
+    @Test("A hook that is told of responses makes a refresh unjudged until it is used")
+    func unjudgedRefresh() async throws {
+        struct Decoding: ServiceHook {
+            var scope: HookScope { .message }
+            func onSuccess(_ response: inout Response, _ request: URLRequest, _ context: inout CallContext) async throws {
+                response.fields.append("X-Decoded", "yes")
+            }
+        }
+        let fields: HeaderFields = ["Cache-Control": "max-age=1, stale-while-revalidate=600"]
+        let transport = ScriptedTransport([
+            .respond(200, fields, body: "good"), .respond(200, fields, body: "better"),
+        ])
+        let bench = CacheBench(transport, hooks: [Decoding()])
+        var options = CallOptions()
+        let judge: @Sendable (inout Response) async throws -> Void = { response in
+            guard response.fields.contains("X-Decoded") else { throw Refused(reason: "not decoded") }
+        }
+        options.acceptance = Acceptance(judge)
+        options.acceptance?.judgeRefresh = judge
+        try await bench.load(.get(), options)
+        bench.clock.advance(by: .seconds(2))
+        #expect(try await bench.load(.get(), options).body == "good")
+        await bench.pipeline.drain()
+        #expect(try await bench.load(.get(), options) == .fresh("better"))
+    }
 }

@@ -94,13 +94,22 @@ final class Flight: Sendable {
 
     /// What a call must have in common with the one that opened the flight.
     let terms: FlightTerms
+    /// Whether no call may join, since the response may turn out to be none.
+    let isExclusive: Bool
     private let state: Mutex<State>
 
     /// A flight with one reader, or with none where it runs in the background.
     ///
     /// - Parameter mayYield: whether the exchange may be left to another process, so that the readers must look again.
-    init(_ terms: FlightTerms, deadline: MonotonicInstant?, isBackground: Bool, mayYield: Bool = false) {
+    init(
+        _ terms: FlightTerms,
+        deadline: MonotonicInstant?,
+        isBackground: Bool,
+        mayYield: Bool = false,
+        isExclusive: Bool = false
+    ) {
         self.terms = terms
+        self.isExclusive = isExclusive
         state = Mutex(
             State(
                 readers: isBackground ? 0 : 1,

@@ -62,6 +62,7 @@ final class FlightTable: Sendable {
             let known = state.flights[key] ?? []
             var hasEnded = false
             for flight in known where flight.terms == terms && !boarding.path.contains(ObjectIdentifier(flight)) {
+                if flight.isExclusive { continue }
                 if boarding.asksValidation, flight.isSent { continue }
                 let trail = boarding.trail
                 switch flight.join(until: boarding.deadline, late: !trail.refusesLanded, yielding: trail.mayYield) {
@@ -97,14 +98,22 @@ final class FlightTable: Sendable {
     private static func place(_ number: UInt64) -> Int { Int(number % UInt64(rememberedLandings)) }
 
     /// Opens a flight that nobody waits for, unless one of the same terms is in the air or too many are.
-    func background(for key: CacheKey, _ terms: FlightTerms, limit: Int, leases: Bool) -> Flight? {
+    ///
+    /// - Parameter isExclusive: whether nobody may join it either.
+    func background(
+        for key: CacheKey,
+        _ terms: FlightTerms,
+        limit: Int,
+        leases: Bool,
+        isExclusive: Bool
+    ) -> Flight? {
         state.withLock { state in
             let known = state.flights[key] ?? []
             guard state.background < limit, !known.contains(where: { $0.terms == terms && !$0.isGivenUp }) else {
                 return nil
             }
             state.background += 1
-            let flight = Flight(terms, deadline: nil, isBackground: true, mayYield: leases)
+            let flight = Flight(terms, deadline: nil, isBackground: true, mayYield: leases, isExclusive: isExclusive)
             state.flights[key, default: []].append(flight)
             return flight
         }

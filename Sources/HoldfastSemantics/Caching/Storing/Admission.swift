@@ -279,7 +279,9 @@ private struct Judge {
         case .success(let (filed, scope)):
             let isItsOwn = existing.partition == exchange.partition
             guard isItsOwn || speaksFor(existing, scope: scope) && !setsCookieOfOne(response) else {
-                return Admission(.pass, because: .otherPrincipal, isShareable: isShareable(filed))
+                // Those who wait are given what is stored as it stands.
+                let isForAll = isShareable(filed) && isShareable(existing.stored)
+                return Admission(.pass, because: .otherPrincipal, isShareable: isForAll)
             }
             return Admission(.freshen(filed), isShareable: isShareable(filed))
         case .failure(let refusal):

@@ -579,17 +579,20 @@ import Testing
         }
     }
 
-    @Test("A 304 that may not change what is everyone's still answers those of its requester who wait")
-    func shareableForOwn() throws {
+    @Test(
+        "A 304 that may not change what is everyone's still answers those of its requester who wait, with what is stored",
+        arguments: [("max-age=60", true), ("no-cache", false)]
+    )
+    func shareableForOwn(_ stored: String, _ isShareable: Bool) throws {
         let admission = try Self.admission(
             of: ["Cache-Control": "max-age=9"],
             as: .notModified,
-            about: try Self.known(),
+            about: try Self.known(["Cache-Control": stored]),
             in: "",
             to: .cookie,
             mode: .shared
         )
-        #expect(Outcome(admission) == .pass(.otherPrincipal) && admission.isShareable)
+        #expect(Outcome(admission) == .pass(.otherPrincipal) && admission.isShareable == isShareable)
     }
 
     // MARK: Parts

@@ -10,10 +10,18 @@ import HoldfastTesting
 /// any validator would ever be met again.
 struct AdmissionGenerator {
     /// The paths, and what each is by RFC 3986 §6.2.2.
-    static let paths = ["/a": "/a", "/b": "/b", "/x/%2e%2e/a": "/a"]
+    ///
+    /// Of `/q` the origin says that its query tells nothing apart (No-Vary-Search).
+    static let paths = ["/a": "/a", "/b": "/b", "/x/%2e%2e/a": "/a", "/q?s=1": "/q", "/q?s=2": "/q"]
+
+    /// What a sequence has more of than others: each is rare where everything is drawn alike.
+    private enum Theme: CaseIterable {
+        case none, heads, dates, weakParts, conditions, releasedCookies, ownCookies, queries
+    }
 
     private var random: SeededGenerator
     private let setting: AdmissionSetting
+    private var theme = Theme.none
     private var nature = PlannedAnswer()
     private var paths: [String] = ["/a"]
     private var nextCall = 1
@@ -40,17 +48,25 @@ struct AdmissionGenerator {
         nature.digests = digests()
         if chance(30) { paths.append("/b") }
         if chance(20) { paths.append("/x/%2e%2e/a") }
-        let holds = chance(50)
+        if chance(50) { theme = pick(Theme.allCases) }
+        switch theme {
+        case .dates: (nature.tag, nature.modified) = (.none, .old)
+        case .weakParts: (nature.tag, nature.modified) = (.weak, pick([.none, .recent]))
+        case .releasedCookies: (nature.setsCookie, nature.tag) = (true, .strong)
+        case .queries: paths = ["/q?s=1", "/q?s=2"]
+        case .none, .heads, .conditions, .ownCookies: break
+        }
+        let holds = chance(theme == .heads || theme == .ownCookies || theme == .queries ? 90 : 50)
 
         var steps: [AdmissionStep] = []
         for _ in 0..<Int.random(in: 10...30, using: &random) {
             if chance(45) {
                 steps.append(.advance(milliseconds: pick([100, 1_000, 2_000, 5_000, 11_000, 61_000, 700_000])))
             }
-            if chance(11) { steps.append(.change(path: pick(paths))) }
+            if chance(theme == .conditions ? 30 : 11) { steps.append(.change(path: pick(paths))) }
             if !held.isEmpty, chance(40) {
                 let call = held.remove(at: Int.random(in: 0..<held.count, using: &random))
-                steps.append(chance(18) ? .cancel(call: call) : .release(call: call))
+                steps.append(chance(18) ? .cancel(call: call, isNoticed: chance(50)) : .release(call: call))
             }
             // Calls that ask for the same while one is held: such ones may share its exchange.
             if let last = calls.last, chance(held.isEmpty ? 5 : 35) {
@@ -88,7 +104,11 @@ struct AdmissionGenerator {
             path: pick(paths)
         )
         call.method = pick(["GET", "GET", "GET", "GET", "GET", "GET", "GET", "GET", "HEAD", "HEAD", "POST", "GET"])
+        if theme == .heads, chance(40) { call.method = pick(["HEAD", "POST"]) }
         if call.method == "POST" { call.method = pick(["POST", "POST", "PUT", "DELETE"]) }
+        if call.method == "GET", chance(4) {
+            (call.method, call.content, call.isQuery) = ("POST", pick(["q=1", "q=2"]), true)
+        }
         call.selecting = selecting(for: call.user)
         if call.isUnsafe { return call }
         if call.method == "GET", chance(7) { call.content = pick(["q=1", "q=2"]) }
@@ -96,11 +116,13 @@ struct AdmissionGenerator {
             call.cacheControl = pick([
                 "no-cache", "max-age=0", "no-store", "only-if-cached", "max-stale", "max-stale=20", "max-age=5",
             ])
-        } else if chance(30) {
+        } else if chance(theme == .heads ? 60 : 30) {
             call.directive = pick([.reload, .reload, .revalidate, .onlyIfCached, .noStore, .maxStale])
         }
         if chance(14) { call.condition = pick(PlannedCall.Condition.allCases) }
-        if call.method == "GET", call.content == nil, chance(18) {
+        if theme == .conditions, chance(40) { call.condition = .ifNoneMatch }
+        if theme == .dates, chance(30) { call.cacheControl = "no-cache" }
+        if call.method == "GET", call.content == nil, chance(theme == .weakParts ? 60 : 18) {
             call.range = pick(["0-1", "1-2", "2-", "-2", "0-2", "3-4"])
             call.hasIfRange = chance(20)
         }
@@ -130,7 +152,7 @@ struct AdmissionGenerator {
         }
         answer.honorsConditions = chance(85)
         answer.honorsRange = chance(90)
-        answer.notModifiedHasCacheControl = chance(70)
+        answer.notModifiedHasCacheControl = chance(theme == .releasedCookies ? 20 : 70)
         answer.notModifiedHasValidators = chance(70)
         if call.method == "GET", chance(5) { answer.breaksAfter = pick([1, 2, 3]) }
         return answer
@@ -138,14 +160,17 @@ struct AdmissionGenerator {
 
     private mutating func cacheControl() -> [String] {
         var directives: [String] = []
+        if theme == .releasedCookies { return ["max-age=\(pick([1, 10]))", "public"] }
+        if theme == .ownCookies { directives.append("private=\"set-cookie\"") }
+        if theme == .conditions { directives.append("stale-while-revalidate=100") }
         if chance(80) { directives.append("max-age=\(pick([0, 1, 10, 10, 60, 600]))") }
         if chance(20) { directives.append("s-maxage=\(pick([1, 10, 60]))") }
-        if chance(20) { directives.append(pick(["private", "private", "private=\"set-cookie\""])) }
+        if theme != .ownCookies, chance(20) { directives.append(pick(["private", "private", "private=\"set-cookie\""])) }
         if chance(25) { directives.append("public") }
         if chance(8) { directives.append("no-store") }
         if chance(8) { directives.append(pick(["no-cache", "no-cache", "no-cache=\"set-cookie\""])) }
         if chance(10) { directives.append("must-revalidate") }
-        if chance(25) { directives.append("stale-while-revalidate=\(pick([5, 100]))") }
+        if theme != .conditions, chance(25) { directives.append("stale-while-revalidate=\(pick([5, 100]))") }
         if chance(8) { directives.append("stale-if-error=100") }
         return directives
     }

@@ -116,7 +116,8 @@ struct AdmissionJudgement {
     private mutating func judgeKey() {
         for exchange in foreign {
             let canonical = AdmissionGenerator.paths[call.plan.path]
-            if exchange.path != call.plan.path, exchange.path != canonical {
+            let differsInQuery = canonical == "/q" && AdmissionGenerator.paths[exchange.path] == canonical
+            if exchange.path != call.plan.path, exchange.path != canonical, !differsInQuery {
                 report(.wrongKey, .otherPath, "exchange \(exchange.number) asked for \(exchange.path)")
             }
             if call.plan.isUnsafe {
@@ -130,7 +131,8 @@ struct AdmissionJudgement {
                 )
             }
             let isBody = evidence.bodies.contains(exchange.number)
-            if exchange.call.isUnsafe || isBody && exchange.call.method != "GET" {
+            let method = call.plan.isQuery ? "POST" : "GET"
+            if exchange.call.isUnsafe || isBody && exchange.call.method != method {
                 report(.wrongKey, by: exchange, "exchange \(exchange.number) was \(exchange.call.method)")
             }
         }
@@ -372,6 +374,9 @@ struct AdmissionJudgement {
 
     /// RFC 9110 §13.2.2, §15.4.5: a 304 answers only a condition of the caller's own.
     private mutating func judgeCondition() {
+        if call.plan.isQuery, call.plan.condition != nil, own.isEmpty, !call.plan.forbidsSending {
+            report(.wrongCondition, by: newest, "a condition on a POST is the origin's to judge")
+        }
         guard call.status == 304 else { return }
         if let expected = call.requestFields["If-None-Match"] {
             // What the origin itself answered, it judged.

@@ -85,7 +85,7 @@ final class AdmissionOrigin: Transport {
     /// The tag and the date that a caller would know of a resource.
     func validators(of path: String, _ answer: PlannedAnswer, isOld: Bool) -> (tag: String, date: String) {
         state.withLock { state in
-            var resource = state.resources[path] ?? Resource(changedAt: start)
+            var resource = state.resources[AdmissionOrigin.resource(path)] ?? Resource(changedAt: start)
             if isOld { resource.version -= 1 }
             let isCompressed = answer.coding == .gzip
             let date = modified(resource, answer.modified) ?? resource.changedAt
@@ -157,7 +157,7 @@ final class AdmissionOrigin: Transport {
         _ plan: PlannedAnswer,
         _ state: inout State
     ) -> AdmissionExchange.Answer? {
-        let resource = state.resources[exchange.path] ?? Resource(changedAt: start)
+        let resource = state.resources[AdmissionOrigin.resource(exchange.path)] ?? Resource(changedAt: start)
         let request = exchange.sentFields
         let isCompressed =
             switch plan.coding {
@@ -171,7 +171,7 @@ final class AdmissionOrigin: Transport {
             fields: fields(of: exchange, plan),
             cells: 0..<length,
             length: length,
-            representation: .init(path: exchange.path, version: resource.version, isCompressed: isCompressed)
+            representation: .init(path: AdmissionOrigin.resource(exchange.path), version: resource.version, isCompressed: isCompressed)
         )
         switch plan.outcome {
         case .lost: return nil
@@ -184,7 +184,7 @@ final class AdmissionOrigin: Transport {
         }
         let tag = tag(resource.version, plan.tag, isCompressed: isCompressed)
         let modified = modified(resource, plan.modified)
-        if ["POST", "PUT", "DELETE"].contains(method) {
+        if exchange.call.isUnsafe {
             answer.representation.version = -exchange.number
             finish(&answer, exchange, plan)
             return answer
@@ -227,6 +227,7 @@ final class AdmissionOrigin: Transport {
             fields["Cache-Control"] = (plan.cacheControl + ["stamp=\(exchange.number)"]).joined(separator: ", ")
         }
         if let vary = plan.vary { fields["Vary"] = vary }
+        if exchange.path.contains("?") { fields["No-Vary-Search"] = "params=(\"s\")" }
         if plan.setsCookie { fields["Set-Cookie"] = "sid=\(exchange.user.rawValue).\(exchange.number)" }
         if let age = plan.age { fields["Age"] = "\(age)" }
         for digest in plan.digests {
@@ -284,10 +285,10 @@ final class AdmissionOrigin: Transport {
     }
 
     private func change(path: String, _ state: inout State) {
-        var resource = state.resources[path] ?? Resource(changedAt: start)
+        var resource = state.resources[AdmissionOrigin.resource(path)] ?? Resource(changedAt: start)
         resource.version += 1
         resource.changedAt = clock.timestamp
-        state.resources[path] = resource
+        state.resources[AdmissionOrigin.resource(path)] = resource
     }
 
     private func moment(_ state: inout State) -> AdmissionMoment {
@@ -304,6 +305,9 @@ final class AdmissionOrigin: Transport {
         }
         return "e" + padded(exchange, 3) + "c" + padded(index, 2) + ";"
     }
+
+    /// The query tells no two resources apart.
+    private static func resource(_ path: String) -> String { String(path.prefix { $0 != "?" }) }
 
     static func tags(_ list: String) -> [String] {
         list.split(separator: ",").map { String($0.drop { $0 == " " }) }

@@ -50,10 +50,12 @@ struct AdmissionRun {
             if sequence.setting.identity == .refreshedField, user != .guest {
                 configuration.authorization = AdmissionRun.authorization(of: user)
             }
+            let addsKey = sequence.setting.identity == .hookField && user != .guest
             pipelines[user] = Pipeline(
                 transport: origin,
                 cache: cache,
                 retrierFactory: NilRetrier.Factory(),
+                hooks: addsKey ? [KeyHook(key: user.rawValue)] : [],
                 configuration: configuration
             )
         }
@@ -79,7 +81,9 @@ struct AdmissionRun {
             case .call(let plan, let answer, let isHeld):
                 origin.plan(plan, answer: answer, isHeld: isHeld)
                 tasks[plan.number] = begin(plan, answer)
-            case .cancel(let call): tasks[call]?.cancel()
+            case .cancel(let call, let isNoticed):
+                tasks[call]?.cancel()
+                if !isNoticed { continue }
             }
             await settle()
         }
@@ -165,7 +169,7 @@ struct AdmissionRun {
             case .authorization: fields["Authorization"] = "Bearer \(plan.user.rawValue)"
             case .cookie: fields["Cookie"] = "sid=\(plan.user.rawValue)"
             case .credentialField: fields["X-Api-Key"] = plan.user.rawValue
-            case .principal, .preparedField, .refreshedField: break
+            case .principal, .preparedField, .refreshedField, .hookField: break
             }
         }
         let known = origin.validators(of: plan.path, answer, isOld: plan.condition == .ifNoneMatchOld)
@@ -196,6 +200,7 @@ struct AdmissionRun {
         case .noStore: options.cache = .noStore
         case .maxStale: options.cache = .maxStale(.seconds(20))
         }
+        if plan.isQuery { options.cachesContent = .raw }
         switch sequence.setting.identity {
         case .principal where plan.user != .guest: options.principal = plan.user.rawValue
         case .credentialField: options.credentialFields = ["X-Api-Key"]
@@ -216,6 +221,17 @@ struct AdmissionRun {
         case (nil, let count?): "-\(count * size)"
         case (nil, nil): "0-"
         }
+    }
+}
+
+/// Adds a user's key, as a hook of an application's own does.
+private struct KeyHook: ServiceHook {
+    let key: String
+    var scope: HookScope { .message }
+
+    func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
+        request.setValue(key, forHTTPHeaderField: "X-Api-Key")
+        return nil
     }
 }
 

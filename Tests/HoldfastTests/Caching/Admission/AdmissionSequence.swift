@@ -23,6 +23,8 @@ struct AdmissionSetting: Sendable, Hashable, CustomStringConvertible {
         case preparedField
         /// A field that the pipeline's `AuthorizationRefresh` writes; each user has a pipeline over the same cache.
         case refreshedField
+        /// A field that a `.message` hook adds above the cache.
+        case hookField
     }
 
     /// What the cache stores in.
@@ -48,8 +50,8 @@ enum AdmissionStep: Sendable, CustomStringConvertible {
     /// The call is made; where it is held, its exchanges wait at the origin until they are released.
     case call(PlannedCall, PlannedAnswer, isHeld: Bool)
     case release(call: Int)
-    /// The caller gives up.
-    case cancel(call: Int)
+    /// The caller gives up; the next step may come before anybody has noticed.
+    case cancel(call: Int, isNoticed: Bool)
 
     var description: String {
         switch self {
@@ -57,7 +59,7 @@ enum AdmissionStep: Sendable, CustomStringConvertible {
         case .change(let path): "change \(path)"
         case .call(let call, let answer, let isHeld): "\(call)\(isHeld ? ", held" : "") -> \(answer)"
         case .release(let call): "release #\(call)"
-        case .cancel(let call): "cancel #\(call)"
+        case .cancel(let call, let isNoticed): "cancel #\(call)\(isNoticed ? "" : ", not noticed at once")"
         }
     }
 }
@@ -77,6 +79,8 @@ struct PlannedCall: Sendable, CustomStringConvertible {
     var method = "GET"
     var path = "/a"
     var content: String?
+    /// Whether a POST asks for something, and its content is part of what it is stored under.
+    var isQuery = false
     var cacheControl: String?
     var directive = Directive.none
     /// Fields that Vary may nominate.
@@ -88,7 +92,7 @@ struct PlannedCall: Sendable, CustomStringConvertible {
 
     var description: String {
         var text = "#\(number) \(user.rawValue) \(method) \(path)"
-        if let content { text += " content=\(content)" }
+        if let content { text += " content=\(content)\(isQuery ? ", stored by it" : "")" }
         if let cacheControl { text += " Cache-Control: \(cacheControl)" }
         if directive != .none { text += " .\(directive.rawValue)" }
         for (name, value) in selecting.sorted(by: { $0.key < $1.key }) { text += " \(name): \(value)" }
@@ -104,7 +108,7 @@ struct PlannedCall: Sendable, CustomStringConvertible {
 
     var forbidsSending: Bool { directive == .onlyIfCached || cacheControl == "only-if-cached" }
     var forbidsStoring: Bool { directive == .noStore || cacheControl == "no-store" }
-    var isUnsafe: Bool { !["GET", "HEAD"].contains(method) }
+    var isUnsafe: Bool { !["GET", "HEAD"].contains(method) && !isQuery }
 }
 
 /// What the origin answers to the exchanges of a call, as far as the requests allow.
