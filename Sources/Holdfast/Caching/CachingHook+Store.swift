@@ -122,8 +122,30 @@ extension CachingHook {
         for lookup: CacheLookup,
         in context: CallContext
     ) async {
-        for candidate in await candidates(for: lookup, context)
-        where candidate.entry.key == key && candidate.stored.requestTime <= requestTime && matches(candidate, lookup) {
+        let candidates = await candidates(for: lookup, context).filter { $0.entry.key == key }
+        await removeOlder(than: requestTime, among: candidates, for: lookup, in: context)
+    }
+
+    /// The same for those that are stored for other queries and answer this one too.
+    func removeOlder(
+        than requestTime: Timestamp,
+        under equivalent: [CacheKey],
+        for lookup: CacheLookup,
+        in context: CallContext
+    ) async {
+        for key in equivalent {
+            let candidates = await candidates(under: key, for: lookup, context)
+            await removeOlder(than: requestTime, among: candidates, for: lookup, in: context)
+        }
+    }
+
+    private func removeOlder(
+        than requestTime: Timestamp,
+        among candidates: [CacheCandidate],
+        for lookup: CacheLookup,
+        in context: CallContext
+    ) async {
+        for candidate in candidates where candidate.stored.requestTime <= requestTime && matches(candidate, lookup) {
             await remove(candidate.entry, context)
         }
     }

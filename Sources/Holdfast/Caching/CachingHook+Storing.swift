@@ -186,10 +186,10 @@ extension CachingHook {
     ) async throws(Unstored) -> HopOutcome {
         let lookup = received.lookup
         let writer = try await writer(of: entry, response.body.bytesInMemory, received, context)
-        await noteSearchVariance(of: response, entry, lookup, context)
+        let equivalent = await noteSearchVariance(of: response, entry, lookup, context)
         let filling = context[Filling.self]
         filling?.note(isReusable: isReusable(entry.stored, lookup, context))
-        let finish = commit(entry, received, context)
+        let finish = commit(entry, received, context, replacing: equivalent)
         guard let source = response.body.source else {
             delivered(response.body.length ?? 0)
             await finish(writer, nil)
@@ -282,17 +282,22 @@ extension CachingHook {
     }
 
     /// Commits an entry: at once, or once the caller's acceptance has taken the response.
-    func commit(_ entry: AdmittedEntry, _ received: ReceivedExchange, _ context: CallContext)
-        -> @Sendable (any EntryWriter, EntryDescription?) async -> Void
-    {
+    ///
+    /// - Parameter equivalent: the keys under which older responses may be stored that it replaces too (No-Vary-Search).
+    func commit(
+        _ entry: AdmittedEntry,
+        _ received: ReceivedExchange,
+        _ context: CallContext,
+        replacing equivalent: [CacheKey] = []
+    ) -> @Sendable (any EntryWriter, EntryDescription?) async -> Void {
         { [self] writer, description in
             guard let verdict = context.verdict else {
-                return await commit(writer, description, entry, received, context)
+                return await commit(writer, description, entry, received, context, replacing: equivalent)
             }
             context[Filling.self]?.awaitVerdict()
             await verdict.whenDecided { [self] accepted in
                 if accepted {
-                    await commit(writer, description, entry, received, context)
+                    await commit(writer, description, entry, received, context, replacing: equivalent)
                 } else {
                     writer.abandon()
                     context[Filling.self]?.end(.failed)
@@ -306,7 +311,8 @@ extension CachingHook {
         _ description: EntryDescription?,
         _ admitted: AdmittedEntry,
         _ received: ReceivedExchange,
-        _ context: CallContext
+        _ context: CallContext,
+        replacing equivalent: [CacheKey]
     ) async {
         let lookup = received.lookup
         do throws(StoreError) {
@@ -323,6 +329,7 @@ extension CachingHook {
             for older in lookup.matching where older.key == entry.key && older.variant != entry.variant {
                 await remove(older, context)
             }
+            await removeOlder(than: received.exchange.requestTime, under: equivalent, for: lookup, in: context)
             if lookup.bypassReason != nil { cache.flights.noteLanding(lookup.key) }
             lookup.tally.count { $0.stored += 1 }
             // A part that was cut off is for somebody to complete.

@@ -33,29 +33,49 @@ extension CachingHook {
     /// Remembers for which queries a response that is about to be stored answers too.
     ///
     /// Should the response not be stored after all, what is remembered leads to nothing and does no harm.
+    ///
+    /// - Returns: the keys of the URIs under which others are stored that answer for the same queries.
     func noteSearchVariance(
         of response: Response,
         _ entry: AdmittedEntry,
         _ lookup: CacheLookup,
         _ context: CallContext
-    ) async {
+    ) async -> [CacheKey] {
         guard let value = response.fields[.noVarySearch], value.utf8.count <= SearchVarianceKeys.longestValue,
             !NoVarySearch(fieldValue: value).isNone
-        else { return }
+        else { return [] }
         let key = entry.key == lookup.storeKey ? lookup.key : lookup.sharedKey ?? lookup.key
-        guard let keys = SearchVarianceKeys(key) else { return }
+        guard let keys = SearchVarianceKeys(key) else { return [] }
         cache.noteSearchVariance()
         let place = StoreKey(keys.ofPath.framed)
         let variant = StoreKey(Array(value.utf8))
         if !(await entries(for: place, context)).contains(where: { $0.variant == variant }) {
             await write(to: place, variant, EntryDescription(metadata: ByteChunk(copying: value.utf8)), context)
         }
+        let text = key.target.canonical
         let alias = EntryDescription(
-            metadata: ByteChunk(copying: key.target.canonical.utf8),
+            metadata: ByteChunk(copying: text.utf8),
             uselessAfter: entry.description.uselessAfter
         )
-        await write(to: StoreKey(keys.ofQuery(value).framed), StoreKey([]), alias, context)
+        let query = keys.ofQuery(value)
+        let others = await entries(for: StoreKey(query.framed), context)
+            .compactMap { String(validating: $0.description.metadata.array, as: UTF8.self) }
+            .filter { $0 != text }
+            .compactMap { keys.ofURI($0) }
+        if others.count >= CachingHook.mostEquivalents {
+            // What comes now answers for all of them, and a look-up must not have to go through many.
+            do throws(StoreError) {
+                try await cache.writer.invalidate(others + [query])
+            } catch {
+                storeFailed(error, context)
+            }
+        }
+        await write(to: StoreKey(query.framed), StoreKey(Array(text.utf8)), alias, context)
+        return others
     }
+
+    /// How many URIs are remembered whose responses answer for the same queries.
+    private static var mostEquivalents: Int { 8 }
 
     private func write(
         to key: StoreKey,

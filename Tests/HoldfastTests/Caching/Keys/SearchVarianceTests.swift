@@ -116,6 +116,37 @@ struct SearchVarianceTests {
         await second.close()
     }
 
+    @Test("RFC 9111 §4, §4.4: of two equivalent URIs that are both stored neither outlives a newer response or a PUT")
+    func bothStored() async throws {
+        for isReloaded in [false, true] {
+            let bench = CacheBench(Self.origin("params=(\"s\")"))
+            var reload = CallOptions()
+            reload.cache = .reload
+            try await bench.load(.get("http://h.example/a?s=1"))
+            try await bench.load(.get("http://h.example/a?s=2"), reload)
+            #expect(try await bench.load(.get("http://h.example/a?s=1")) == .fresh("2"))
+            if isReloaded {
+                try await bench.load(.get("http://h.example/a?s=3"), reload)
+            } else {
+                try await bench.load(.request("PUT", "http://h.example/a?s=3"))
+            }
+            for query in ["s=1", "s=2", "s=3", "s=4"] {
+                let answer = try await bench.load(.get("http://h.example/a?\(query)"))
+                #expect(answer.body == (isReloaded ? "3" : "4"), "\(query)")
+            }
+        }
+    }
+
+    @Test("Ever new queries that mean the same leave little behind")
+    func boundedQueries() async throws {
+        let bench = CacheBench(Self.origin("params=(\"s\")"))
+        var reload = CallOptions()
+        reload.cache = .reload
+        for number in 0..<100 { try await bench.load(.get("http://h.example/a?s=\(number)"), reload) }
+        #expect(try await bench.load(.get("http://h.example/a?s=1")) == .fresh("100"))
+        #expect(bench.cache.store.statistics.entryCount <= 2 + 9)
+    }
+
     @Test("Ever new field values stay within the store's bounds")
     func bounded() async throws {
         let numbers = AnswerNumbers()
