@@ -39,6 +39,15 @@ extension Path {
         let hit = pipeline(cache: .inMemory())
         let observedHit = pipeline([BusyHook()], cache: .inMemory())
         let longHit = pipeline(cache: .inMemory())
+        let confirmed = Pipeline(
+            transport: ImmediateTransport(confirms: true),
+            cache: .inMemory(),
+            retrierFactory: .never,
+            configuration: configuration
+        )
+        var validating = request
+        validating.setValue("no-cache", forHTTPHeaderField: "Cache-Control")
+        let validated = validating
         func sends(_ name: String, _ pipeline: Pipeline, _ request: URLRequest = request) -> Path {
             Path(name) { (_: Int) async throws -> Bool in try await pipeline.send(request).status == .ok }
         }
@@ -59,6 +68,7 @@ extension Path {
                 let response = try await missing.send(request)
                 return try await response.body.collect().count == 1024
             },
+            sends("hit-revalidated", confirmed, validated),
         ]
     }
 }
@@ -77,6 +87,11 @@ enum Sample {
         "Content-Length": "1024", "Vary": "Accept-Encoding", "Server": "origin", "X-Frame-Options": "DENY",
     ]
 
+    static let notModifiedFields: HeaderFields = [
+        "Date": "Tue, 14 Nov 2023 22:13:20 GMT", "Cache-Control": "public, max-age=3600",
+        "ETag": "\"33a64df551425fcc55e4d42a148795d9f25f89d4\"", "Vary": "Accept-Encoding",
+    ]
+
     static func request(_ text: String) -> URLRequest {
         guard let url = URL(string: text) else { preconditionFailure("\(text) is no URL") }
         var request = URLRequest(url: url)
@@ -93,15 +108,21 @@ private struct StillClock: HoldfastClock {
 }
 
 private struct ImmediateTransport: Transport {
+    /// Whether it answers 304 to a condition.
+    var confirms = false
+
     private let response = Response(
         status: .ok,
         fields: Sample.responseFields,
         body: ResponseBody(ByteChunk([UInt8](repeating: 7, count: 1024)))
     )
+    private let notModified = Response(status: .notModified, fields: Sample.notModifiedFields)
 
     var enforcesDeadline: Bool { true }
 
-    func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response { response }
+    func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
+        confirms && request.value(forHTTPHeaderField: "If-None-Match") != nil ? notModified : response
+    }
 }
 
 private struct BusyHook: ServiceHook {

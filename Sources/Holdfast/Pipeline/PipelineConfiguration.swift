@@ -10,7 +10,8 @@
 
 /// Edits a request right before each attempt, as the request left the hooks: a refreshed token, a signature.
 ///
-/// If a step changes whose request it is, the response is not stored. On a hop that a redirect leads to another origin, what a
+/// A response is not stored where a step may have changed whose request it is: where it changed a field of which nobody knows that
+/// it holds no credential, and the call names no `principal`. On a hop that a redirect leads to another origin, what a
 /// step adds is not sent, unless ``PipelineConfiguration/trustedOrigins`` names that origin.
 public typealias PrepareStep = @Sendable (_ request: inout URLRequest, _ context: CallContext) async throws -> Void
 
