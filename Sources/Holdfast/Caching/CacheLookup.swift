@@ -104,10 +104,19 @@ struct CacheLookup: Sendable {
 
     /// - Parameter fields: those that were sent, as the cache sees them.
     func partition(ofSent fields: HeaderFields, in context: CallContext, of cache: HTTPCache) -> String? {
+        if context.options.principal == nil, changesUserinfo(of: context.exchange?.request) { return nil }
         // Most requests are sent as they were looked up.
         if fields == head.fields { return principal }
         if context.options.principal == nil, addsUnattributed(fields, in: context) { return nil }
         return cache.principal(of: fields, to: head.target, credentialFields: credentialFields, context)
+    }
+
+    /// Whether a step has written other userinfo into the URL, of which a transport may make a credential.
+    private func changesUserinfo(of sent: URLRequest?) -> Bool {
+        guard let text = sent?.url?.absoluteString, text.contains("@") || head.target.userinfo != nil else {
+            return false
+        }
+        return (try? TargetURI(text))?.userinfo != head.target.userinfo
     }
 
     private func addsUnattributed(_ fields: HeaderFields, in context: CallContext) -> Bool {

@@ -76,23 +76,37 @@ final class CacheWriter: Sendable {
     /// - Parameters:
     ///   - writer: of the entry.
     ///   - description: in the place of the one it began with; nil keeps that.
-    ///   - claim: its place in the order of things; nil for what is no response.
-    ///   - target: the target it is a response of.
+    ///   - response: the target whose response it is, when its exchange began, and its place in the order of things; nil for what
+    ///     is no response.
     ///   - now: when it is committed.
     /// - Returns: nil where the entry was overtaken. Its writer is left alone then, since readers may follow it still.
     func commit(
         _ writer: any EntryWriter,
         description: EntryDescription?,
-        claim: ExchangeOrder.Claim?,
-        for target: TargetURI?,
+        as response: WrittenResponse?,
         now: Timestamp
     ) async throws(StoreError) -> StoredEntry? {
-        if let claim, let target, !order.enter(claim, for: target) { return nil }
+        guard let response else { return try await writer.commit(description, now: StoreInstant(now)) }
+        guard holds(response), order.enter(response.claim, for: response.target) else { return nil }
         let entry = try await writer.commit(description, now: StoreInstant(now))
-        guard let claim, let target, !order.isNewest(claim, for: target) else { return entry }
+        if holds(response), order.isNewest(response.claim, for: response.target) { return entry }
         // Both were on their way at once, and nobody knows which of them came last.
         try await remove(entry)
         return nil
+    }
+
+    /// What a response that is written must keep to.
+    struct WrittenResponse: Sendable {
+        let target: TargetURI
+        let generation: Generation
+        let claim: ExchangeOrder.Claim
+        /// Whether it answers for other queries of its path too (No-Vary-Search).
+        let answersQueries: Bool
+    }
+
+    /// The store itself watches for invalidations of the entry's own key, and of no other query.
+    private func holds(_ response: WrittenResponse) -> Bool {
+        !response.answersQueries || holds(response.generation, for: response.target, answersQueries: true)
     }
 
     /// Gives an entry another description; nil where it is no longer there, or something newer has been written.
@@ -158,8 +172,12 @@ final class CacheWriter: Sendable {
     /// Whether invalidations are under way that nobody waits for.
     var hasPendingInvalidations: Bool { pendingCount.load(ordering: .acquiring) > 0 }
 
-    /// Waits until those of a target are done.
+    /// Waits until those of a target are done, and of the other queries of its path: what is stored for one may answer another.
     func waitForInvalidations(of target: TargetURI) async {
-        for task in pending.withLock({ $0[target]?.values.compactMap(\.self) ?? [] }) { await task.value }
+        let tasks = pending.withLock { pending in
+            pending.filter { $0.key.path == target.path && $0.key.isSameOrigin(as: target) }
+                .flatMap { $0.value.values.compactMap(\.self) }
+        }
+        for task in tasks { await task.value }
     }
 }

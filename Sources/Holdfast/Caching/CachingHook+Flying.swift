@@ -153,8 +153,9 @@ extension CachingHook {
             if flight.isExclusive { try await judge(&response, outcome, context) }
             await land(flight, response, outcome, need, context)?.pump()
         } catch {
-            cache.flights.close(flight, for: need.lookup.key)
+            // In this order, or the next call would find neither.
             if flight.isBackground { pause(need.lookup, context) }
+            cache.flights.close(flight, for: need.lookup.key)
             let code = (error as? ServiceError)?.code
             let failure = Flight.Failure(
                 error: error,

@@ -122,8 +122,27 @@ extension CachingHook {
         for lookup: CacheLookup,
         in context: CallContext
     ) async {
-        let candidates = await candidates(for: lookup, context).filter { $0.entry.key == key }
+        let candidates = await candidates(for: lookup, context)
+            .filter { $0.entry.key == key || $0.entry.key == lookup.storeKey }
         await removeOlder(than: requestTime, among: candidates, for: lookup, in: context)
+    }
+
+    /// The same for those beside a newer one: under its own key, and under that of the requester alone.
+    func removeOlder(
+        than requestTime: Timestamp,
+        beside newer: StoredEntry,
+        for lookup: CacheLookup,
+        in context: CallContext
+    ) async {
+        for key in newer.key == lookup.storeKey ? [newer.key] : [newer.key, lookup.storeKey] {
+            for entry in await entries(for: key, context) where entry.key != newer.key || entry.variant != newer.variant
+            {
+                guard let stored = cache.decoded.response(of: entry), stored.requestTime <= requestTime,
+                    stored.nominated.matches(lookup.head.fields, secret: cache.store.secret)
+                else { continue }
+                await remove(entry, context)
+            }
+        }
     }
 
     /// The same for those that are stored for other queries and answer this one too.

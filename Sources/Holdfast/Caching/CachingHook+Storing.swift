@@ -196,6 +196,7 @@ extension CachingHook {
             return HopOutcome(storable: entry.stored, entry: entry, mayBeShared: entry.mayBeShared)
         }
         let (stored, expected, options) = (entry.stored, entry.bodyLength, cache.options)
+        let isRefresh = context.flight?.isBackground ?? false
         let tags = entry.description.tags
         let layout = stored.ranges?.intervals ?? [0..<Int64(expected ?? .max)]
         let storing = StoringBody(
@@ -206,6 +207,8 @@ extension CachingHook {
                 // An incomplete response must not be taken for a whole one (RFC 9111 §3.3).
                 if isWhole, expected.map({ $0 == received }) ?? true { return .commit }
                 context.options.storing?.note(.incomplete)
+                // A whole response that is stale is worth more than a part of a newer one that nobody waits for.
+                if isRefresh { return .abandon }
                 guard let cut = stored.cutOff(after: received, of: layout) else { return .abandon }
                 return .commitAs(cut.description(tags: tags, options))
             },
@@ -315,19 +318,33 @@ extension CachingHook {
         replacing equivalent: [CacheKey]
     ) async {
         let lookup = received.lookup
+        if cache.leasing != nil, await isNewerStored(than: admitted, received, context) {
+            writer.abandon()
+            return overtaken(context)
+        }
         do throws(StoreError) {
             let entry = try await cache.writer.commit(
                 writer,
                 description: description,
-                claim: admitted.claim,
-                for: lookup.key.target,
+                as: CacheWriter.WrittenResponse(
+                    target: lookup.key.target,
+                    generation: lookup.generation,
+                    claim: admitted.claim,
+                    answersQueries: admitted.stored.head.fields.contains(.noVarySearch)
+                ),
                 now: context.clock.timestamp
             )
             guard let entry else { return overtaken(context) }
             cache.storedElsewhere.note(entry, lookup)
-            // Other variants that answer the same request are older, and must not come to light once this one is gone.
-            for older in lookup.matching where older.key == entry.key && older.variant != entry.variant {
+            // Others that answer the same request are older, and must not come to light once this one is gone.
+            let ownKeys = [entry.key, lookup.storeKey]
+            for older in lookup.matching
+            where ownKeys.contains(older.key) && (older.key != entry.key || older.variant != entry.variant) {
                 await remove(older, context)
+            }
+            // A call that was not looked up has not seen them.
+            if lookup.bypassReason != nil {
+                await removeOlder(than: received.exchange.requestTime, beside: entry, for: lookup, in: context)
             }
             await removeOlder(than: received.exchange.requestTime, under: equivalent, for: lookup, in: context)
             if lookup.bypassReason != nil { cache.flights.noteLanding(lookup.key) }
@@ -342,6 +359,18 @@ extension CachingHook {
             storeFailed(error, context)
             context.options.storing?.note(.storeFailure)
             context[Filling.self]?.end(.notReusable)
+        }
+    }
+
+    /// Whether another process has stored what it asked for later: only the time of the request orders what processes do.
+    private func isNewerStored(
+        than admitted: AdmittedEntry,
+        _ received: ReceivedExchange,
+        _ context: CallContext
+    ) async -> Bool {
+        await entries(for: admitted.key, context).contains { entry in
+            entry.variant == admitted.variant
+                && cache.decoded.response(of: entry).map { $0.requestTime > received.exchange.requestTime } ?? false
         }
     }
 

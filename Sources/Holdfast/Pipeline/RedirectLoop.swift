@@ -24,20 +24,22 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
     func exchange(_ first: URLRequest, _ context: inout CallContext) async throws -> Response {
         var request = first
         while true {
-            let response = try await next.exchange(request, &context)
+            var response = try await next.exchange(request, &context)
             if !context.options.areDefault { context.options.cookies?.keep(answer: response) }
             guard response.status.isRedirection, policy.limit > 0, !context.handsRedirectsUp,
                 var hop = nextHop(after: response, to: request, context)
             else { return response }
             guard context.redirectCount < policy.limit else {
                 response.body.discard()
-                throw ServiceError(
+                var error = ServiceError(
                     .tooManyRedirects,
                     "The chain of redirects is longer than \(policy.limit) hops and probably a loop; "
                         + "ask for the resource's own URL or raise the limit.",
                     progress: .headReceived,
                     response: response
                 )
+                error.attempts = response.attempts
+                throw error
             }
             let wait: Duration
             switch decideFollowing(response, context) {
@@ -48,7 +50,7 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
                 return handedUp
             }
             let end = context.clock.now.advanced(by: wait)
-            await response.body.finish(on: context.clock)
+            context.detach(&response)
             context.emit(.redirected) { event in
                 event.status = response.status
                 event.detail = hop.redirection.target.origin
@@ -93,7 +95,8 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
     ) -> (redirection: Redirection, request: URLRequest)? {
         guard let head = context.head(of: request) else { return nil }
         guard let redirection = Redirection.next(after: response.head, to: head),
-            !redirection.keepsBody || context.body.isReplayable,
+            !redirection.keepsBody
+                || context.body.isReplayable && !context.body.wouldBeExposed(by: redirection, from: head),
             let url = URL(string: redirection.location)
         else { return nil }
         var following = request
@@ -125,6 +128,13 @@ extension CallContext {
     /// Whether what the hooks and steps of a pipeline add to `request` is kept from its origin.
     func withholds(from request: URLRequest, trustedOrigins: CredentialScope) -> Bool {
         isForeignHop && !trustedOrigins.allows(request.url, first: request.url)
+    }
+}
+
+extension RequestBody {
+    /// Whether a redirect asks to send content in clear that was sent encrypted.
+    fileprivate func wouldBeExposed(by redirection: Redirection, from request: RequestHead) -> Bool {
+        !isNone && request.target.scheme == "https" && redirection.target.scheme != "https"
     }
 }
 

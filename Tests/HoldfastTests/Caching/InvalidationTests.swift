@@ -89,6 +89,7 @@ struct InvalidationTests {
         }
         let bench = CacheBench(transport)
         #expect(try await bench.load(.get("http://h.example/a")).body == "end")
+        await bench.pipeline.drain()
         #expect(bench.cache.store.statistics.entryCount == 3)
         bench.clock.advance(by: .seconds(50))
         let response = try await bench.pipeline.send(.get("http://h.example/a"))

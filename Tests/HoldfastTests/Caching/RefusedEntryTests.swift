@@ -67,7 +67,10 @@ struct RefusedEntryTests {
         #expect(try await bench.load(.get(), options) == .fresh("good"))
     }
 
-    @Test("What a refresh in the background brings is judged as the call it was begun for judges", arguments: [200, 404])
+    @Test(
+        "What a refresh in the background brings is judged as the call it was begun for judges",
+        arguments: [200, 404]
+    )
     func refusedRefresh(status: Int) async throws {
         let fields: HeaderFields = ["Cache-Control": "max-age=1, stale-while-revalidate=600"]
         let bench = CacheBench([
@@ -98,7 +101,8 @@ struct RefusedEntryTests {
     func unjudgedRefresh() async throws {
         struct Decoding: ServiceHook {
             var scope: HookScope { .message }
-            func onSuccess(_ response: inout Response, _ request: URLRequest, _ context: inout CallContext) async throws {
+            func onSuccess(_ response: inout Response, _ request: URLRequest, _ context: inout CallContext) async throws
+            {
                 response.fields.append("X-Decoded", "yes")
             }
         }

@@ -92,7 +92,7 @@ extension CachingHook {
                 expectedLength: 0,
                 now: now
             )
-            _ = try await cache.writer.commit(writer, description: nil, claim: nil, for: nil, now: now)
+            _ = try await cache.writer.commit(writer, description: nil, as: nil, now: now)
         } catch {
             storeFailed(error, context)
         }

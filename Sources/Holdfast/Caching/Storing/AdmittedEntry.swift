@@ -85,7 +85,8 @@ struct ReceivedExchange: Sendable {
             number: number,
             key: key,
             nominated: nominated,
-            readable: [lookup.storeKey] + [lookup.sharedStoreKey].compactMap(\.self),
+            // What is only lent to the requester takes no part in which of the requester's own is the newest.
+            readable: [lookup.storeKey, key] + (lookup.borrows ? [] : [lookup.sharedStoreKey].compactMap(\.self)),
             fields: lookup.head.fields
         )
     }

@@ -182,13 +182,3 @@ extension AttemptLoop {
         return error
     }
 }
-
-extension CallContext {
-    /// Lets a response go that a retry follows: a short rest of its body is read in the background, so that the connection
-    /// can serve again, and a long or slow one is given up.
-    func letGo(of body: ResponseBody) {
-        guard body.source != nil else { return }
-        let clock = clock
-        _ = background.spawn { await body.finish(on: clock) }
-    }
-}

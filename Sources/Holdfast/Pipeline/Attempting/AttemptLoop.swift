@@ -89,7 +89,7 @@ struct AttemptLoop: Exchanging {
         var last: Result<Response, any Error>?
         while true {
             context.attempt = course.records.count + 1
-            let result: Result<Response, any Error>
+            var result: Result<Response, any Error>
             if let made = first {
                 (first, result) = (nil, made.result)
                 course.records.append(made.record)
@@ -105,8 +105,6 @@ struct AttemptLoop: Exchanging {
                 } catch {
                     return try unsent(error, after: last, &course, context)
                 }
-                // Until here the response was the one that the call would have ended with.
-                if case .success(let response) = last { context.letGo(of: response.body) }
                 last = nil
                 let start = context.clock.now
                 result = await attempt(prepared, course, &context)
@@ -119,9 +117,10 @@ struct AttemptLoop: Exchanging {
                 request = unconditional
                 continue
             }
-            if case .success(let response) = result,
-                let followUp = await authorized?.followUp(response, isWhole: context.body.isWhole, context)
+            if case .success(var response) = result,
+                let followUp = await authorized?.followUp(&response, isWhole: context.body.isWhole, context)
             {
+                result = .success(response)
                 switch followUp {
                 case .resend:
                     resend("credential", &course, context)
@@ -153,6 +152,11 @@ struct AttemptLoop: Exchanging {
                 return try final(result, course, context)
             case .retry(let delay):
                 course.goesOn(after: delay)
+                // Until the next attempt begins it is the one that the call would end with.
+                if case .success(var response) = result {
+                    context.detach(&response)
+                    result = .success(response)
+                }
                 last = result
                 context.wantsNewConnection = failed.exchange.blamesConnection
                 context.emit(.retryScheduled) { event in

@@ -25,7 +25,10 @@ private import Synchronization
 /// call, or hop of one, is sent again once for this reason; that is no retry, takes nothing from a budget, and stands among
 /// the response's `attempts`. A refresh that fails ends all who waited with `.authorizationFailed`, which has the cause and
 /// the 401, and is not repeated before ``retryPause`` is over; nor is a refresh asked for by a new credential that the server
-/// has accepted nowhere yet.
+/// has accepted nowhere yet. A refresh that takes longer than ``refreshTimeout`` has failed; the credential that it brings all the same
+/// is used from then on. A resource (a URL without its query) that refuses what was refreshed for it asks for no further
+/// refresh for ``retryPause``, then for twice as long, up to 10 minutes, while others are answered; and all resources together ask for
+/// five at once and one more each ``retryPause``. A call that may ask for none ends with the 401.
 ///
 /// Calls made inside the refresh closure, also through the same pipeline, bear no credential and are never refreshed, so a
 /// refresh cannot wait for itself; do not leave its task for a detached one. A request that brings its own Authorization field
@@ -36,6 +39,8 @@ private import Synchronization
 public final class AuthorizationRefresh: Sendable {
     /// For how long a failed refresh is not repeated.
     public let retryPause: Duration
+    /// How long a refresh may take.
+    public let refreshTimeout: Duration
     let principal: String?
     private let scope: CredentialScope
     private let statuses: Set<StatusCode>
@@ -54,6 +59,7 @@ public final class AuthorizationRefresh: Sendable {
     ///     names none. Nil, the default: the credential itself names it, and with each new one the cache begins anew.
     ///   - statuses: which answers refuse the credential; 401 by default. 403 never counts.
     ///   - retryPause: for how long a failed refresh is not repeated; 10 s by default.
+    ///   - refreshTimeout: how long a refresh may take before all who wait for it fail; 60 s by default.
     ///   - renewsAhead: how long before its end a credential is renewed; 10 s by default.
     ///   - expiresAt: when a credential ends, so that it is renewed before anything is sent; nil, the default: unknown.
     ///   - apply: puts a credential into a request, in place of an earlier one that may be there; must be quick.
@@ -65,6 +71,7 @@ public final class AuthorizationRefresh: Sendable {
         principal: String? = nil,
         statuses: Set<StatusCode> = [.unauthorized],
         retryPause: Duration = .seconds(10),
+        refreshTimeout: Duration = .seconds(60),
         renewsAhead: Duration = .seconds(10),
         expiresAt: @escaping @Sendable (Credential) -> Timestamp? = { _ in nil },
         apply: @escaping @Sendable (_ credential: Credential, _ request: inout URLRequest) -> Void,
@@ -74,6 +81,7 @@ public final class AuthorizationRefresh: Sendable {
         self.principal = principal
         self.statuses = statuses.subtracting([.forbidden])
         self.retryPause = max(retryPause, .zero)
+        self.refreshTimeout = max(refreshTimeout, .zero)
         self.renewsAhead = max(renewsAhead, .zero)
         let issued = IssuedCredential(credential, apply: apply, expiresAt: expiresAt, refresh: refresh)
         state = Mutex(RefreshState(issued, retryPause: max(retryPause, .zero)))
@@ -152,14 +160,19 @@ public final class AuthorizationRefresh: Sendable {
         return error
     }
 
-    /// Whether a refusal of `version` can be mended.
-    func isMendable(_ version: Int, _ context: CallContext) -> Bool {
-        state.withLock { $0.prospect(after: version, now: context.clock.now) } == .newer
+    /// Whether a newer credential may help a resource that has refused `version`.
+    func isMendable(_ version: Int, for url: URL?, _ context: CallContext) -> Bool {
+        state.withLock { $0.prospect(after: version, for: url, now: context.clock.now) } == .newer
     }
 
     /// An answer shows that the server takes this version.
-    func noteAccepted(_ version: Int) {
-        state.withLock { $0.accepted(version) }
+    func noteAccepted(_ version: Int, by url: URL?) {
+        state.withLock { $0.accepted(version, by: url) }
+    }
+
+    /// A resource has refused a version that was made because it refused the one before.
+    func noteRefused(_ version: Int, by url: URL?, now: MonotonicInstant) {
+        state.withLock { $0.refused(version, by: url, now: now) }
     }
 
     /// A credential newer than `version`, after a refresh if need be, within the call's deadline.
@@ -201,20 +214,42 @@ public final class AuthorizationRefresh: Sendable {
             case .resume(let continuation, let result): continuation.resume(with: result)
             case .cancel(let task): task.cancel()
             case .start(let number, let renew):
-                let task = Task { await run(renew, clock) }
+                let task = Task { await run(number, renew, clock) }
                 perform(state.withLock { $0.adopt(task, of: number) }, clock)
             }
         }
     }
 
-    private func run(_ renew: @Sendable () async throws -> IssuedCredential, _ clock: any HoldfastClock) async {
+    private func run(
+        _ number: Int,
+        _ renew: @Sendable () async throws -> IssuedCredential,
+        _ clock: any HoldfastClock
+    ) async {
         let inside = AuthorizationRefresh.underWay.union([ObjectIdentifier(self)])
         let result: Result<IssuedCredential, any Error>
+        let timer = Task {
+            do {
+                try await clock.sleep(until: clock.now.advanced(by: refreshTimeout))
+                perform(state.withLock { $0.giveUp(number, for: tookTooLong, now: clock.now) }, clock)
+            } catch {
+                // The refresh is over.
+            }
+        }
+        defer { timer.cancel() }
         do {
             result = .success(try await AuthorizationRefresh.$underWay.withValue(inside) { try await renew() })
         } catch {
             result = .failure(RefreshFailure(cause: error))
         }
-        perform(state.withLock { $0.finish(result, now: clock.now) }, clock)
+        perform(state.withLock { $0.finish(number, result, now: clock.now) }, clock)
+    }
+
+    private var tookTooLong: ServiceError {
+        ServiceError(
+            .timeout,
+            "The refresh of the credential did not end within \(refreshTimeout); let it give up by itself, or allow more "
+                + "`refreshTimeout`.",
+            progress: .notSent
+        )
     }
 }

@@ -24,6 +24,7 @@ struct AuthorizedHop {
 
     private let authorization: AuthorizationRefresh
     private let isCovered: Bool
+    private let url: URL?
     private var version = 0
     private var hasResent = false
 
@@ -32,6 +33,7 @@ struct AuthorizedHop {
         guard let authorization, let call = context.authorized else { return nil }
         self.authorization = authorization
         isCovered = authorization.covers(request.url, first: call.first)
+        url = request.url
     }
 
     /// Puts the current credential into an attempt, or takes it out of one that a redirect led elsewhere.
@@ -55,14 +57,19 @@ struct AuthorizedHop {
 
     /// Looks at the response to an attempt; nil where it says nothing against the credential.
     ///
-    /// - Parameter isWhole: whether the content can be sent again.
-    mutating func followUp(_ response: Response, isWhole: Bool, _ context: CallContext) async -> FollowUp? {
+    /// - Parameters:
+    ///   - response: what came; detached from its connection where a credential is waited for.
+    ///   - isWhole: whether the content can be sent again.
+    mutating func followUp(_ response: inout Response, isWhole: Bool, _ context: CallContext) async -> FollowUp? {
         guard isCovered else { return nil }
         guard authorization.isRefusal(response.status) else {
-            if response.status.rawValue < 400 { authorization.noteAccepted(version) }
+            if response.status.rawValue < 400 { authorization.noteAccepted(version, by: url) }
             return nil
         }
-        guard !hasResent, authorization.isMendable(version, context) else { return .stop(.unauthorized) }
+        if hasResent { authorization.noteRefused(version, by: url, now: context.clock.now) }
+        guard !hasResent, authorization.isMendable(version, for: url, context) else { return .stop(.unauthorized) }
+        // The refresh may go to the same origin, and need what this response holds.
+        context.detach(&response)
         do {
             _ = try await authorization.credential(newerThan: version, context)
         } catch {

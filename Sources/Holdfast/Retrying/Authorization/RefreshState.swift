@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import Foundation
+
 /// The versions of a credential and the one refresh under way; each change says what is to be done once the lock is released.
 struct RefreshState {
     typealias Continuation = CheckedContinuation<VersionedCredential, any Error>
@@ -43,6 +45,20 @@ struct RefreshState {
     private var nextWaiter: UInt64 = 0
     private var refreshCount = 0
     private var departed: Set<UInt64> = []
+    /// The resources that refuse every credential, as far as is known.
+    private var refusals: [String: Refusals] = [:]
+    /// How many refreshes refused calls may ask for at once, and since when it has been counted.
+    private var allowance = mostAtOnce
+    private var countedAt: MonotonicInstant?
+
+    private struct Refusals {
+        var count: Int
+        var until: MonotonicInstant
+    }
+
+    private static let mostAtOnce = 5.0
+    private static let mostResources = 256
+    private static let longestPause: Duration = .seconds(600)
 
     init(_ credential: IssuedCredential, retryPause: Duration) {
         current = VersionedCredential(version: 1, issued: credential)
@@ -58,15 +74,41 @@ struct RefreshState {
         return nextWaiter
     }
 
-    /// Whether a refusal of `version` can be mended.
-    func prospect(after version: Int, now: MonotonicInstant) -> Prospect {
-        guard version == current.version, let probation, now < probation else { return .newer }
-        return .none
+    /// What a call can hope for whose URL has refused `version`; counts the refresh that it may ask for.
+    mutating func prospect(after version: Int, for url: URL?, now: MonotonicInstant) -> Prospect {
+        // There is a newer one, or will be, or its failure is known: that costs nothing.
+        if version < current.version || running != nil || failure.map({ now < $0.until }) ?? false { return .newer }
+        if let probation, now < probation { return .none }
+        if let refusals = refusals[RefreshState.resource(of: url)], now < refusals.until { return .none }
+        let regained = countedAt.map { max(0, $0.duration(to: now) / max(retryPause, .milliseconds(1))) } ?? 0
+        (allowance, countedAt) = (min(RefreshState.mostAtOnce, allowance + regained), now)
+        guard allowance >= 1 else { return .none }
+        allowance -= 1
+        return .newer
     }
 
     /// An answer shows that the server takes this version.
-    mutating func accepted(_ version: Int) {
+    mutating func accepted(_ version: Int, by url: URL?) {
         if version == current.version { probation = nil }
+        if !refusals.isEmpty { refusals[RefreshState.resource(of: url)] = nil }
+    }
+
+    /// A resource has refused what was refreshed for it.
+    mutating func refused(_ version: Int, by url: URL?, now: MonotonicInstant) {
+        guard version == current.version else { return }
+        let resource = RefreshState.resource(of: url)
+        if refusals.count >= RefreshState.mostResources, refusals[resource] == nil {
+            refusals = refusals.filter { now < $0.value.until }
+            if refusals.count >= RefreshState.mostResources { refusals = [:] }
+        }
+        let count = min((refusals[resource]?.count ?? 0) + 1, 20)
+        let pause = min(min(retryPause, RefreshState.longestPause) * (1 << (count - 1)), RefreshState.longestPause)
+        refusals[resource] = Refusals(count: count, until: now.advanced(by: pause))
+    }
+
+    /// What a server refuses or takes a credential for: the URL without its query.
+    private static func resource(of url: URL?) -> String {
+        url.map { String($0.absoluteString.prefix { $0 != "?" && $0 != "#" }) } ?? ""
     }
 
     /// Waits for a credential newer than `version`: there is one, or the refresh under way is joined, or begun.
@@ -118,16 +160,24 @@ struct RefreshState {
         departed.remove(waiter)
     }
 
-    /// The refresh is over.
-    mutating func finish(_ result: Result<IssuedCredential, any Error>, now: MonotonicInstant) -> [Action] {
-        guard let ended = running else { return [] }
+    /// A refresh is over.
+    ///
+    /// One that was given up may bring a credential all the same, which is used where none has come since.
+    mutating func finish(
+        _ number: Int,
+        _ result: Result<IssuedCredential, any Error>,
+        now: MonotonicInstant
+    ) -> [Action] {
+        guard let ended = running, ended.number == number else {
+            guard case .success(let issued) = result, number == refreshCount else { return [] }
+            succeed(with: issued, now: now)
+            return []
+        }
         running = nil
         let outcome: Result<VersionedCredential, any Error>
         switch result {
         case .success(let issued):
-            current = VersionedCredential(version: current.version + 1, issued: issued)
-            failure = nil
-            probation = now.advanced(by: retryPause)
+            succeed(with: issued, now: now)
             outcome = .success(current)
         case .failure(let error):
             if ended.isAbandoned {
@@ -139,6 +189,19 @@ struct RefreshState {
             outcome = .failure(error)
         }
         return ended.waiters.sorted { $0.key < $1.key }.map { .resume($0.value, outcome) }
+    }
+
+    /// A refresh takes too long: those who wait for it fail, and it is told to end.
+    mutating func giveUp(_ number: Int, for error: any Error, now: MonotonicInstant) -> [Action] {
+        guard let given = running, given.number == number else { return [] }
+        let cancellation = given.task.map { Action.cancel($0) }
+        return [cancellation].compactMap(\.self) + finish(number, .failure(RefreshFailure(cause: error)), now: now)
+    }
+
+    private mutating func succeed(with issued: IssuedCredential, now: MonotonicInstant) {
+        current = VersionedCredential(version: current.version + 1, issued: issued)
+        failure = nil
+        probation = now.advanced(by: retryPause)
     }
 }
 

@@ -78,7 +78,7 @@ extension RetryRules {
         var delay = own
         if let asked {
             guard asked <= maxServerDelay else { return .stop(.serverDelayTooLong) }
-            delay = max(own, asked) + RetryRules.spread(of: asked, using: &generator)
+            delay = spreadOut(max(own, asked), asked: asked, timeLeft, using: &generator)
         }
         guard fits(delay, timeLeft) else { return .stop(.deadline) }
         return .retry(after: delay)
@@ -132,6 +132,20 @@ extension RetryRules {
             using: &generator,
             state: &history.throttlingBackoff
         )
+    }
+
+    /// A wait that a server asked for, and what is added to it at random: no more than the time left allows, so that nobody
+    /// who could have obeyed is given up for it.
+    func spreadOut(
+        _ wait: Duration,
+        asked: Duration,
+        _ timeLeft: Duration?,
+        using generator: inout some RandomNumberGenerator
+    ) -> Duration {
+        let spread = RetryRules.spread(of: asked, using: &generator)
+        guard let timeLeft, fits(wait, timeLeft) else { return wait + spread }
+        let room = timeLeft - wait - max(minimumAttemptTime, .milliseconds(1))
+        return wait + max(.zero, min(spread, room))
     }
 
     /// What is added at random to a wait that a server asked for: up to half of it, and 5 s at most.

@@ -10,8 +10,8 @@ public enum RetryAfter {
     ///
     /// Seconds are decimal digits and nothing else, less the response's Age where a cache stood between. A date, in any
     /// of the three forms, is taken against the response's own Date and Age, so that a wrong clock on either side does
-    /// no harm; against the time of receipt where Date is missing. What is neither is ignored; of several valid lines the
-    /// longest wait counts, so that no line is disobeyed.
+    /// no harm; against the time of receipt where Date is missing. What is neither is ignored; of several valid lines, also
+    /// where they arrive joined by commas, the longest wait counts, so that no line is disobeyed.
     ///
     /// - Parameters:
     ///   - fields: the response's fields.
@@ -22,7 +22,7 @@ public enum RetryAfter {
         guard !lines.isEmpty else { return nil }
         let clock = SenderClock(fields, receivedAt: receivedAt)
         var longest: Int64?
-        for line in lines {
+        for line in lines.flatMap(RetryAfter.members) {
             let milliseconds: Int64
             if let seconds = FieldScanner.number(line.utf8, limit: maximumSeconds) {
                 milliseconds = (seconds - clock.age) * 1000
@@ -34,6 +34,14 @@ public enum RetryAfter {
             longest = max(longest ?? 0, milliseconds, 0)
         }
         return longest.map { .milliseconds($0) }
+    }
+
+    /// The lines that a client has joined to one (RFC 9110 §5.2), where all of them are seconds: a date has a comma of its own.
+    private static func members(of line: String) -> [String] {
+        let members = line.split(separator: ",").map { $0.trimmingPrefix { $0 == " " || $0 == "\t" } }
+        guard members.count > 1 else { return [line] }
+        let seconds = members.map { String($0.reversed().drop { $0 == " " || $0 == "\t" }.reversed()) }
+        return seconds.allSatisfy { FieldScanner.number($0.utf8, limit: maximumSeconds) != nil } ? seconds : [line]
     }
 }
 

@@ -24,8 +24,8 @@ extension RetryRules {
         guard obeysRetryAfter, let asked = RetryAfter.delay(redirect.fields, receivedAt: receivedAt), asked > .zero
         else { return .retryNow }
         guard asked <= maxServerDelay else { return .stop(.serverDelayTooLong) }
-        let wait = asked + RetryRules.spread(of: asked, using: &generator)
-        if let timeLeft, wait + minimumAttemptTime >= timeLeft { return .stop(.deadline) }
+        let wait = spreadOut(asked, asked: asked, timeLeft, using: &generator)
+        guard fits(wait, timeLeft) else { return .stop(.deadline) }
         return .retry(after: wait)
     }
 }

@@ -96,7 +96,12 @@ struct RetryOracle {
         if let asked {
             if .seconds(asked) > rules.maxServerDelay { return (.stop(.serverDelayTooLong), "") }
             let more = Double.random(in: 0..<1, using: &source) * min(Double(asked) / 2, 5)
-            delay = max(delay, .seconds(asked)) + .nanoseconds(Int64(more * 1e9 + 0.5))
+            let least = max(delay, .seconds(asked))
+            var spread = Duration.nanoseconds(Int64(more * 1e9 + 0.5))
+            if let left = call.timeLeft, least < left, least + rules.minimumAttemptTime <= left {
+                spread = max(.zero, min(spread, left - least - max(rules.minimumAttemptTime, .milliseconds(1))))
+            }
+            delay = least + spread
         }
         if let left = call.timeLeft, delay >= left || delay + rules.minimumAttemptTime > left {
             return (.stop(.deadline), "")

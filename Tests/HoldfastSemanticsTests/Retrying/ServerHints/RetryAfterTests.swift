@@ -30,7 +30,8 @@ import Testing
             (["Retry-After": "5", "retry-after": "9"], 9), (["Retry-After": "5", "Age": "9"], 0),
             (["Retry-After": date(60), "Date": date(20), "Age": "10"], 30),
             (["Retry-After": date(60), "Date": "x"], 60),
-            (["Retry-After": "5, 9"], nil), (["Retry-After": "+5"], nil), (["Retry-After": "0x10"], nil),
+            (["Retry-After": "9 , 5"], 9), (["Retry-After": "5,x"], nil), (["Retry-After": "+5"], nil),
+            (["Retry-After": "0x10"], nil),
             (["Retry-After": date(-60)], 0), (["Retry-After": "soon", "retry-after": date(7)], 7),
             (["Retry-After": "Thu Sep 17 12:00:09 2026"], 9),
         ] as [(HeaderFields, Int64?)]

@@ -33,7 +33,7 @@ import Testing
         #expect(Self.decide(["Retry-After": "61"]) == .stop(.serverDelayTooLong))
         #expect(Self.decide(["Retry-After": "99999999999999999999"]) == .stop(.serverDelayTooLong))
         #expect(Self.decide(["Retry-After": "10"], timeLeft: .seconds(10)) == .stop(.deadline))
-        let tooLate = Self.decide(["Retry-After": "10"], timeLeft: .seconds(16)) { $0.minimumAttemptTime = .seconds(6) }
+        let tooLate = Self.decide(["Retry-After": "10"], timeLeft: .seconds(15)) { $0.minimumAttemptTime = .seconds(6) }
         #expect(tooLate == .stop(.deadline))
     }
 

@@ -14,9 +14,9 @@ struct AdmissionGenerator {
     /// Of `/q` the origin says that its query tells nothing apart (No-Vary-Search).
     static let paths = ["/a": "/a", "/b": "/b", "/x/%2e%2e/a": "/a", "/q?s=1": "/q", "/q?s=2": "/q"]
 
-    /// What a sequence has more of than others: each is rare where everything is drawn alike.
+    /// What a sequence has more of than others, and how it may begin: each is rare where everything is drawn alike.
     private enum Theme: CaseIterable {
-        case none, heads, dates, weakParts, conditions, releasedCookies, ownCookies, queries
+        case none, heads, dates, weakParts, conditions, releasedCookies, ownCookies, queries, cancelled, posts
     }
 
     private var random: SeededGenerator
@@ -53,12 +53,13 @@ struct AdmissionGenerator {
         case .dates: (nature.tag, nature.modified) = (.none, .old)
         case .weakParts: (nature.tag, nature.modified) = (.weak, pick([.none, .recent]))
         case .releasedCookies: (nature.setsCookie, nature.tag) = (true, .strong)
+        case .conditions: nature.tag = .strong
         case .queries: paths = ["/q?s=1", "/q?s=2"]
-        case .none, .heads, .conditions, .ownCookies: break
+        case .none, .heads, .ownCookies, .cancelled, .posts: break
         }
         let holds = chance(theme == .heads || theme == .ownCookies || theme == .queries ? 90 : 50)
 
-        var steps: [AdmissionStep] = []
+        var steps = chance(50) ? opening() : []
         for _ in 0..<Int.random(in: 10...30, using: &random) {
             if chance(45) {
                 steps.append(.advance(milliseconds: pick([100, 1_000, 2_000, 5_000, 11_000, 61_000, 700_000])))
@@ -95,6 +96,73 @@ struct AdmissionGenerator {
             }
         }
         return steps
+    }
+
+    /// The beginning of a theme in its shortest form; what is drawn at random goes on from there.
+    private mutating func opening() -> [AdmissionStep] {
+        let user = pick([AdmissionUser.guest, .alice])
+        func call(_ method: String = "GET", _ path: String? = nil, by caller: AdmissionUser? = nil) -> PlannedCall {
+            var call = PlannedCall(number: takeNumber(), user: caller ?? user, path: path ?? paths[0])
+            call.method = method
+            return call
+        }
+        func step(_ call: PlannedCall, _ directives: [String] = [], isHeld: Bool = false) -> AdmissionStep {
+            var answer = nature
+            answer.vary = nil
+            if !directives.isEmpty { answer.cacheControl = directives }
+            return .call(call, answer, isHeld: isHeld)
+        }
+        switch theme {
+        case .none, .weakParts: return []
+        case .heads:
+            let head = call("HEAD")
+            return [
+                step(call(), ["max-age=60"]), step(head, ["max-age=60"], isHeld: true), step(call("POST")),
+                step(call(), ["max-age=60"]), .release(call: head.number), step(call()),
+            ]
+        case .dates:
+            var asking = call(by: .alice)
+            asking.cacheControl = "no-cache"
+            return [step(call(by: .guest), ["max-age=60"]), step(asking, ["max-age=60"]), step(call(by: .alice))]
+        case .conditions:
+            var knowing = call()
+            knowing.condition = .ifNoneMatch
+            return [
+                step(call(), ["max-age=1", "stale-while-revalidate=100"]), .advance(milliseconds: 5_000),
+                .change(path: paths[0]), step(knowing, ["max-age=60"]), step(call(), ["max-age=60"]),
+            ]
+        case .releasedCookies:
+            var news = nature
+            (news.notModifiedHasCacheControl, news.vary) = (false, nil)
+            return [
+                step(call(by: .guest), ["max-age=1", "public"]), .advance(milliseconds: 5_000),
+                .call(call(by: .alice), news, isHeld: false), step(call(by: .guest)),
+            ]
+        case .ownCookies:
+            let first = call()
+            return [
+                step(first, ["max-age=60", "private=\"set-cookie\""], isHeld: true), step(call()), step(call()),
+                .release(call: first.number),
+            ]
+        case .queries:
+            let first = call("GET", paths[0])
+            return [
+                step(first, ["max-age=60"], isHeld: true), step(call("PUT", paths[1])), .release(call: first.number),
+                step(call("GET", pick(paths))),
+            ]
+        case .cancelled:
+            let change = call("POST")
+            return [
+                step(call(), ["max-age=60"]), step(change, isHeld: true),
+                .cancel(call: change.number, isNoticed: false), step(call(), ["max-age=60"]),
+            ]
+        case .posts:
+            var query = call("POST")
+            (query.content, query.isQuery) = ("q=1", true)
+            var conditional = query
+            (conditional.number, conditional.condition) = (takeNumber(), .ifNoneMatchAny)
+            return [step(query, ["max-age=60"]), step(conditional, ["max-age=60"])]
+        }
     }
 
     private mutating func call() -> PlannedCall {
@@ -165,7 +233,9 @@ struct AdmissionGenerator {
         if theme == .conditions { directives.append("stale-while-revalidate=100") }
         if chance(80) { directives.append("max-age=\(pick([0, 1, 10, 10, 60, 600]))") }
         if chance(20) { directives.append("s-maxage=\(pick([1, 10, 60]))") }
-        if theme != .ownCookies, chance(20) { directives.append(pick(["private", "private", "private=\"set-cookie\""])) }
+        if theme != .ownCookies, chance(20) {
+            directives.append(pick(["private", "private", "private=\"set-cookie\""]))
+        }
         if chance(25) { directives.append("public") }
         if chance(8) { directives.append("no-store") }
         if chance(8) { directives.append(pick(["no-cache", "no-cache", "no-cache=\"set-cookie\""])) }

@@ -160,6 +160,12 @@ struct AdmissionJudgement {
                 )
             }
             guard evidence.exchange(of: "Set-Cookie") == exchange.number else { continue }
+            // What the stored response says is for all; that a user's 304 is, it would have to say itself.
+            if model.setting.mode == .shared, exchange.answer?.status == 304, exchange.user != .guest,
+                exchange.user != call.plan.user, !control.has("public"), control.seconds("s-maxage") == nil
+            {
+                report(.leakedField, by: exchange, "the Set-Cookie of exchange \(exchange.number) is one user's")
+            }
             if model.setting.mode == .shared, control.names("set-cookie", in: "private") {
                 report(.leakedField, by: exchange, "the Set-Cookie of exchange \(exchange.number) is private")
             }
@@ -252,7 +258,8 @@ struct AdmissionJudgement {
     /// Whether a response is one that a cache stores and that would answer this call.
     private func isSurelyStored(_ exchange: AdmissionExchange) -> Bool {
         guard let answer = exchange.answer, answer.status == 200, !answer.isBroken, exchange.call.method == "GET",
-            exchange.call.content == nil, exchange.user == call.plan.user, exchange.path == call.plan.path,
+            exchange.call.content == nil, call.plan.content == nil, exchange.user == call.plan.user,
+            exchange.path == call.plan.path,
             exchange.call.range == nil, exchange.call.condition == nil, !exchange.call.forbidsStoring,
             let received = model.log.calls.first(where: { $0.plan.number == exchange.call.number }),
             let receivedAt = received.endedAt, receivedAt < call.startedAt, received.source.hasPrefix("network")

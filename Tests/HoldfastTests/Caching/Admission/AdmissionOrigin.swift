@@ -171,7 +171,11 @@ final class AdmissionOrigin: Transport {
             fields: fields(of: exchange, plan),
             cells: 0..<length,
             length: length,
-            representation: .init(path: AdmissionOrigin.resource(exchange.path), version: resource.version, isCompressed: isCompressed)
+            representation: .init(
+                path: AdmissionOrigin.resource(exchange.path),
+                version: resource.version,
+                isCompressed: isCompressed
+            )
         )
         switch plan.outcome {
         case .lost: return nil

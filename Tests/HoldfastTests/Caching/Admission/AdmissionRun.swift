@@ -19,7 +19,7 @@ import Synchronization
 struct AdmissionRun {
     private let sequence: AdmissionSequence
     private let clock = ManualClock()
-    private let executor = StepwiseExecutor()
+    private let executor: StepwiseExecutor
     private let origin: AdmissionOrigin
     private let pipelines: [AdmissionUser: Pipeline]
     private let host: String
@@ -37,6 +37,7 @@ struct AdmissionRun {
         self.sequence = sequence
         self.host = host
         isStepwise = sequence.setting.store == .memory
+        executor = StepwiseExecutor(seed: sequence.seed)
         origin = AdmissionOrigin(clock: clock)
         var options = CacheOptions()
         options.mode = sequence.setting.mode
@@ -83,7 +84,11 @@ struct AdmissionRun {
                 tasks[plan.number] = begin(plan, answer)
             case .cancel(let call, let isNoticed):
                 tasks[call]?.cancel()
-                if !isNoticed { continue }
+                if !isNoticed {
+                    // The caller knows; what is to be done about it may still be under way.
+                    while isUnfinished(call: call), executor.step() {}
+                    continue
+                }
             }
             await settle()
         }
@@ -92,6 +97,10 @@ struct AdmissionRun {
             await settle()
         }
         if !isStepwise { await drain() }
+    }
+
+    private func isUnfinished(call: Int) -> Bool {
+        origin.log.calls.contains { $0.plan.number == call && $0.endedAt == nil }
     }
 
     /// Waits for what outlives the calls, which runs on the executor too.
@@ -235,29 +244,45 @@ private struct KeyHook: ServiceHook {
     }
 }
 
-/// Runs jobs only when it is told to, one after another, in the order in which they came.
+/// Runs jobs only when it is told to, one after another: in the order in which they came, or, in every other sequence, in one that the
+/// seed says.
 private final class StepwiseExecutor: TaskExecutor {
-    private let jobs = Mutex<[UnownedJob]>([])
+    private struct State {
+        var jobs: [UnownedJob] = []
+        var random: SeededGenerator
+    }
+
+    private let state: Mutex<State>
+    private let isShuffled: Bool
+
+    init(seed: UInt64) {
+        isShuffled = seed / 3 % 2 == 0
+        state = Mutex(State(random: SeededGenerator(seed: seed)))
+    }
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        jobs.withLock { $0.append(job) }
+        state.withLock { $0.jobs.append(job) }
     }
 
     /// Runs what is queued, and what that queues, until nothing is left; by one thread at a time.
     ///
     /// - Returns: whether anything ran.
     func drain() -> Bool {
-        var hasRun = false
-        while true {
-            let batch = jobs.withLock { jobs in
-                let batch = jobs
-                jobs.removeAll(keepingCapacity: true)
-                return batch
-            }
-            if batch.isEmpty { return hasRun }
-            hasRun = true
-            for job in batch { job.runSynchronously(on: asUnownedTaskExecutor()) }
+        guard step() else { return false }
+        while step() {}
+        return true
+    }
+
+    /// Runs one job; false where there is none.
+    func step() -> Bool {
+        let next: UnownedJob? = state.withLock { state in
+            if state.jobs.isEmpty { return nil }
+            return state.jobs.remove(
+                at: isShuffled ? Int.random(in: 0..<state.jobs.count, using: &state.random) : 0
+            )
         }
+        next?.runSynchronously(on: asUnownedTaskExecutor())
+        return next != nil
     }
 }

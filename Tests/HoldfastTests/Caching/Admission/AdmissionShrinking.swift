@@ -46,7 +46,8 @@ enum AdmissionShrinking {
         }
         var changes = [
             changed { call, _ in call.user = .guest }, changed { call, _ in call.path = "/a" },
-            changed { call, _ in (call.method, call.isQuery) = ("GET", false) }, changed { call, _ in (call.content, call.isQuery) = (nil, false) },
+            changed { call, _ in (call.method, call.isQuery) = ("GET", false) },
+            changed { call, _ in (call.content, call.isQuery) = (nil, false) },
             changed { call, _ in call.cacheControl = nil }, changed { call, _ in call.directive = .none },
             changed { call, _ in call.condition = nil }, changed { call, _ in call.range = nil },
             changed { call, _ in call.hasIfRange = false }, changed { call, _ in call.selecting = [:] },

@@ -270,4 +270,100 @@ struct AuthorizationRefreshTests {
         #expect(try await box.pipeline.send(.get(TokenServer.url)).status == .ok)
         #expect(transport.credentials == ["Bearer t0", nil, nil, "Bearer fresh"])
     }
+
+    @Test("A refresh through the same pipeline is not shut out by the 401s that wait for it")
+    func refreshThroughLimit() async throws {
+        let server = TokenServer(accepts: [])
+        let limited = ConcurrencyLimit(
+            ScriptedTransport { request in
+                if request.url?.path == "/token" { return .respond(200, body: "t1") }
+                return request.value(forHTTPHeaderField: "Authorization") == "Bearer t1"
+                    ? .respond(200, body: "t1") : .stream(401, chunks: ["not", "this"])
+            },
+            maxInFlight: 2
+        )
+        let box = PipelineBox()
+        let authorization = AuthorizationRefresh.bearer(token: "t0", for: TokenServer.scope) { _ in
+            let response = try await box.pipeline.send(.get("https://api.example/token"))
+            return try await response.read
+        }
+        let pipeline = server.pipeline(authorization, limited)
+        box.pipeline = pipeline
+        let bodies = try await withThrowingTaskGroup(of: String.self) { group in
+            for index in 0..<8 {
+                group.addTask { try await pipeline.send(.get("\(TokenServer.url)/\(index)")).read }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(bodies == Array(repeating: "t1", count: 8))
+    }
+
+    @Test("One resource that always refuses, among others that accept, asks for few refreshes")
+    func oneRefusesAlways() async throws {
+        let server = TokenServer(accepts: Set((0...100).map { "t\($0)" }))
+        let transport = ScriptedTransport { request in
+            request.url?.path == "/bad" ? .respond(401) : server.answer(request)
+        }
+        let clock = ManualClock()
+        let pipeline = server.pipeline(server.tokens(), transport, clock: clock)
+        for _ in 0..<100 {
+            #expect(try await pipeline.send(.get("https://api.example/bad?x=1")).status == .unauthorized)
+            #expect(try await pipeline.send(.get(TokenServer.url)).status == .ok)
+            clock.advance(by: .seconds(1))
+        }
+        // After 0, 10, 30 and 70 s.
+        #expect(server.refreshes.count == 4)
+    }
+
+    @Test("Many resources that always refuse share an allowance of refreshes")
+    func manyRefuseAlways() async throws {
+        let server = TokenServer(accepts: Set((0...100).map { "t\($0)" }))
+        let transport = ScriptedTransport { request in
+            request.url?.path.hasPrefix("/bad") == true ? .respond(401) : server.answer(request)
+        }
+        let clock = ManualClock()
+        let pipeline = server.pipeline(server.tokens(), transport, clock: clock)
+        for index in 0..<100 {
+            #expect(try await pipeline.send(.get("https://api.example/bad/\(index)")).status == .unauthorized)
+            #expect(try await pipeline.send(.get(TokenServer.url)).status == .ok)
+            clock.advance(by: .seconds(1))
+        }
+        // Five at once, and one more each 10 s.
+        #expect((13...15).contains(server.refreshes.count))
+    }
+
+    @Test("A refresh that hangs ends after its own time, and what it brings later is used")
+    func hangingRefresh() async throws {
+        let server = TokenServer(accepts: ["t1"])
+        let clock = ManualClock()
+        let gate = CountWatch()
+        let authorization = AuthorizationRefresh(
+            credential: "t0",
+            for: TokenServer.scope,
+            refreshTimeout: .seconds(5),
+            apply: { $1.setValue("Bearer \($0)", forHTTPHeaderField: "Authorization") },
+            refresh: { _ in
+                server.refreshes.increment()
+                // Heeds no cancellation.
+                await Task { try? await gate.wait(for: 1) }.value
+                return "t1"
+            }
+        )
+        let pipeline = server.pipeline(authorization, clock: clock) { $0.callTimeout = nil }
+        let call = Task { try await pipeline.send(.get(TokenServer.url)) }
+        try await server.refreshes.wait(for: 1)
+        await until { clock.sleeperCount >= 1 }
+        clock.advance(by: .seconds(5))
+        do {
+            _ = try await call.value
+            Issue.record("the refresh hangs")
+        } catch let error as ServiceError {
+            #expect(error.code == .authorizationFailed)
+            #expect((error.cause as? ServiceError)?.code == .timeout)
+            #expect(error.response?.status == .unauthorized)
+        }
+        gate.increment()
+        while authorization.current.version == 1 { await Task.yield() }
+        #expect(try await pipeline.send(.get(TokenServer.url)).read == "Bearer t1")
+    }
 }
