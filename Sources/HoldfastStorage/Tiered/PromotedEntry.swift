@@ -30,7 +30,7 @@ struct PromotedEntry: Sendable {
         bytes += [PromotedEntry.mark, flags, UInt8(truncatingIfNeeded: index), UInt8(truncatingIfNeeded: count), 0]
         PromotedEntry.append(entry.version.number, to: &bytes)
         PromotedEntry.append(UInt64(bitPattern: entry.storedAt.milliseconds), to: &bytes)
-        PromotedEntry.append(UInt64(entry.bodyLength), to: &bytes)
+        PromotedEntry.append(UInt64(clamping: entry.bodyLength), to: &bytes)
         PromotedEntry.append(group, to: &bytes)
         PromotedEntry.append(generation, to: &bytes)
         entry.description.metadata.append(to: &bytes)

@@ -43,6 +43,6 @@ public struct PromotionRule: Sendable, Hashable {
     ///   - earlierHits: how often its key was hit within the window before.
     ///   - capacity: of the upper tier, in bytes.
     public func promotes(bodyLength: Int, earlierHits: Int, capacity: Int) -> Bool {
-        bodyLength <= maximumBody(capacity: capacity) && earlierHits + 1 >= hits
+        bodyLength <= maximumBody(capacity: capacity) && earlierHits >= hits - 1
     }
 }

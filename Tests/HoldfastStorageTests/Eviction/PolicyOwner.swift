@@ -5,29 +5,42 @@
 
 /// Owns the entries of a policy as a store does, and notes each broken promise.
 struct PolicyOwner {
-    private var policy: any EvictionPolicy
+    private(set) var policy: any EvictionPolicy
     private var slots: [UInt64: UInt32] = [:]
     private var entries: [UInt32: (key: UInt64, size: Int)] = [:]
     private var free: [UInt32] = []
-    private var next: UInt32 = 0
     private var used = 0
+    private var calls = 0
+    private let looksAtAllEvery: Int
 
-    /// What was broken, in words.
+    /// The first things that were broken, in words.
     private(set) var faults: [String] = []
-    /// The slots that left because space was needed, in order.
+    /// The slots that left because space was needed, in order; of long histories the last ones.
     private(set) var gone: [UInt32] = []
     /// Calls of insert.
     private(set) var offers = 0
+    /// The slots there ever were.
+    private(set) var next: UInt32 = 0
 
-    init(_ strategy: EvictionStrategy, capacity: Int, seed: UInt64) {
-        policy = strategy.makePolicy(capacity: capacity, seed: seed)
+    /// The entries held.
+    var count: Int { entries.count }
+
+    /// - Parameter looksAtAllEvery: after how many calls every entry is looked for, and not only those concerned.
+    init(_ strategy: EvictionStrategy, capacity: Int, seed: UInt64, looksAtAllEvery: Int = 1) {
+        self.init(strategy.makePolicy(capacity: capacity, seed: seed), looksAtAllEvery: looksAtAllEvery)
+    }
+
+    /// Owns the entries of a policy that holds nothing yet.
+    init(_ policy: any EvictionPolicy, looksAtAllEvery: Int = 1) {
+        self.policy = policy
+        self.looksAtAllEvery = looksAtAllEvery
     }
 
     /// Uses an entry or offers it.
     mutating func request(_ key: UInt64, size: Int) {
         if let slot = slots[key] {
             policy.use(slot)
-            return check()
+            return check(slot)
         }
         let slot = free.popLast() ?? next
         next = max(next, slot + 1)
@@ -36,7 +49,8 @@ struct PolicyOwner {
         policy.insert(slot, key: HitRateSimulator.mixed(key), size: size, victims: &victims)
         if !victims.contains(slot) {
             slots[key] = slot
-            entries[slot] = (key, size)
+            entries[slot] = (key, max(0, size))
+            used &+= max(0, size)
         } else {
             free.append(slot)
             gone.append(slot)
@@ -46,17 +60,18 @@ struct PolicyOwner {
 
     mutating func remove(_ key: UInt64) {
         guard let slot = slots.removeValue(forKey: key) else { return }
-        entries[slot] = nil
-        free.append(slot)
+        forget(slot)
         policy.remove(slot)
         policy.remove(slot)
-        check()
+        if policy.holds(slot) { fault("slot \(slot) was removed and is held") }
+        check(nil)
     }
 
     mutating func resize(_ key: UInt64, to size: Int) {
-        guard let slot = slots[key] else { return }
+        guard let slot = slots[key], let old = entries[slot] else { return }
         var victims: [UInt32] = []
-        entries[slot]?.size = size
+        used &+= max(0, size) &- old.size
+        entries[slot]?.size = max(0, size)
         policy.resize(slot, to: size, victims: &victims)
         settle(victims, offered: nil)
     }
@@ -64,31 +79,72 @@ struct PolicyOwner {
     mutating func setCapacity(_ capacity: Int) {
         var victims: [UInt32] = []
         policy.setCapacity(capacity, victims: &victims)
-        if policy.capacity != max(0, capacity) { faults.append("capacity \(policy.capacity)") }
+        // A policy may count no higher than to a quarter of the largest number.
+        if policy.capacity != max(0, capacity), min(policy.capacity, capacity) < .max / 4 {
+            fault("capacity \(policy.capacity) instead of \(capacity)")
+        }
         settle(victims, offered: nil)
     }
 
+    /// Calls that name a slot that is not held, which do nothing.
+    mutating func missUse() {
+        let slot = free.last ?? next
+        var victims: [UInt32] = []
+        policy.use(slot)
+        policy.remove(slot)
+        policy.resize(slot, to: 1, victims: &victims)
+        settle(victims, offered: nil)
+    }
+
+    /// Any entry held, near a number.
+    func key(near number: UInt32) -> UInt64? {
+        for step in 0..<64 as Range<UInt32> where next > 0 {
+            if let entry = entries[(number &+ step) % next] { return entry.key }
+        }
+        return nil
+    }
+
+    private mutating func forget(_ slot: UInt32) {
+        used &-= entries.removeValue(forKey: slot)?.size ?? 0
+        free.append(slot)
+    }
+
     private mutating func settle(_ victims: [UInt32], offered: UInt32?) {
-        if Set(victims).count != victims.count { faults.append("a victim twice") }
+        if Set(victims).count != victims.count { fault("a victim twice") }
         for slot in victims where slot != offered || entries[slot] != nil {
-            guard let entry = entries.removeValue(forKey: slot) else {
-                faults.append("slot \(slot) was not held")
+            guard let entry = entries[slot] else {
+                fault("slot \(slot) left and was not held")
                 continue
             }
             slots[entry.key] = nil
-            free.append(slot)
+            forget(slot)
             gone.append(slot)
         }
-        for slot in victims where policy.holds(slot) { faults.append("slot \(slot) left and is held") }
-        if let offered, !victims.contains(offered), !policy.holds(offered) { faults.append("\(offered) vanished") }
-        check()
+        if gone.count > 100_000 { gone.removeFirst(50_000) }
+        for slot in victims where policy.holds(slot) { fault("slot \(slot) left and is held") }
+        if let offered, !victims.contains(offered), !policy.holds(offered) { fault("\(offered) vanished") }
+        check(offered)
     }
 
-    private mutating func check() {
-        let sum = entries.values.reduce(0) { $0.addingReportingOverflow($1.size).partialValue }
-        if policy.used > policy.capacity { faults.append("\(policy.used) above \(policy.capacity)") }
-        if policy.used != sum { faults.append("used \(policy.used), model \(sum)") }
-        if policy.count != entries.count { faults.append("count \(policy.count), model \(entries.count)") }
-        if !entries.keys.allSatisfy({ policy.holds($0) }) { faults.append("a slot was lost") }
+    private mutating func check(_ slot: UInt32?) {
+        calls += 1
+        if policy.used > policy.capacity || policy.used < 0 { fault("\(policy.used) of \(policy.capacity)") }
+        if policy.used != used { fault("used \(policy.used), model \(used)") }
+        if policy.count != entries.count { fault("count \(policy.count), model \(entries.count)") }
+        if let slot, policy.holds(slot) != (entries[slot] != nil) { fault("slot \(slot) is held or not") }
+        guard calls.isMultiple(of: looksAtAllEvery) else { return }
+        checkAll()
+    }
+
+    /// Looks for every entry.
+    mutating func checkAll() {
+        let sum = entries.values.reduce(0) { $0 &+ $1.size }
+        if policy.used != sum { fault("used \(policy.used), in all \(sum)") }
+        if !entries.keys.allSatisfy({ policy.holds($0) }) { fault("a slot was lost") }
+        if !free.allSatisfy({ !policy.holds($0) }) { fault("a free slot is held") }
+    }
+
+    private mutating func fault(_ text: String) {
+        if faults.count < 20 { faults.append("call \(calls): \(text)") }
     }
 }

@@ -34,6 +34,20 @@ struct MemoryEvictionTests {
         #expect(try await store.get("useful", now: .at(11)).count == 1)
     }
 
+    @Test("Keys that are put and taken away again, over and over, do no harm", arguments: EvictionStrategy.all)
+    func putAndRemoved(policy: EvictionStrategy) async throws {
+        let store = MemoryStore(capacity: 64 << 20, policy: policy)
+        for number in 0..<5_000 {
+            try await store.put("item \(number)", [1])
+            #expect(try await store.get("item \(number)").count == 1)
+            try await store.invalidate(StoreKey("item \(number)"))
+        }
+        #expect(store.statistics.entryCount == 0)
+        #expect(store.statistics.bytesUsed == 0)
+        #expect(store.statistics.entriesEvicted == 0)
+        #expect(store.statistics.entriesRemoved == 5_000)
+    }
+
     @Test("A store without capacity refuses to write and answers", arguments: [0, -5])
     func noCapacity(capacity: Int) async throws {
         let store = MemoryStore(capacity: capacity)

@@ -34,7 +34,7 @@ struct LogState: Sendable {
         var isStuck = false
 
         /// What reclaiming it may free.
-        var weight: Int { segment.size + blobBytes }
+        var weight: Int { segment.size.addingSaturated(blobBytes) }
     }
 
     /// Bytes promised to one record.
@@ -101,7 +101,7 @@ struct LogState: Sendable {
         let weights = (small: weight(.small), main: weight(.main))
         let kind = ReclaimJudge.log(
             small: weights.small,
-            total: weights.small + weights.main,
+            total: weights.small.addingSaturated(weights.main),
             canTakeSmall: small != nil,
             canTakeMain: main != nil
         )
@@ -117,7 +117,7 @@ struct LogState: Sendable {
             if let row { segment.rows.append(row) }
             if let blob {
                 segment.blobs.append(blob)
-                segment.blobBytes += Int(clamping: blob.storedBytes)
+                segment.blobBytes = segment.blobBytes.addingSaturated(Int(clamping: blob.storedBytes))
             }
         }
         let index = Int(place.segment.kind.rawValue)
@@ -259,8 +259,8 @@ struct LogState: Sendable {
     /// What the sealed and open segments of a log weigh together.
     func weight(_ kind: LogKind) -> Int {
         let index = Int(kind.rawValue)
-        let sealedWeight = sealed[index].reduce(0) { $0 + $1.weight }
-        let openWeight = open[index].map { $0.tail + $0.blobBytes } ?? 0
-        return full.reduce(sealedWeight + openWeight) { $0 + ($1.segment.kind == kind ? $1.tail + $1.blobBytes : 0) }
+        let taking = [open[index]].compactMap { $0 } + full.filter { $0.segment.kind == kind }
+        let sealedWeight = sealed[index].reduce(0) { $0.addingSaturated($1.weight) }
+        return taking.reduce(sealedWeight) { $0.addingSaturated($1.tail.addingSaturated($1.blobBytes)) }
     }
 }

@@ -35,16 +35,24 @@ final class SpaceLedger: Sendable {
 
     /// Counts bytes that are there, granted or not.
     func count(_ count: Int) {
-        state.withLock { $0.used += max(0, count) }
+        state.withLock { $0.used = $0.used.addingSaturated(max(0, count)) }
     }
 
     /// Gives bytes back.
     func release(_ count: Int) {
-        state.withLock { $0.used -= max(0, count) }
+        state.withLock { $0.used = $0.used.addingSaturated(-max(0, count)) }
     }
 
     /// Rounded up to whole blocks of 4 KiB, as file systems give them out.
     static func blocks(_ count: Int) -> Int {
         count > Int.max - 4_095 ? Int.max / 4_096 * 4_096 : (count + 4_095) / 4_096 * 4_096
+    }
+}
+
+extension Int {
+    /// The sum, or the number nearest to it. Files may claim any length, so that their sum has no bound.
+    func addingSaturated(_ other: Int) -> Int {
+        let (sum, overflow) = addingReportingOverflow(other)
+        return overflow ? (other < 0 ? .min : .max) : sum
     }
 }

@@ -28,7 +28,7 @@ struct BlobJudge {
             let size = sizes[blob.number], UInt64(exactly: size) == blob.storedBytes,
             named.insert(blob.number).inserted
         {
-            store.segments[slot].blobBytes += size
+            store.segments[slot].blobBytes = store.segments[slot].blobBytes.addingSaturated(size)
             return row
         }
         store.damage.entries += 1

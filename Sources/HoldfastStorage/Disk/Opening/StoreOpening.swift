@@ -58,9 +58,9 @@ struct StoreOpening: Sendable {
         guard found.nextOrder < Self.highestOrder, found.nextSegment < Self.highestOrder else {
             throw StoreError(.corrupt, "The numbers in \(layout.root) are no store's; remove the directory.")
         }
-        let left = found.void.reduce(opened.leftover) { $0 + SpaceLedger.blocks($1.size) }
-        let used = found.segments.reduce(Self.overhead + left + found.blobBlocks) {
-            $0 + SpaceLedger.blocks($1.fileSize)
+        let left = found.void.reduce(opened.leftover) { $0.addingSaturated(SpaceLedger.blocks($1.size)) }
+        let used = found.segments.reduce(left.addingSaturated(found.blobBlocks).addingSaturated(Self.overhead)) {
+            $0.addingSaturated(SpaceLedger.blocks($1.fileSize))
         }
         let ledger = SpaceLedger(capacity: capacity, used: used)
         // Segments keep their size while it suits the capacity, so that their files can be used again.
@@ -95,8 +95,8 @@ struct StoreOpening: Sendable {
         try segments.sealUnsealed(found.segments, all, &log)
         let kept = recovery.sweep(found.void)
         ledger.release(
-            found.void.reduce(0) { $0 + SpaceLedger.blocks($1.size) }
-                - kept.reduce(0) { $0 + SpaceLedger.blocks($1.size) }
+            found.void.reduce(0) { $0.addingSaturated(SpaceLedger.blocks($1.size)) }
+                - kept.reduce(0) { $0.addingSaturated(SpaceLedger.blocks($1.size)) }
         )
         segments.reopenNewest(&log)
         // Blobs take their numbers from the orders, so those go on above both.

@@ -69,7 +69,7 @@ struct StoreRecovery: Sendable {
         }
         for (number, size) in blobs {
             if judge.named.contains(number) {
-                store.blobBlocks += SpaceLedger.blocks(size)
+                store.blobBlocks = store.blobBlocks.addingSaturated(SpaceLedger.blocks(size))
             } else {
                 store.void.append(RecoveredStore.VoidFile(path: layout.blob(number), size: size))
             }

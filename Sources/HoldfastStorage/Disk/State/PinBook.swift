@@ -21,10 +21,10 @@ final class PinBook: Sendable {
     /// Pins an entry of this weight, or gives it this weight; false when there is no room for it.
     func pin(_ identity: EntryIdentity, weight: Int) -> Bool {
         state.withLock { state in
-            let sum = state.sum - (state.weights[identity] ?? 0) + weight
-            guard sum <= capacity else { return false }
+            let others = state.sum - (state.weights[identity] ?? 0)
+            guard weight <= capacity - others else { return false }
             state.weights[identity] = weight
-            state.sum = sum
+            state.sum = others + weight
             return true
         }
     }

@@ -57,14 +57,14 @@ enum DensityWeight {
 
     /// The weight of 1 more than what `weight` stands for.
     static func incremented(_ weight: Int32) -> Int32 {
-        let distance = Int(abs(weight))
+        let distance = Int(weight.magnitude)
         let index = distance >> 6
         var gain = 0
         if index < gains.count - 1 {
             let (left, right) = (Int(gains[index]), Int(gains[index + 1]))
             gain = left - ((left - right) * (distance & 63)) >> 6
         }
-        return min(highest, max(0, weight) + Int32(truncatingIfNeeded: gain))
+        return min(highest, min(highest, max(0, weight)) + Int32(truncatingIfNeeded: gain))
     }
 
     /// The weight of a count of 0 to 15, 0 counting as 1.

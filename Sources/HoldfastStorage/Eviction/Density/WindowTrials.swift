@@ -80,13 +80,20 @@ struct WindowTrials: Sendable {
         for index in hits.indices { hits[index] *= Self.fading }
     }
 
-    /// Begins again with a smaller or larger sample where the cache's entries ask for one.
+    /// Begins again where the sample is too small or too large for the cache's entries, and where the trials hold too many keys.
+    ///
+    /// A cache may hold few entries though many keys are seen, because its owner takes them away again. Then the trials begin again
+    /// with the same sample: a smaller one would be too small for the entries at the next request.
     private mutating func fit(_ expected: Int) {
         let held = expected >> Int(rarity)
-        guard held > 2 * Self.entries || keys.count > Self.mostKeys || held < Self.entries / 4 && rarity > 0 else {
+        let isFew = held < Self.entries / 4
+        if isFew, rarity > 0 {
+            rarity -= 1
+        } else if held > 2 * Self.entries || keys.count > Self.mostKeys {
+            if !isFew, rarity < 31 { rarity += 1 }
+        } else {
             return
         }
-        if held < Self.entries / 4 { rarity -= 1 } else if rarity < 31 { rarity += 1 }
         keys = TrialKeys()
         trials = Self.shares.indices.map { WindowTrial(index: $0) }
     }

@@ -12,7 +12,10 @@ struct SegmentedEntry: Sendable {
     /// 13 bits of the segment's slot, 2 of uses, 1 mark.
     fileprivate var bits = SegmentedEntry.absent
 
-    /// The slot of the segment in which the entry lies, below 8,191; nil when it is not held.
+    /// The segments that may be there at once, as in a store; slots up to ``absent`` would fit.
+    static let maximumSegments = RecordPlace.maximumSlots
+
+    /// The slot of the segment in which the entry lies, below ``maximumSegments``; nil when it is not held.
     var segment: UInt16? {
         get { bits & Self.absent == Self.absent ? nil : bits & Self.absent }
         set { bits = bits & ~Self.absent | (newValue ?? Self.absent) }
@@ -71,6 +74,8 @@ struct ModelSegment: Sendable {
     var blobBytes = 0
     /// The entries written into it, in order; some may have left.
     var entries: [UInt32] = []
+    /// How many of them have not left.
+    var live = 0
 
     /// What reclaiming it may free.
     var weight: Int { tail + blobBytes }

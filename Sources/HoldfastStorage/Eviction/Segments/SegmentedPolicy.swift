@@ -73,6 +73,8 @@ struct SegmentedPolicy: EvictionPolicy {
         used -= Int(entries[Int(slot)].size)
         count -= 1
         entries[Int(slot)].segment = nil
+        segments[Int(segment)]?.live -= 1
+        compact(segment)
         // A sealed segment in which nothing is left goes at once.
         guard let kind = segments[Int(segment)]?.kind.rawValue, segments[Int(segment)]?.weight == 0,
             let position = sealed[Int(kind)].firstIndex(of: segment)
@@ -126,6 +128,8 @@ struct SegmentedPolicy: EvictionPolicy {
     }
 
     private func fits(_ bytes: Int, in kind: LogKind) -> Bool {
+        // Segments of which hardly anything is left are reclaimed before there are too many to tell apart.
+        guard hasSegmentsLeft(2) else { return false }
         // What an open segment has left is counted already.
         if !isBlob(bytes), let slot = open[Int(kind.rawValue)], let segment = segments[Int(slot)],
             segment.tail + bytes <= shape.openSize, occupied <= room()
@@ -153,12 +157,8 @@ struct SegmentedPolicy: EvictionPolicy {
         guard let kind = chosen else { return false }
         let slot = sealed[Int(kind.rawValue)].removeFirst()
         guard let segment = segments[Int(slot)] else { return true }
-        var live: [Slot] = []
-        for item in segment.entries where entries[Int(item)].segment == slot && !entries[Int(item)].isMarked {
-            entries[Int(item)].isMarked = true
-            live.append(item)
-        }
-        for item in live { entries[Int(item)].isMarked = false }
+        let live = liveEntries(of: slot, among: segment.entries)
+        segments[Int(slot)]?.entries = []
         var judge = ReclaimJudge(of: kind, weight: segment.weight)
         var carried: [(slot: Slot, hits: UInt8)] = []
         for item in live {
@@ -177,6 +177,14 @@ struct SegmentedPolicy: EvictionPolicy {
         segments[Int(slot)] = nil
         free.append(slot)
         for (item, hits) in carried {
+            guard hasSegmentsLeft(1) else {
+                // Written into segments that have become smaller: what finds no more of them goes.
+                used -= Int(entries[Int(item)].size)
+                count -= 1
+                entries[Int(item)].segment = nil
+                victims.append(item)
+                continue
+            }
             let bytes = cost(entries[Int(item)].size)
             if !isBlob(bytes) { bytesMoved += bytes }
             entries[Int(item)].uses = hits
@@ -192,6 +200,29 @@ struct SegmentedPolicy: EvictionPolicy {
     }
 
     // MARK: Places
+
+    /// The entries of a list that lie in a segment, each once, where it stands first.
+    private mutating func liveEntries(of segment: UInt16, among list: [Slot]) -> [Slot] {
+        var live: [Slot] = []
+        for item in list where entries[Int(item)].segment == segment && !entries[Int(item)].isMarked {
+            entries[Int(item)].isMarked = true
+            live.append(item)
+        }
+        for item in live { entries[Int(item)].isMarked = false }
+        return live
+    }
+
+    /// Forgets those that have left once they are the most: entries that come and go fill no segment if they lie beside it.
+    private mutating func compact(_ slot: UInt16) {
+        guard let segment = segments[Int(slot)], segment.entries.count > 2 * segment.live + 64 else { return }
+        let live = liveEntries(of: slot, among: segment.entries)
+        segments[Int(slot)]?.entries = live
+    }
+
+    /// Whether so many segments more can be told apart.
+    private func hasSegmentsLeft(_ wanted: Int) -> Bool {
+        free.count + SegmentedEntry.maximumSegments - segments.count >= wanted
+    }
 
     /// The bytes that an entry takes: none takes nothing.
     private func cost(_ size: UInt32) -> Int { Int(max(1, size)) }
@@ -214,6 +245,7 @@ struct SegmentedPolicy: EvictionPolicy {
         }
         let place = open[index] ?? begin(kind)
         segments[Int(place)]?.entries.append(slot)
+        segments[Int(place)]?.live += 1
         if isBlob(bytes) { segments[Int(place)]?.blobBytes += bytes } else { segments[Int(place)]?.tail += bytes }
         occupied += bytes
         entries[Int(slot)].segment = place

@@ -81,6 +81,26 @@ struct WindowTrialsTests {
         #expect(trials.bytes < 150_000)
     }
 
+    @Test("Many keys seen and few held: the trials begin again, with every key in the sample", arguments: [0, 1, 31])
+    func manySeenFewHeld(held: Int) {
+        var trials = WindowTrials(beta: 512, seed: 1)
+        for key in 0..<20_000 as Range<UInt64> {
+            trials.note(
+                UInt32(truncatingIfNeeded: HitRateSimulator.mixed(key)),
+                size: 1_000,
+                weight: 0,
+                now: 0,
+                capacity: 64 << 20,
+                expected: held
+            )
+        }
+        #expect(trials.rarity == 0)
+        #expect(trials.bytes < 150_000)
+        // They follow the requests still.
+        let recent = (100..<30_100 as Range<UInt32>).flatMap { [$0, $0 - 100] }
+        #expect(share(after: recent, from: 0, capacity: 300, trials: &trials) == 0.70)
+    }
+
     @Test("The table of keys does what a dictionary does", arguments: [1, 2, 3] as [UInt64])
     func keys(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)

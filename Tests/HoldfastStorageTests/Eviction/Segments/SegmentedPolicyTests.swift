@@ -105,6 +105,33 @@ struct SegmentedPolicyTests {
         #expect(policy.metadataBytes < 60_000)
     }
 
+    @Test(
+        "long entries that come and go leave nothing behind, and no more segments than can be told apart",
+        arguments: [true, false]
+    )
+    func longEntriesComeAndGo(leavesOne: Bool) {
+        let capacity = 1 << 20
+        var owner = PolicyOwner(.disk, capacity: capacity, seed: 1, looksAtAllEvery: 5_000)
+        for step in 0..<9_000 as Range<UInt64> {
+            // Beside a segment, which is full with that; then one byte into the next one.
+            owner.request(1 << 32 + step, size: capacity / 60)
+            if leavesOne { owner.request(step, size: 1) }
+            owner.remove(1 << 32 + step)
+        }
+        #expect(owner.faults == [])
+        #expect(owner.policy.metadataBytes < (leavesOne ? 2_000_000 : 30_000))
+    }
+
+    @Test("entries of large segments fit into no number of small ones")
+    func segmentsBecomeSmaller() {
+        var owner = PolicyOwner(.disk, capacity: 64 << 20, seed: 1, looksAtAllEvery: 100_000)
+        for key in 0..<30_000 as Range<UInt64> { owner.request(key, size: 100) }
+        for key in 0..<30_000 as Range<UInt64> { owner.request(key, size: 100) }
+        owner.setCapacity(640)
+        owner.checkAll()
+        #expect(owner.faults == [])
+    }
+
     @Test("an entry takes at most 24 bytes of memory")
     func memory() {
         var policy = SegmentedPolicy(capacity: 1_200_000)
