@@ -73,13 +73,12 @@ public final class DiskStore: CacheStore {
             let opened = try opening.open()
             let engine = DiskEngine(
                 opened,
-                files: fileSystem,
                 threads: threads,
                 maximumEntrySize: maximumEntrySize,
                 seal: seal
             )
             engine.start(now: now)
-            return DiskStore(secret: opened.format.secret, engine: engine)
+            return DiskStore(secret: opened.manifest.content.format.secret, engine: engine)
         }
     }
 
@@ -148,6 +147,7 @@ public final class DiskStore: CacheStore {
 
     public func remove(_ entry: StoredEntry) async throws(StoreError) {
         try engine.checkOpen()
+        if engine.isDisplaced { return }
         guard let source = try await engine.source(of: entry) else { return }
         if try await engine.remove(source.row, primary: source.header.primary) {
             engine.counters.entriesRemoved.add(1, ordering: .relaxed)
@@ -156,12 +156,14 @@ public final class DiskStore: CacheStore {
 
     public func invalidate(_ key: StoreKey) async throws(StoreError) {
         try engine.checkOpen()
+        if engine.isDisplaced { return }
         try await engine.invalidate(key)
     }
 
     @discardableResult
     public func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int? {
         try engine.checkOpen()
+        if engine.isDisplaced { return 0 }
         switch selection.form {
         case .all:
             return try await engine.threads.run(.changes, isUrgent: true) { [engine] () throws(StoreError) in

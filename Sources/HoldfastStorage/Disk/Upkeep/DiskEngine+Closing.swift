@@ -44,6 +44,7 @@ extension DiskEngine {
         if let spare = log.withLock({ $0.spare.take() }) {
             slots.free(spare.slot)
             isSpareGone = (try? files.removeIfThere(layout.segment(spare.number))) != nil
+            if isSpareGone { try? manifest.remove(spare.number) }
             spare.file.unlinked()
         }
         let isDurable = (try? makeDurable()) != nil
@@ -56,6 +57,7 @@ extension DiskEngine {
             // What could not be written as gone must not be taken for good when the store is opened again.
             try? writeFormat { $0.suspectBefore = max($0.suspectBefore, orders.last + 1) }
         }
+        manifest.close()
         files.close(lockFile)
     }
 
