@@ -12,8 +12,6 @@ enum SegmentState: UInt8, Sendable, Hashable {
     /// Nothing counts that is in it alone: it has no record yet, or all of them are elsewhere. Its file may be gone, or be
     /// another segment's already.
     case idle = 3
-    /// It has no file any more; the row is free.
-    case gone = 4
 }
 
 /// A segment in the list in FORMAT.
@@ -96,10 +94,10 @@ struct FormatFile: Sendable, Hashable {
             for index in 0..<count {
                 let start = Self.listOffset + index * SegmentRow.size
                 let row = file.part(start..<(start + SegmentRow.size))
-                // A few bits in a row that no segment has are damage that costs nothing: a row of a segment has many.
-                if row.reduce(0, { $0 + $1.nonzeroBitCount }) <= 8 { continue }
+                // A few bits where number and identity would be are damage that costs nothing: those of a segment have many.
+                if row.part(0..<16).reduce(0, { $0 + $1.nonzeroBitCount }) <= 8 { continue }
                 if let segment = SegmentRow.decode(row, seed: format.hashSeed) {
-                    if segment.epoch == format.epoch, segment.state != .gone { rows[index] = segment }
+                    if segment.epoch == format.epoch { rows[index] = segment }
                 } else {
                     damagedRows.insert(index)
                 }
@@ -190,14 +188,19 @@ final class Manifest: Sendable {
         let bytes = ByteChunk(next.encode())
         try files.write(bytes, to: file, at: FormatFile.copyOffsets[0])
         let written = next
-        state.withLock { state in
-            if state.content.format.epoch != written.epoch { (state.content.rows, state.rowOf) = ([:], [:]) }
+        // The rows of an older epoch name nothing any more.
+        let void = state.withLock { state -> Int in
+            let isNewEpoch = state.content.format.epoch != written.epoch
             state.content.format = written
+            guard isNewEpoch else { return 0 }
+            defer { (state.content.rows, state.rowOf) = ([:], [:]) }
+            return (state.content.rows.keys.max() ?? -1) + 1
         }
         var failure: FileSystemError?
         do throws(FileSystemError) { try files.sync(file) } catch { failure = error }
         do throws(FileSystemError) {
             try files.write(bytes, to: file, at: FormatFile.copyOffsets[1])
+            try clear(0..<void)
             try files.sync(file)
         } catch {
             failure = failure ?? error
@@ -227,14 +230,12 @@ final class Manifest: Sendable {
 
     /// Takes a segment from the list whose file is gone.
     func remove(_ number: UInt64) throws(FileSystemError) {
-        let found = state.withLock { state -> (index: Int, row: SegmentRow)? in
+        let index = state.withLock { state -> Int? in
             guard let index = state.rowOf.removeValue(forKey: number) else { return nil }
-            return state.content.rows.removeValue(forKey: index).map { (index, $0) }
+            state.content.rows[index] = nil
+            return index
         }
-        guard case (let index, var row)? = found else { return }
-        // A state alone changes in the second half of the row: what is cut short leaves the old row or the new one.
-        row.state = .gone
-        try files.write(ByteChunk(row.encode(seed: seed)), to: file, at: Self.offset(index))
+        if let index { try clear(index..<(index + 1)) }
     }
 
     /// Makes the list the one of these segments, which opening found.
@@ -242,10 +243,7 @@ final class Manifest: Sendable {
         let wanted = Dictionary(segments.map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first })
         let (rows, damaged) = state.withLock { ($0.content.rows, $0.content.damagedRows) }
         for row in segments { try put(row, inPlaceOf: row.number) }
-        for index in damaged {
-            let zeros = ByteChunk([UInt8](repeating: 0, count: SegmentRow.size))
-            try files.write(zeros, to: file, at: Self.offset(index))
-        }
+        for index in damaged { try clear(index..<(index + 1)) }
         state.withLock { $0.content.damagedRows = [] }
         for row in rows.values where wanted[row.number] == nil { try remove(row.number) }
     }
@@ -269,6 +267,13 @@ final class Manifest: Sendable {
             state.content.rows[index] = row
             state.rowOf[row.number] = index
         }
+    }
+
+    /// Where this is cut short, a row is left without a number, which is none.
+    private func clear(_ rows: Range<Int>) throws(FileSystemError) {
+        guard !rows.isEmpty else { return }
+        let zeros = ByteChunk([UInt8](repeating: 0, count: rows.count * SegmentRow.size))
+        try files.write(zeros, to: file, at: Self.offset(rows.lowerBound))
     }
 
     private static func offset(_ index: Int) -> Int { FormatFile.listOffset + index * SegmentRow.size }

@@ -61,6 +61,8 @@ struct StoreDirectory: Sendable {
             }
             var held = files
             for directory in [layout.segments, layout.blobs] { held = try Self.hold(directory, makesIt: true, held) }
+            // A clean end is trusted after a loss of power, so what it rests on must be there.
+            try disk { () throws(FileSystemError) in try files.syncDirectory(layout.root) }
             guard let manifest else { throw StoreError(.corrupt, "\(layout.format) vanished; open the store again.") }
             return Opened(
                 files: held,
@@ -243,7 +245,16 @@ struct DirectoryOwner: Sendable {
     /// is as good as nothing.
     func foreignName() throws(FileSystemError) -> String? {
         if try isStore(layout.root) { return nil }
-        for name in try files.list(layout.root).sorted() where try !isHarmless(name) { return name }
+        let names = try files.list(layout.root).sorted()
+        // One whose process ended while it was set aside.
+        for name in names where Quarantine.isQuarantine(name) {
+            if try isStore("\(layout.root)/\(name)") { return nil }
+        }
+        return try firstForeign(names, in: layout.root)
+    }
+
+    private func firstForeign(_ names: [String], in directory: String) throws(FileSystemError) -> String? {
+        for name in names where try !isHarmless(name, in: directory) { return name }
         return nil
     }
 
@@ -279,13 +290,14 @@ struct DirectoryOwner: Sendable {
         }
     }
 
-    private func isHarmless(_ name: String) throws(FileSystemError) -> Bool {
-        let path = "\(layout.root)/\(name)"
+    private func isHarmless(_ name: String, in directory: String) throws(FileSystemError) -> Bool {
+        let path = "\(directory)/\(name)"
         let kind = try files.attributesIfThere(path)?.kind
         switch name {
         case "lock":
             guard let bytes = try start(of: path, at: 0, count: 21) else { return false }
-            return bytes.count <= 20 && bytes.allSatisfy { (48...57).contains($0) || $0 == 10 }
+            // Zeros, where power was lost.
+            return bytes.count <= 20 && bytes.allSatisfy { (48...57).contains($0) || $0 == 10 || $0 == 0 }
         case "FORMAT", "FORMAT" + StoreLayout.temporarySuffix:
             // Its bytes and its name are made durable before it is used.
             guard let bytes = try start(of: path, at: 0, count: StoreFormat.size) else { return false }
@@ -296,9 +308,8 @@ struct DirectoryOwner: Sendable {
             // The root of a file system has it.
             return kind == .directory
         default:
-            guard kind == .directory, Quarantine.isQuarantine(name) else { return false }
-            if try files.list(path).isEmpty { return true }
-            return try isStore(path)
+            guard kind == .directory, Quarantine.isQuarantine(name), directory == layout.root else { return false }
+            return try firstForeign(files.list(path), in: path) == nil
         }
     }
 }
@@ -328,8 +339,11 @@ struct Quarantine: Sendable {
         guard !names.isEmpty else { return }
         let aside = layout.quarantine(FileNumber.random())
         try files.createDirectory(aside)
-        // The format goes last: what is left of a run that was cut short is still without a good one.
-        for name in names.sorted(by: { !Self.singles.contains($0) && Self.singles.contains($1) }) {
+        try files.syncDirectory(layout.root)
+        // The format goes last, and before it the segments: what is left of a run that was cut short is still without a good
+        // format, and shows whose it is.
+        let last = ["segments"] + Self.singles
+        for name in names.filter({ !last.contains($0) }) + last.filter(names.contains) {
             try files.rename("\(layout.root)/\(name)", to: "\(aside)/\(name)")
         }
     }

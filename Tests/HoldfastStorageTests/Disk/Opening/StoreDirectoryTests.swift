@@ -148,6 +148,34 @@ struct StoreDirectoryTests {
         }
     }
 
+    @Test("openings that are cut short again and again, of nothing and of what has lost its FORMAT, are no stranger's")
+    func cutShortAgain() throws {
+        let lost = SimulatedFileSystem()
+        lost.close(try Self.open(lost).lock)
+        for (directory, count) in [("segments", 3), ("blobs", 3)] {
+            for number in 1...UInt64(count) {
+                let header = SegmentHeader(kind: .main, number: number, epoch: 1, createdOrder: 1).encode(seed: 5)
+                let suffix = directory == "segments" ? ".seg" : ".blob"
+                lost.setContents(of: "/store/\(directory)/\(FileNumber.name(number))\(suffix)", to: header)
+            }
+        }
+        lost.wipe("/store/FORMAT")
+        for directory in ["/", "/store", "/store/segments", "/store/blobs"] { try lost.syncDirectory(directory) }
+        for seed in 0..<400 as Range<UInt64> {
+            var generator = SeededGenerator(seed: seed)
+            var files = (Bool.random(using: &generator) ? lost : SimulatedFileSystem()).crashed(.process)
+            for _ in 0..<4 {
+                files.plan(.stop(within: Int.random(in: 0..<45, using: &generator)))
+                _ = try? Self.open(files)
+                files = files.crashed(Bool.random(using: &generator) ? .process : .power(using: &generator))
+            }
+            let opened = try Self.open(files)
+            files.close(opened.lock)
+            let names = try files.list("/store").sorted()
+            #expect(names == ["FORMAT", "blobs", "lock", "segments"], "seed \(seed): \(files.paths)")
+        }
+    }
+
     @Test("a step that is refused ends in an error of the store, and leaves no file open", arguments: [5, 28])
     func refusals(_ errno: Int32) throws {
         let whole = SimulatedFileSystem()
