@@ -13,7 +13,7 @@ struct DiskLife: Sendable {
 
     private(set) var isClosed = false
     private(set) var isDisplaced = false
-    private var rest = RestJudge()
+    private var rest = RestDecision()
 
     /// Whether a call may go on; one without a clock only counts down a rest.
     mutating func admits(now: StoreInstant?) -> Verdict {

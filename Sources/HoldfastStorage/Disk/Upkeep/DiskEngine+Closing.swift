@@ -16,7 +16,7 @@ extension DiskEngine {
         for shard in index.shards { shard.state.withLock { $0.writers.supersedeAll() } }
         // Each thread finishes what it was given before; no new work comes that changes anything.
         for lane in [IOThreads.Lane.writes, .changes, .reads, .syncs] {
-            try? await threads.run(lane, isUrgent: true) {}
+            await threads.drain(lane)
         }
         try? await threads.run(.changes, isUrgent: true) { [self] in
             payDebts()
