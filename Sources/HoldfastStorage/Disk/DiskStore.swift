@@ -18,7 +18,7 @@ internal import Synchronization
 /// - **Purges** by tag and by prefix take constant time and count nothing; ``CacheStore/purge(_:now:)`` answers nil there.
 /// - **Faults.** After several failures of the device in a row the store rests: look-ups, reads and writes throw `.resting` for five
 ///   seconds of the caller's clock or 64 operations, whichever ends first. Removals are tried at any time.
-/// - **Threads.** Four of its own for what may block, and up to seven more while that many reads wait for the device. Writes of up to 64 KiB, copies into the page cache, are made on the
+/// - **Threads.** Four of its own for what may block, and up to three more while that many reads wait for the device. Writes of up to 64 KiB, copies into the page cache, are made on the
 ///   caller's thread while the system takes them without delay.
 public final class DiskStore: CacheStore {
     /// Kept in the directory beside the entries.

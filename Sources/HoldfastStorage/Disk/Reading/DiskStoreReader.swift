@@ -18,7 +18,7 @@ internal import Synchronization
 /// - **Encryption.** Entries sealed with a key that is not at hand are in ``StoreStatistics/entryCount`` and
 ///   ``VerificationReport/entriesSealed``; lists pass over them (``sealedEntriesPassedOver``).
 /// - **Cost.** As much memory as the store's index. Opening and refreshing read the tables of all segments and scan, twice, those
-///   that are being written. Four threads, and up to seven more while that many reads wait.
+///   that are being written. Four threads, and up to three more while that many reads wait.
 public final class DiskStoreReader: CacheStore {
     /// Kept in the directory beside the entries.
     public let secret: [UInt8]
