@@ -33,13 +33,14 @@ def records(data, number, seed):  # (kind, order, primary, variant, offset) of e
         if f[1] > 1 or f[1] and (f[2] & 2 or f[14] == body_sum(f[5], body)): yield f[1], f[5], f[7], f[8], at
         at += 16 * units
 os.chdir(sys.argv[1])
-magic, version, _, secret, _, epoch, suspect = struct.unpack_from("<8s2I32s3Q", form := open("FORMAT", "rb").read().ljust(256))
-if (magic, version, head_hash(0, form[:248])) != (b"HOLDFAST", 2, int.from_bytes(form[248:], "little")): exit("bad FORMAT")
+form = open("FORMAT", "rb").read().ljust(4352)
+copies = [c for c in (form[:256], form[4096:4352]) if c[:12] == b"HOLDFAST\3\0\0\0" and head_hash(0, c[:248]) == int.from_bytes(c[248:], "little")]
+secret, _, epoch, suspect = struct.unpack_from("<32s3Q", max(copies or exit("bad FORMAT"), key=lambda c: c[152:160][::-1]), 16)
 seed, found, marks, prefixes = head_hash(0x484F4C44, secret), {}, {}, []
 for name in sorted(filter(re.compile("[0-9a-f]{16}[.]seg").fullmatch, os.listdir("segments"))):
     data, number = open("segments/" + name, "rb").read(), int(name[:16], 16)
     magic, version, _, named, begun, _, _, _, check = struct.unpack("<8s2I6Q", data[:64].ljust(64))
-    whole = (magic, version, check) == (b"HFSEGMNT", 2, head_hash(seed, data[:56]))
+    whole = (magic, version, check) == (b"HFSEGMNT", 3, head_hash(seed, data[:56]))
     if whole and (named != number or begun < epoch): continue  # without a whole header its records count still
     for kind, order, primary, variant, at in records(data, number, seed):
         if kind == 5: prefixes += [(order, r[1]) for r in [record(data, at, number, seed)] if r]

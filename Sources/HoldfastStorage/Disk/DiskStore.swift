@@ -18,7 +18,7 @@ internal import Synchronization
 /// - **Purges** by tag and by prefix take constant time and count nothing; ``CacheStore/purge(_:now:)`` answers nil there.
 /// - **Faults.** After several failures of the device in a row the store rests: look-ups, reads and writes throw `.resting` for five
 ///   seconds of the caller's clock or 64 operations, whichever ends first. Removals are tried at any time.
-/// - **Threads.** Four of its own for what may block. Writes of up to 64 KiB, copies into the page cache, are made on the
+/// - **Threads.** Four of its own for what may block, and up to three more while that many reads wait for the device. Writes of up to 64 KiB, copies into the page cache, are made on the
 ///   caller's thread while the system takes them without delay.
 public final class DiskStore: CacheStore {
     /// Kept in the directory beside the entries.
@@ -73,13 +73,12 @@ public final class DiskStore: CacheStore {
             let opened = try opening.open()
             let engine = DiskEngine(
                 opened,
-                files: fileSystem,
                 threads: threads,
                 maximumEntrySize: maximumEntrySize,
                 seal: seal
             )
             engine.start(now: now)
-            return DiskStore(secret: opened.format.secret, engine: engine)
+            return DiskStore(secret: opened.manifest.content.format.secret, engine: engine)
         }
     }
 
@@ -148,6 +147,7 @@ public final class DiskStore: CacheStore {
 
     public func remove(_ entry: StoredEntry) async throws(StoreError) {
         try engine.checkOpen()
+        if engine.isDisplaced { return }
         guard let source = try await engine.source(of: entry) else { return }
         if try await engine.remove(source.row, primary: source.header.primary) {
             engine.counters.entriesRemoved.add(1, ordering: .relaxed)
@@ -156,12 +156,14 @@ public final class DiskStore: CacheStore {
 
     public func invalidate(_ key: StoreKey) async throws(StoreError) {
         try engine.checkOpen()
+        if engine.isDisplaced { return }
         try await engine.invalidate(key)
     }
 
     @discardableResult
     public func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int? {
         try engine.checkOpen()
+        if engine.isDisplaced { return 0 }
         switch selection.form {
         case .all:
             return try await engine.threads.run(.changes, isUrgent: true) { [engine] () throws(StoreError) in

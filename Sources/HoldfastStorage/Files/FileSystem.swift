@@ -8,6 +8,16 @@
 /// **Implement.** A call does all of its work or throws: short reads and writes and interruptions are dealt with inside.
 /// No call follows a symbolic link in the last part of a path.
 public protocol FileSystem: Sendable {
+    /// Holds a directory open: the same file system, for which every path below `path` leads to what lies in the directory that
+    /// bears this name now, wherever it is then.
+    ///
+    /// When the directory is removed and another one made in its place, paths below it lead nowhere (`ENOENT`) and never into
+    /// the other one. Let go of when the last copy is. By default nothing is held, and paths mean what they say.
+    func holding(_ path: String) throws(FileSystemError) -> any FileSystem
+
+    /// Whether an open file still bears a name; true by default.
+    func isNamed(_ file: OpenFile) throws(FileSystemError) -> Bool
+
     /// Makes a directory with mode 0700; `EEXIST` when something of this name is there.
     func createDirectory(_ path: String) throws(FileSystemError)
 
@@ -80,6 +90,12 @@ public protocol FileSystem: Sendable {
     /// What the system calls the time since it was started, at most 64 bytes: two equal answers mean that no power was
     /// lost between them, since a start of the system changes it. Empty: unknown.
     var bootIdentity: [UInt8] { get }
+}
+
+extension FileSystem {
+    public func holding(_ path: String) throws(FileSystemError) -> any FileSystem { self }
+
+    public func isNamed(_ file: OpenFile) throws(FileSystemError) -> Bool { true }
 }
 
 /// How a file is opened; closed, because every file system must know each.

@@ -11,18 +11,32 @@
 
 /// The file system of the machine, by POSIX calls.
 ///
-/// Interrupted calls are repeated, short ones completed; files are opened with `O_CLOEXEC` and `O_NOFOLLOW`.
+/// Interrupted calls are repeated, short ones completed; files are opened with `O_CLOEXEC` and `O_NOFOLLOW`. A directory that is
+/// held is a descriptor, from which `openat` and its like resolve what lies below it.
 public struct POSIXFileSystem: FileSystem {
+    /// The directories that are held, the last one first.
+    private var held: [HeldDirectory] = []
+
     /// The machine's file system.
     public init() {}
 
+    public func holding(_ path: String) throws(FileSystemError) -> any FileSystem {
+        var next = self
+        next.held.insert(HeldDirectory(path: path, descriptor: try openDirectory("holding", path).descriptor), at: 0)
+        return next
+    }
+
     public func createDirectory(_ path: String) throws(FileSystemError) {
-        try check("createDirectory", path) { mkdir(path, 0o700) }
+        try at(path) { directory, path throws(FileSystemError) in
+            try check("createDirectory", path) { mkdirat(directory, path, 0o700) }
+        }
     }
 
     public func attributes(of path: String) throws(FileSystemError) -> FileAttributes {
         var status = stat()
-        try check("attributes", path) { lstat(path, &status) }
+        try at(path) { directory, name throws(FileSystemError) in
+            try check("attributes", path) { fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) }
+        }
         let kind: FileAttributes.Kind
         switch status.st_mode & S_IFMT {
         case S_IFREG: kind = .file
@@ -68,8 +82,8 @@ public struct POSIXFileSystem: FileSystem {
             case .readWrite: O_RDWR | O_CREAT
             }
         // O_NONBLOCK: a pipe put in the place of a file must not hold the thread; files take no notice of it.
-        let descriptor = try check("open", path) {
-            openFile(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        let descriptor = try at(path) { directory, name throws(FileSystemError) in
+            try check("open", path) { openFile(directory, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) }
         }
         return OpenFile(descriptor: descriptor)
     }
@@ -78,6 +92,12 @@ public struct POSIXFileSystem: FileSystem {
         var status = stat()
         try check("size", file) { fstat(file.descriptor, &status) }
         return Int(clamping: status.st_size)
+    }
+
+    public func isNamed(_ file: OpenFile) throws(FileSystemError) -> Bool {
+        var status = stat()
+        try check("isNamed", file) { fstat(file.descriptor, &status) }
+        return status.st_nlink > 0
     }
 
     public func truncate(_ file: OpenFile, to size: Int) throws(FileSystemError) {
@@ -90,15 +110,23 @@ public struct POSIXFileSystem: FileSystem {
     }
 
     public func rename(_ path: String, to newPath: String) throws(FileSystemError) {
-        try check("rename", path) { systemRename(path, newPath) }
+        try at(path) { oldDirectory, name throws(FileSystemError) in
+            try at(newPath) { newDirectory, newName throws(FileSystemError) in
+                try check("rename", path) { renameat(oldDirectory, name, newDirectory, newName) }
+            }
+        }
     }
 
     public func remove(_ path: String) throws(FileSystemError) {
-        try check("remove", path) { unlink(path) }
+        try at(path) { directory, name throws(FileSystemError) in
+            try check("remove", path) { unlinkat(directory, name, 0) }
+        }
     }
 
     public func removeDirectory(_ path: String) throws(FileSystemError) {
-        try check("removeDirectory", path) { rmdir(path) }
+        try at(path) { directory, name throws(FileSystemError) in
+            try check("removeDirectory", path) { unlinkat(directory, name, AT_REMOVEDIR) }
+        }
     }
 
     public func lock(_ file: OpenFile) throws(FileSystemError) -> Bool {
@@ -129,10 +157,25 @@ extension POSIXFileSystem {
     }
 
     func openDirectory(_ operation: String, _ path: String) throws(FileSystemError) -> OpenFile {
-        let descriptor = try check(operation, path) {
-            openFile(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
+        let descriptor = try at(path) { directory, name throws(FileSystemError) in
+            try check(operation, path) { openFile(directory, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) }
         }
         return OpenFile(descriptor: descriptor)
+    }
+
+    /// Calls `body` with the directory from which a path goes on and the rest of it: the innermost that is held, or none.
+    @discardableResult
+    private func at<Value>(
+        _ path: String,
+        _ body: (_ directory: Int32, _ name: String) throws(FileSystemError) -> Value
+    ) throws(FileSystemError) -> Value {
+        for directory in held {
+            guard let rest = directory.rest(of: path) else { continue }
+            // Kept open through the call, whatever becomes of the last copy of this value meanwhile.
+            defer { withExtendedLifetime(directory) {} }
+            return try body(directory.descriptor, rest)
+        }
+        return try body(AT_FDCWD, path)
     }
 
     /// The error that the system's number of the last call stands for.
@@ -143,14 +186,33 @@ extension POSIXFileSystem {
 
 // The methods above hide the C functions of the same names.
 
-private func openFile(_ path: String, _ flags: Int32) -> Int32 {
-    open(path, flags, 0o600)
+private func openFile(_ directory: Int32, _ path: String, _ flags: Int32) -> Int32 {
+    openat(directory, path, flags, 0o600)
 }
 
 private func systemClose(_ descriptor: Int32) -> Int32 {
     close(descriptor)
 }
 
-private func systemRename(_ path: String, _ newPath: String) -> Int32 {
-    rename(path, newPath)
+/// A directory that is held, and the path by which it was opened.
+private final class HeldDirectory: Sendable {
+    let descriptor: Int32
+    private let path: String
+
+    init(path: String, descriptor: Int32) {
+        self.path = path
+        self.descriptor = descriptor
+    }
+
+    deinit {
+        _ = systemClose(descriptor)
+    }
+
+    /// What of a path lies below this directory; `.` for the directory itself, nil where it lies elsewhere.
+    func rest(of path: String) -> String? {
+        guard path.hasPrefix(self.path) else { return nil }
+        let rest = path.dropFirst(self.path.count)
+        if rest.isEmpty { return "." }
+        return rest.first == "/" ? String(rest.dropFirst()) : nil
+    }
 }

@@ -7,15 +7,34 @@ internal import Synchronization
 
 // The calls of the port.
 extension SimulatedFileSystem {
+    public func holding(_ path: String) throws(FileSystemError) -> any FileSystem {
+        let route = route(path)
+        let node = try step("holding", path) { state throws(Tree.Refusal) in
+            let node = try state.tree.node(at: route)
+            guard state.tree.nodes[node]?.kind == .directory else { throw Tree.Refusal(ENOTDIR) }
+            return node
+        }
+        return SimulatedFileSystem(self, holding: path, node: node)
+    }
+
+    public func isNamed(_ file: OpenFile) throws(FileSystemError) -> Bool {
+        try step("isNamed", self.path(of: file)) { state throws(Tree.Refusal) in
+            let node = try state.tree.node(of: file.descriptor, toWrite: false)
+            return state.tree.nodes[node]?.isNamed ?? false
+        }
+    }
+
     public func createDirectory(_ path: String) throws(FileSystemError) {
+        let route = route(path)
         try step("createDirectory", path) { state throws(Tree.Refusal) in
-            _ = try state.tree.make(.directory, at: path)
+            _ = try state.tree.make(.directory, at: route)
         }
     }
 
     public func attributes(of path: String) throws(FileSystemError) -> FileAttributes {
-        try step("attributes", path) { state throws(Tree.Refusal) in
-            guard let node = state.tree.nodes[try state.tree.node(at: path)] else { throw Tree.Refusal(ENOENT) }
+        let route = route(path)
+        return try step("attributes", path) { state throws(Tree.Refusal) in
+            guard let node = state.tree.nodes[try state.tree.node(at: route)] else { throw Tree.Refusal(ENOENT) }
             return FileAttributes(
                 kind: node.kind,
                 size: node.content.size,
@@ -26,8 +45,9 @@ extension SimulatedFileSystem {
     }
 
     public func list(_ path: String) throws(FileSystemError) -> [String] {
-        try step("list", path) { state throws(Tree.Refusal) in
-            guard let node = state.tree.nodes[try state.tree.node(at: path)] else { throw Tree.Refusal(ENOENT) }
+        let route = route(path)
+        return try step("list", path) { state throws(Tree.Refusal) in
+            guard let node = state.tree.nodes[try state.tree.node(at: route)] else { throw Tree.Refusal(ENOENT) }
             guard node.kind == .directory else { throw Tree.Refusal(ENOTDIR) }
             // Sorted, since a run must be the same each time.
             return node.names.keys.sorted()
@@ -35,8 +55,9 @@ extension SimulatedFileSystem {
     }
 
     public func open(_ path: String, _ access: FileAccess) throws(FileSystemError) -> OpenFile {
-        try step("open", path) { state throws(Tree.Refusal) in
-            OpenFile(descriptor: try state.tree.openFile(path, access))
+        let route = route(path)
+        return try step("open", path) { state throws(Tree.Refusal) in
+            OpenFile(descriptor: try state.tree.openFile(path, route, access))
         }
     }
 
@@ -120,29 +141,33 @@ extension SimulatedFileSystem {
     }
 
     public func syncDirectory(_ path: String) throws(FileSystemError) {
-        try step("syncDirectory", path) { state throws(Tree.Refusal) in try state.tree.syncDirectory(path) }
+        let route = route(path)
+        try step("syncDirectory", path) { state throws(Tree.Refusal) in try state.tree.syncDirectory(route) }
     }
 
     public func close(_ file: OpenFile) {
-        state.withLock { state in
+        world.state.withLock { state in
             // A process that is dead closes nothing more: what it had open stays so until the crash is told.
             if !state.script.isStopped { state.tree.close(file.descriptor) }
         }
     }
 
     public func rename(_ path: String, to newPath: String) throws(FileSystemError) {
-        try step("rename", path) { state throws(Tree.Refusal) in try state.tree.rename(path, to: newPath) }
+        let (route, newRoute) = (route(path), route(newPath))
+        try step("rename", path) { state throws(Tree.Refusal) in try state.tree.rename(route, to: newRoute) }
     }
 
     public func remove(_ path: String) throws(FileSystemError) {
+        let route = route(path)
         try step("remove", path) { state throws(Tree.Refusal) in
-            try state.tree.remove(path, isDirectory: false)
+            try state.tree.remove(route, isDirectory: false)
         }
     }
 
     public func removeDirectory(_ path: String) throws(FileSystemError) {
+        let route = route(path)
         try step("removeDirectory", path) { state throws(Tree.Refusal) in
-            try state.tree.remove(path, isDirectory: true)
+            try state.tree.remove(route, isDirectory: true)
         }
     }
 

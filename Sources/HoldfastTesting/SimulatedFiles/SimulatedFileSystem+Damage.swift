@@ -10,8 +10,9 @@ internal import Synchronization
 extension SimulatedFileSystem {
     /// The bytes of a file; nil where none is.
     public func contents(of path: String) -> [UInt8]? {
-        state.withLock { state in
-            guard let number = try? state.tree.node(at: path), let node = state.tree.nodes[number], node.kind == .file
+        world.state.withLock { state in
+            guard let number = try? state.tree.node(at: Tree.Route(path)), let node = state.tree.nodes[number],
+                node.kind == .file
             else { return nil }
             return node.content.read(from: 0, count: node.content.size)
         }
@@ -59,8 +60,8 @@ extension SimulatedFileSystem {
     /// - Returns: false when nothing bears the name.
     @discardableResult
     public func wipe(_ path: String) -> Bool {
-        state.withLock { state in
-            guard let number = try? state.tree.node(at: path), number != Tree.root else { return false }
+        world.state.withLock { state in
+            guard let number = try? state.tree.node(at: Tree.Route(path)), number != Tree.root else { return false }
             return state.tree.wipe(path, number)
         }
     }
@@ -70,7 +71,7 @@ extension SimulatedFileSystem {
     /// - Returns: false when something bears the name or its directory is not there.
     @discardableResult
     public func makeLink(_ path: String) -> Bool {
-        state.withLock { state in (try? state.tree.make(.other, at: path)) != nil }
+        world.state.withLock { state in (try? state.tree.make(.other, at: Tree.Route(path))) != nil }
     }
 
     /// Gives what bears the name other permissions or another owner; both are told and not enforced.
@@ -78,8 +79,8 @@ extension SimulatedFileSystem {
     /// - Returns: false when nothing bears the name.
     @discardableResult
     public func setAttributes(of path: String, permissions: UInt32? = nil, isOwn: Bool? = nil) -> Bool {
-        state.withLock { state in
-            guard let number = try? state.tree.node(at: path) else { return false }
+        world.state.withLock { state in
+            guard let number = try? state.tree.node(at: Tree.Route(path)) else { return false }
             if let permissions { state.tree.nodes[number]?.permissions = permissions & 0o7777 }
             if let isOwn { state.tree.nodes[number]?.isOwn = isOwn }
             return true
@@ -88,7 +89,7 @@ extension SimulatedFileSystem {
 
     /// The paths of all files, sorted.
     public var paths: [String] {
-        state.withLock { state in
+        world.state.withLock { state in
             var paths: [String] = []
             var waiting = [(path: "", node: Tree.root)]
             while let (path, number) = waiting.popLast() {
@@ -104,9 +105,12 @@ extension SimulatedFileSystem {
     }
 
     private func damage(_ path: String, makes: Bool = false, _ change: (inout Content) -> Void) -> Bool {
-        state.withLock { state in
-            if makes, (try? state.tree.node(at: path)) == nil { _ = try? state.tree.make(.file, at: path) }
-            guard let number = try? state.tree.node(at: path), state.tree.nodes[number]?.kind == .file else {
+        world.state.withLock { state in
+            if makes, (try? state.tree.node(at: Tree.Route(path))) == nil {
+                _ = try? state.tree.make(.file, at: Tree.Route(path))
+            }
+            guard let number = try? state.tree.node(at: Tree.Route(path)), state.tree.nodes[number]?.kind == .file
+            else {
                 return false
             }
             let outcome: Void? = try? state.tree.update(number) { content in
@@ -122,6 +126,6 @@ extension SimulatedFileSystem.Tree {
     fileprivate mutating func wipe(_ path: String, _ number: Int) -> Bool {
         let names = nodes[number]?.names ?? [:]
         for (name, child) in names { _ = wipe(path + "/" + name, child) }
-        return (try? remove(path, isDirectory: nodes[number]?.kind == .directory)) != nil
+        return (try? remove(Route(path), isDirectory: nodes[number]?.kind == .directory)) != nil
     }
 }

@@ -47,6 +47,24 @@ extension SimulatedFileSystem {
             let mayWrite: Bool
         }
 
+        /// A way from a directory to a name below it.
+        struct Route: Sendable, Hashable {
+            let start: Int
+            let names: [String]
+
+            init(_ path: String, from start: Int = Tree.root) {
+                self.start = start
+                names = path.split(separator: "/").map(String.init).filter { $0 != "." }
+            }
+
+            private init(start: Int, names: [String]) {
+                self.start = start
+                self.names = names
+            }
+
+            var parent: Route { Route(start: start, names: names.dropLast()) }
+        }
+
         static let root = 0
 
         var nodes: [Int: Node] = [:]
@@ -73,31 +91,33 @@ extension SimulatedFileSystem {
         // MARK: Names
 
         /// The node of a path.
-        func node(at path: String) throws(Refusal) -> Int {
-            var node = Self.root
-            for name in path.split(separator: "/") {
-                guard let directory = nodes[node], directory.kind == .directory else { throw Refusal(ENOTDIR) }
-                guard let next = directory.names[String(name)] else { throw Refusal(ENOENT) }
+        func node(at route: Route) throws(Refusal) -> Int {
+            var node = route.start
+            for name in route.names {
+                // One that is held may be gone.
+                guard let directory = nodes[node] else { throw Refusal(ENOENT) }
+                guard directory.kind == .directory else { throw Refusal(ENOTDIR) }
+                guard let next = directory.names[name] else { throw Refusal(ENOENT) }
                 node = next
             }
             return node
         }
 
         /// The directory that holds the last part of a path, and that part.
-        func place(of path: String) throws(Refusal) -> (directory: Int, name: String) {
-            guard path.hasPrefix("/"), let name = path.split(separator: "/").last.map(String.init) else {
-                throw Refusal(EINVAL)
-            }
-            let parent = path.split(separator: "/").dropLast().joined(separator: "/")
-            let directory = try node(at: parent)
-            guard nodes[directory]?.kind == .directory else { throw Refusal(ENOTDIR) }
-            return (directory, name)
+        func place(of route: Route) throws(Refusal) -> (directory: Int, name: String) {
+            guard let name = route.names.last else { throw Refusal(EINVAL) }
+            let number = try node(at: route.parent)
+            guard let directory = nodes[number] else { throw Refusal(ENOENT) }
+            guard directory.kind == .directory else { throw Refusal(ENOTDIR) }
+            // Nothing can be made in a directory that was removed.
+            guard directory.isNamed else { throw Refusal(ENOENT) }
+            return (number, name)
         }
 
         /// Makes something where nothing is.
         @discardableResult
-        mutating func make(_ kind: FileAttributes.Kind, at path: String) throws(Refusal) -> Int {
-            let place = try place(of: path)
+        mutating func make(_ kind: FileAttributes.Kind, at route: Route) throws(Refusal) -> Int {
+            let place = try place(of: route)
             guard nodes[place.directory]?.names[place.name] == nil else { throw Refusal(EEXIST) }
             let number = nextNode
             nextNode += 1
@@ -110,8 +130,8 @@ extension SimulatedFileSystem {
             return number
         }
 
-        mutating func remove(_ path: String, isDirectory: Bool) throws(Refusal) {
-            let place = try place(of: path)
+        mutating func remove(_ route: Route, isDirectory: Bool) throws(Refusal) {
+            let place = try place(of: route)
             guard let number = nodes[place.directory]?.names[place.name], let node = nodes[number] else {
                 throw Refusal(ENOENT)
             }
@@ -125,9 +145,9 @@ extension SimulatedFileSystem {
             unname(number)
         }
 
-        mutating func rename(_ path: String, to newPath: String) throws(Refusal) {
-            let old = try place(of: path)
-            let new = try place(of: newPath)
+        mutating func rename(_ route: Route, to newRoute: Route) throws(Refusal) {
+            let old = try place(of: route)
+            let new = try place(of: newRoute)
             guard let number = nodes[old.directory]?.names[old.name] else { throw Refusal(ENOENT) }
             let replaced = nodes[new.directory]?.names[new.name]
             if replaced == number { return }
@@ -139,7 +159,7 @@ extension SimulatedFileSystem {
                     throw Refusal(ENOTDIR)
                 }
             }
-            if (newPath + "/").hasPrefix(path + "/") { throw Refusal(EINVAL) }
+            if route.start == newRoute.start, newRoute.names.starts(with: route.names) { throw Refusal(EINVAL) }
             change(
                 NameChange(
                     removed: Entry(directory: old.directory, name: old.name, node: number),
@@ -149,8 +169,9 @@ extension SimulatedFileSystem {
             if let replaced { unname(replaced) }
         }
 
-        mutating func syncDirectory(_ path: String) throws(Refusal) {
-            let number = try node(at: path)
+        mutating func syncDirectory(_ route: Route) throws(Refusal) {
+            let number = try node(at: route)
+            guard nodes[number] != nil else { throw Refusal(ENOENT) }
             guard nodes[number]?.kind == .directory else { throw Refusal(ENOTDIR) }
             guard isRecorded else { return }
             var later: [NameChange] = []
@@ -206,8 +227,8 @@ extension SimulatedFileSystem {
             nodes = nodes.filter { $0.value.isNamed || $0.value.openCount > 0 || named.contains($0.key) }
         }
 
-        mutating func openFile(_ path: String, _ access: FileAccess) throws(Refusal) -> Int32 {
-            let place = try place(of: path)
+        mutating func openFile(_ path: String, _ route: Route, _ access: FileAccess) throws(Refusal) -> Int32 {
+            let place = try place(of: route)
             let number: Int
             if let present = nodes[place.directory]?.names[place.name] {
                 if access == .create { throw Refusal(EEXIST) }
@@ -219,7 +240,7 @@ extension SimulatedFileSystem {
             } else if access == .read {
                 throw Refusal(ENOENT)
             } else {
-                number = try make(.file, at: path)
+                number = try make(.file, at: route)
             }
             let descriptor = nextDescriptor
             nextDescriptor += 1

@@ -33,7 +33,18 @@ public final class SimulatedFileSystem: FileSystem {
         var bootIdentity: [UInt8] = Array("simulated boot 1".utf8)
     }
 
-    let state: Mutex<State>
+    /// What a file system shares with those of which directories are held.
+    final class World: Sendable {
+        let state: Mutex<State>
+
+        init(_ state: State) {
+            self.state = Mutex(state)
+        }
+    }
+
+    let world: World
+    /// The directories that are held, the last one first.
+    let held: [(path: String, node: Int)]
 
     /// An empty file system.
     ///
@@ -46,7 +57,22 @@ public final class SimulatedFileSystem: FileSystem {
     }
 
     private init(_ state: State) {
-        self.state = Mutex(state)
+        world = World(state)
+        held = []
+    }
+
+    /// The same files, with one more directory held.
+    init(_ other: SimulatedFileSystem, holding path: String, node: Int) {
+        world = other.world
+        held = [(path, node)] + other.held
+    }
+
+    /// Where a path leads: from the innermost directory that is held, or from the root.
+    func route(_ path: String) -> Tree.Route {
+        for (directory, node) in held where path == directory || path.hasPrefix(directory + "/") {
+            return Tree.Route(String(path.dropFirst(directory.count)), from: node)
+        }
+        return Tree.Route(path)
     }
 
     // MARK: What the test says
@@ -55,14 +81,14 @@ public final class SimulatedFileSystem: FileSystem {
     ///
     /// Where several faults fit one step, the first decides. A stopped world stays stopped.
     public func plan(_ faults: Fault...) {
-        state.withLock { $0.script.plan(faults) }
+        world.state.withLock { $0.script.plan(faults) }
     }
 
     /// Stops the world here, if it has not stopped, and gives what comes after: with no fault planned and an empty log.
     ///
     /// May be called several times, so that one run is judged by many ends.
     public func crashed(_ crash: Crash) -> SimulatedFileSystem {
-        var next = state.withLock { state in
+        var next = world.state.withLock { state in
             state.script.isStopped = true
             return state
         }
@@ -81,41 +107,41 @@ public final class SimulatedFileSystem: FileSystem {
 
     /// Which calls of ``readIfCached(_:from:count:)`` are answered with bytes; all by default. Setting it begins the pattern anew.
     public var cachedReads: CachedReads {
-        get { state.withLock { $0.script.cachedReads } }
-        set { state.withLock { $0.script.set(newValue) } }
+        get { world.state.withLock { $0.script.cachedReads } }
+        set { world.state.withLock { $0.script.set(newValue) } }
     }
 
     /// What the system says of its start; at most 64 bytes are told.
     public var bootIdentity: [UInt8] {
-        get { state.withLock { $0.bootIdentity } }
-        set { state.withLock { $0.bootIdentity = Array(newValue.prefix(64)) } }
+        get { world.state.withLock { $0.bootIdentity } }
+        set { world.state.withLock { $0.bootIdentity = Array(newValue.prefix(64)) } }
     }
 
     /// Bytes in all, in whole blocks; nil: no bound. A bound below what is used refuses further blocks and takes none away.
     public var capacity: Int? {
-        get { state.withLock { $0.tree.capacity.map { $0 * Content.blockSize } } }
-        set { state.withLock { $0.tree.capacity = newValue.map { max(0, $0) / Content.blockSize } } }
+        get { world.state.withLock { $0.tree.capacity.map { $0 * Content.blockSize } } }
+        set { world.state.withLock { $0.tree.capacity = newValue.map { max(0, $0) / Content.blockSize } } }
     }
 
     // MARK: What the test sees
 
     /// Steps since the last call of ``plan(_:)``, or since the beginning.
-    public var stepCount: Int { state.withLock { $0.script.stepsSincePlan } }
+    public var stepCount: Int { world.state.withLock { $0.script.stepsSincePlan } }
 
     /// The newest steps, oldest first: at least 100,000 where there were as many.
-    public var log: [Step] { state.withLock { $0.script.log } }
+    public var log: [Step] { world.state.withLock { $0.script.log } }
 
     /// Whether the world has stopped.
-    public var isStopped: Bool { state.withLock { $0.script.isStopped } }
+    public var isStopped: Bool { world.state.withLock { $0.script.isStopped } }
 
     /// Bytes used now, in whole blocks, those of unlinked files that are open included.
-    public var usedBytes: Int { state.withLock { $0.tree.usedBlocks * Content.blockSize } }
+    public var usedBytes: Int { world.state.withLock { $0.tree.usedBlocks * Content.blockSize } }
 
     /// The most bytes that were ever used at one instant.
-    public var peakBytes: Int { state.withLock { $0.tree.peakBlocks * Content.blockSize } }
+    public var peakBytes: Int { world.state.withLock { $0.tree.peakBlocks * Content.blockSize } }
 
     /// How many files are open: what is left when all are done is a leak.
-    public var openFileCount: Int { state.withLock { $0.tree.open.count } }
+    public var openFileCount: Int { world.state.withLock { $0.tree.open.count } }
 
     // MARK: Steps
 
@@ -128,7 +154,7 @@ public final class SimulatedFileSystem: FileSystem {
         torn: (inout Tree, Int) throws(Tree.Refusal) -> Void = { (_: inout Tree, _: Int) throws(Tree.Refusal) in },
         _ body: (inout State) throws(Tree.Refusal) -> Result
     ) throws(FileSystemError) -> Result {
-        try state.withLock { state throws(FileSystemError) in
+        try world.state.withLock { state throws(FileSystemError) in
             let verdict = state.script.judge(operation)
             do throws(Tree.Refusal) {
                 if let errno = verdict.errno {
@@ -152,6 +178,6 @@ public final class SimulatedFileSystem: FileSystem {
 
     /// The path that an open file was opened by.
     func path(of file: OpenFile) -> String {
-        state.withLock { $0.tree.open[file.descriptor]?.path } ?? "\(file.descriptor)"
+        world.state.withLock { $0.tree.open[file.descriptor]?.path } ?? "\(file.descriptor)"
     }
 }

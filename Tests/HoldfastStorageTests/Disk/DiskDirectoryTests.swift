@@ -95,7 +95,7 @@ struct DiskDirectoryTests {
         let first = try await Self.open(files)
         try await first.put("a", [1])
         await first.close()
-        #expect(files.flipBit(of: "/store/FORMAT", at: place, bit: 2))
+        for copy in [0, 4_096] { #expect(files.flipBit(of: "/store/FORMAT", at: copy + place, bit: 2)) }
         #expect(files.setContents(of: "/store/segments/precious", to: [1]))
         #expect(files.setContents(of: "/store/letter", to: [1]))
         let second = try await Self.open(files)

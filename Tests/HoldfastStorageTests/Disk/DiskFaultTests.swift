@@ -2,9 +2,10 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import Foundation
-import HoldfastStorage
 import HoldfastTesting
 import Testing
+
+@testable import HoldfastStorage
 
 @Suite("DiskStore: each step of the file system fails", .timeLimit(.minutes(60)))
 struct DiskFaultTests {
@@ -116,7 +117,7 @@ struct DiskFaultTests {
                 await again.close()
                 var generator = SeededGenerator(seed: UInt64(step))
                 let boot = files.crashed(.power(using: &generator))
-                let isClean = boot.contents(of: "/store/FORMAT").map { $0.count > 12 && $0[12] & 1 == 1 } ?? false
+                let isClean = boot.contents(of: "/store/FORMAT").flatMap { FormatFile($0)?.format.isClean } ?? false
                 let booted = try await ScriptedDiskRun.open(boot)
                 // What was cleanly closed has lost nothing and is trusted.
                 try await run.judge(booted, after: isClean ? .cleanPowerLoss : .powerLoss, what + ", power lost")

@@ -92,22 +92,21 @@ extension DiskEngine {
         }
     }
 
-    /// Replaces FORMAT, and throws only where the old one stays in force.
+    /// Changes FORMAT, and throws only where the old one stays in force.
     ///
     /// One that is in force and not durable is a failure that is counted: a loss of power may bring the old one back, and
     /// after that nothing is trusted.
     func writeFormat(_ change: (inout StoreFormat) -> Void) throws(StoreError) {
-        var next = format.withLock { $0 }
-        change(&next)
-        next.nextOrder = orders.last + 1
+        let nextOrder = orders.last + 1
         do {
-            let failure = try StoreDirectory(layout: layout, files: files).replace(next)
+            let failure = try manifest.write { format in
+                change(&format)
+                format.nextOrder = nextOrder
+            }
             if failure != nil { counters.failures.add(1, ordering: .relaxed) }
         } catch {
             throw failed(error)
         }
-        let written = next
-        format.withLock { $0 = written }
     }
 
     /// A page of the rows of one shard, with the shard's number.

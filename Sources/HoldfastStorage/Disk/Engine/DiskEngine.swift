@@ -33,7 +33,8 @@ final class DiskEngine: Sendable {
     let epoch: Atomic<UInt64>
     /// Entries of a lower order must be revalidated.
     let suspectBefore: UInt64
-    let format: Mutex<StoreFormat>
+    /// FORMAT: what must be known of the directory, and which segments it must have.
+    let manifest: Manifest
     let lockFile: OpenFile
     let inPlace = InPlaceJudge()
     let owed: Mutex<OwedNotes>
@@ -49,18 +50,17 @@ final class DiskEngine: Sendable {
 
     init(
         _ opened: OpenedStore,
-        files: any FileSystem,
         threads: IOThreads,
         maximumEntrySize: Int?,
         seal: (any StoreSeal)?
     ) {
-        self.files = files
+        files = opened.files
         self.threads = threads
         layout = opened.layout
         geometry = opened.geometry
         self.maximumEntrySize = max(0, maximumEntrySize ?? opened.geometry.capacity / 4)
-        seed = opened.format.hashSeed
-        hashing = KeyHashing(seed: opened.format.hashSeed)
+        seed = opened.manifest.content.format.hashSeed
+        hashing = KeyHashing(seed: opened.manifest.content.format.hashSeed)
         self.seal = seal
         index = opened.index
         slots = opened.slots
@@ -70,9 +70,9 @@ final class DiskEngine: Sendable {
         pins = PinBook(capacity: opened.geometry.capacity / 2)
         blobs = opened.blobs
         life = Mutex(DiskLife())
-        epoch = Atomic(opened.format.epoch)
-        suspectBefore = opened.format.suspectBefore
-        format = Mutex(opened.format)
+        epoch = Atomic(opened.manifest.content.format.epoch)
+        suspectBefore = opened.suspectBefore
+        manifest = opened.manifest
         lockFile = opened.lockFile
         owed = Mutex(OwedNotes(notes: opened.owed))
         counters.entriesCorrupt.store(opened.damaged, ordering: .relaxed)
@@ -93,6 +93,7 @@ final class DiskEngine: Sendable {
         case .closed: throw StoreError(.closed, "The store is closed; open a new one.")
         case .resting:
             throw StoreError(.resting, "The store rests after repeated failures of the device; treat this as a miss.")
+        case .displaced: throw Self.displaced
         }
     }
 
@@ -112,19 +113,30 @@ final class DiskEngine: Sendable {
     func failed(_ error: FileSystemError) -> StoreError {
         counters.failures.add(1, ordering: .relaxed)
         let now = StoreInstant(milliseconds: latestNow.load(ordering: .relaxed))
+        // Asked only where a name led nowhere: the lock has its name for as long as the directory is this store's.
+        let isDisplaced = error.errno == SystemNumber.notFound && (try? files.isNamed(lockFile)) == false
         life.withLock { life in
             life.failed(now: now)
+            if isDisplaced { life.displace() }
             isCalm.store(false, ordering: .releasing)
         }
-        return StoreError(disk: error)
+        return isDisplaced ? Self.displaced : StoreError(disk: error)
     }
+
+    /// Whether the directory is gone, or another store's: nothing is served any more, and there is nothing left to remove.
+    var isDisplaced: Bool { !isCalm.load(ordering: .acquiring) && life.withLock { $0.isDisplaced } }
+
+    private static let displaced = StoreError(
+        .resting,
+        "The directory was removed while the store had it open; treat this as a miss, and open the store again."
+    )
 
     /// Notes that the device did as it was told.
     func succeeded() {
         if isCalm.load(ordering: .acquiring) { return }
         life.withLock { life in
             life.succeeded()
-            isCalm.store(!life.isClosed, ordering: .releasing)
+            isCalm.store(!life.isClosed && !life.isDisplaced, ordering: .releasing)
         }
     }
 

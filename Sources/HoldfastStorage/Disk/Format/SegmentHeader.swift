@@ -17,7 +17,8 @@ struct SegmentHeader: Sendable, Hashable {
     /// Bytes before the first record.
     static let size = 64
 
-    private static let magic: UInt64 = 0x544E_4D47_4553_4648  // HFSEGMNT
+    /// `HFSEGMNT`.
+    static let magic: UInt64 = 0x544E_4D47_4553_4648
 
     /// The log it belongs to.
     var kind: LogKind
@@ -27,6 +28,8 @@ struct SegmentHeader: Sendable, Hashable {
     var epoch: UInt64
     /// The next order number when it was begun: a new record has at least this one, a carried one may have a lower.
     var createdOrder: UInt64
+    /// A random number that no other segment of the directory bears, one that had the same number included.
+    var identity: UInt64 = 0
 
     /// The 64 bytes.
     func encode(seed: UInt64) -> [UInt8] {
@@ -37,6 +40,7 @@ struct SegmentHeader: Sendable, Hashable {
             header.put(number, at: 16)
             header.put(epoch, at: 24)
             header.put(createdOrder, at: 32)
+            header.put(identity, at: 40)
             header.put(HeadHash.of(UnsafeRawBufferPointer(header).part(0..<56), seed: seed), at: 56)
         }
     }
@@ -51,13 +55,14 @@ struct SegmentHeader: Sendable, Hashable {
                 header.number(at: 56) == HeadHash.of(header.part(0..<56), seed: seed),
                 let kind = LogKind(rawValue: header[12]),
                 header.isZero(13..<16),
-                header.isZero(40..<56)
+                header.isZero(48..<56)
             else { return nil }
             return SegmentHeader(
                 kind: kind,
                 number: header.number(at: 16),
                 epoch: header.number(at: 24),
-                createdOrder: header.number(at: 32)
+                createdOrder: header.number(at: 32),
+                identity: header.number(at: 40)
             )
         }
     }

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// The file `FORMAT`: what must be known of a directory before any other of its files can be read.
+/// The head of the file `FORMAT`: what must be known of a directory before any other of its files can be read.
 ///
-/// 256 bytes, replaced as a whole. Every number in it is a lower bound that may lag behind the segments.
+/// 256 bytes, of which ``FormatFile`` holds two copies. Every number in it is a lower bound that may lag behind the segments.
 struct StoreFormat: Sendable, Hashable {
     /// The version of the disk format that this code reads and writes.
-    static let version: UInt32 = 2
-    /// The size of the file.
+    static let version: UInt32 = 3
+    /// The size of a copy.
     static let size = 256
     /// The longest boot identity that is kept.
     static let bootIdentityLimit = 64
 
     private static let secretLength = 32
-    private static let magic: UInt64 = 0x5453_4146_444C_4F48  // HOLDFAST
+    /// `HOLDFAST`, the first bytes of the file in every version.
+    static let magic: UInt64 = 0x5453_4146_444C_4F48
     private static let hashSeedSeed: UInt64 = 0x484F_4C44
 
     /// 32 random bytes from which ``hashSeed`` comes.
@@ -30,6 +31,8 @@ struct StoreFormat: Sendable, Hashable {
     var isClean: Bool
     /// What the system said of its last start when the file was written; empty where it says nothing, at most 64 bytes.
     var bootIdentity: [UInt8]
+    /// How often the head was written: of two copies the one with the higher number is in force.
+    var generation: UInt64 = 1
 
     /// The format of a new directory, in epoch 1, with a secret from `generator`.
     static func new(segmentSize: Int, using generator: inout some RandomNumberGenerator) -> StoreFormat {
@@ -49,7 +52,7 @@ struct StoreFormat: Sendable, Hashable {
         HeadHash.of(secret, seed: Self.hashSeedSeed)
     }
 
-    /// The whole file; a boot identity beyond 64 bytes is cut.
+    /// One copy; a boot identity beyond 64 bytes is cut.
     func encode() -> [UInt8] {
         precondition(secret.count == Self.secretLength, "a secret of \(secret.count) bytes instead of 32")
         let identity = bootIdentity.prefix(Self.bootIdentityLimit)
@@ -64,13 +67,14 @@ struct StoreFormat: Sendable, Hashable {
             file.put(nextOrder, at: 72)
             file.put(UInt8(truncatingIfNeeded: identity.count), at: 80)
             identity.withUnsafeBytes { file.put($0, at: 81) }
+            file.put(generation, at: 152)
             file.put(HeadHash.of(UnsafeRawBufferPointer(file).part(0..<248), seed: 0), at: 248)
         }
     }
 
-    /// What the file says; nil when it is damaged, cut, of another version or names an impossible segment size.
-    static func decode(_ bytes: [UInt8]) -> StoreFormat? {
-        bytes.withUnsafeBytes { file in
+    /// What a copy says; nil when it is damaged, cut, of another version or names an impossible segment size.
+    static func decode(_ bytes: some Collection<UInt8>) -> StoreFormat? {
+        Array(bytes).withUnsafeBytes { file in
             guard file.count == size,
                 file.number(at: 0) == magic,
                 file.number(at: 8) == version,
@@ -84,7 +88,8 @@ struct StoreFormat: Sendable, Hashable {
                 segmentSize % Geometry.page == 0,
                 UInt64(segmentSize) / UInt64(Geometry.unit) <= UInt64(UInt32.max),
                 identityLength <= bootIdentityLimit,
-                file.isZero((81 + identityLength)..<248)
+                file.isZero((81 + identityLength)..<152),
+                file.isZero(160..<248)
             else { return nil }
             return StoreFormat(
                 secret: Array(file[16..<48]),
@@ -93,7 +98,8 @@ struct StoreFormat: Sendable, Hashable {
                 suspectBefore: file.number(at: 64),
                 nextOrder: file.number(at: 72),
                 isClean: flags == 1,
-                bootIdentity: Array(file[81..<(81 + identityLength)])
+                bootIdentity: Array(file[81..<(81 + identityLength)]),
+                generation: file.number(at: 152)
             )
         }
     }

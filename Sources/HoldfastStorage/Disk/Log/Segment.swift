@@ -40,6 +40,8 @@ final class Segment: Sendable {
     let number: UInt64
     let kind: LogKind
     let epoch: UInt64
+    /// What its header bears beside the number.
+    let identity: UInt64
     /// Its place in ``SegmentSlots``, by which index rows name it.
     let slot: UInt16
     let file: SegmentFile
@@ -48,6 +50,7 @@ final class Segment: Sendable {
         number = header.number
         kind = header.kind
         epoch = header.epoch
+        identity = header.identity
         self.slot = slot
         self.file = file
     }

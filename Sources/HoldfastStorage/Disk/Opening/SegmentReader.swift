@@ -15,9 +15,9 @@ struct SegmentReader: Sendable {
 
     /// What a file turned out to be.
     enum Outcome: Sendable {
-        /// Nothing in it counts: it was never begun, is an older one's file under a new name, was purged, or is damaged
-        /// beyond use.
-        case void(isDamaged: Bool)
+        /// Nothing in it counts: it was never begun, is another one's file under a new name, was purged, or is damaged beyond
+        /// use.
+        case void
         case segment(Content)
     }
 
@@ -34,6 +34,8 @@ struct SegmentReader: Sendable {
     /// A segment's records.
     struct Content: Sendable {
         var kind: LogKind
+        /// What its header bears beside the number; nil when the header does not hold.
+        var identity: UInt64?
         var fileSize: Int
         /// Sorted.
         var rows: [TableRow] = []
@@ -47,9 +49,6 @@ struct SegmentReader: Sendable {
         var isDamaged = false
         /// Entries whose head holds and whose body does not, in a segment without a table.
         var torn: [TableRow] = []
-
-        /// Whether nothing was written to it.
-        var isUnused: Bool { !isSealed && !isDamaged && rows.isEmpty && torn.isEmpty }
     }
 
     /// Reads the file at `path`, whose name says `number`.
@@ -59,19 +58,21 @@ struct SegmentReader: Sendable {
         let file = try files.open(path, .read)
         defer { files.close(file) }
         let size = try files.size(of: file)
-        // A segment gets its name when it has its whole length, so a file without a byte has lost all.
-        guard size > 0, let head = try bytes(file, 0, SegmentHeader.size) else { return .void(isDamaged: true) }
+        guard size > 0, let head = try bytes(file, 0, SegmentHeader.size) else { return .void }
         let header = SegmentHeader.decode(head, seed: format.hashSeed)
         // A whole header of another number: the file was given a new name and not begun.
-        if let header, header.number != number || header.epoch < format.epoch { return .void(isDamaged: false) }
-        var content = Content(kind: header?.kind ?? .main, fileSize: size, tail: SegmentHeader.size)
+        if let header, header.number != number || header.epoch < format.epoch { return .void }
+        var content = Content(
+            kind: header?.kind ?? .main,
+            identity: header?.identity,
+            fileSize: size,
+            tail: SegmentHeader.size
+        )
         // Without its header a segment still has records, which bear its number.
         content.isDamaged = header == nil
         if try readTable(file, number, &content) { return .segment(content) }
         try scan(file, number, &content)
-        if header != nil || !content.rows.isEmpty { return .segment(content) }
-        // Without a record, and of the length that it has from the beginning on, its header was just being written.
-        return .void(isDamaged: size != format.segmentSize || !content.torn.isEmpty)
+        return header != nil || !content.rows.isEmpty ? .segment(content) : .void
     }
 
     /// The bytes of a range; nil where the device cannot give them any more.

@@ -6,8 +6,12 @@ internal import Synchronization
 /// What an engine starts with.
 struct OpenedStore {
     let layout: StoreLayout
+    /// The file system, with the directories held.
+    let files: any FileSystem
     let geometry: Geometry
-    let format: StoreFormat
+    let manifest: Manifest
+    /// Entries of a lower order must be revalidated.
+    let suspectBefore: UInt64
     let index: ShardedIndex
     let slots: SegmentSlots
     let ledger: SpaceLedger
@@ -26,8 +30,12 @@ struct StoreOpening: Sendable {
     let capacity: Int
     let seal: (any StoreSeal)?
 
-    /// Blocks of the files and directories beside segments and blobs: FORMAT twice, lock, three directories.
-    static let overhead = 8 * 4_096
+    /// Bytes of the files and directories beside segments and blobs: FORMAT with a list of these many rows, lock, directories.
+    static func overhead(rows: Int) -> Int {
+        let pages = max(1, (max(0, rows) * SegmentRow.size + Geometry.page - 1) / Geometry.page)
+        return (7 + pages) * Geometry.page
+    }
+
     /// Orders beyond this are no store's: what bears one is damaged or forged.
     private static let highestOrder: UInt64 = 1 << 47
 
@@ -38,7 +46,7 @@ struct StoreOpening: Sendable {
         var generator = SystemRandomNumberGenerator()
         let opened = try directory.open(segmentSize: fresh.segmentSize, using: &generator)
         do throws(StoreError) {
-            return try read(opened, directory, fresh)
+            return try read(opened, fresh)
         } catch {
             files.close(opened.lock)
             throw error
@@ -47,11 +55,12 @@ struct StoreOpening: Sendable {
 
     private func read(
         _ opened: StoreDirectory.Opened,
-        _ directory: StoreDirectory,
         _ fresh: Geometry
     ) throws(StoreError) -> OpenedStore {
         let index = ShardedIndex()
-        let recovery = StoreRecovery(layout: layout, files: files, format: opened.format, seal: seal)
+        let files = opened.files
+        let content = opened.manifest.content
+        var recovery = Recovery(layout: layout, files: files, manifest: content, seal: seal)
         let found = try recovery.run { number, rows throws(StoreError) in
             try index.shards[number].state.withLock { shard throws(StoreError) in _ = try shard.table.fill(rows) }
         }
@@ -59,21 +68,17 @@ struct StoreOpening: Sendable {
             throw StoreError(.corrupt, "The numbers in \(layout.root) are no store's; remove the directory.")
         }
         let left = found.void.reduce(opened.leftover) { $0.addingSaturated(SpaceLedger.blocks($1.size)) }
-        let used = found.segments.reduce(left.addingSaturated(found.blobBlocks).addingSaturated(Self.overhead)) {
+        let rows = max(2 * capacity / fresh.segmentSize, found.segments.count, (content.rows.keys.max() ?? 0) + 1)
+        let begun = left.addingSaturated(found.blobBlocks).addingSaturated(Self.overhead(rows: rows))
+        let used = found.segments.reduce(begun) {
             $0.addingSaturated(SpaceLedger.blocks($1.fileSize))
         }
         let ledger = SpaceLedger(capacity: capacity, used: used)
         // Segments keep their size while it suits the capacity, so that their files can be used again.
         let keepsSize =
-            opened.format.segmentSize <= 2 * fresh.segmentSize
-            && 2 * opened.format.segmentSize >= fresh.segmentSize
-        let geometry = keepsSize ? Geometry(capacity: capacity, segmentSize: opened.format.segmentSize) : fresh
-        var format = opened.format
-        format.isClean = false
-        format.segmentSize = geometry.segmentSize
-        format.suspectBefore = found.suspectBefore
-        format.nextOrder = found.nextOrder
-        format.bootIdentity = Array(files.bootIdentity.prefix(StoreFormat.bootIdentityLimit))
+            content.format.segmentSize <= 2 * fresh.segmentSize
+            && 2 * content.format.segmentSize >= fresh.segmentSize
+        let geometry = keepsSize ? Geometry(capacity: capacity, segmentSize: content.format.segmentSize) : fresh
         var log = LogState(segmentSize: geometry.segmentSize)
         log.highestNumber = found.nextSegment - 1
         let slots = SegmentSlots()
@@ -81,13 +86,23 @@ struct StoreOpening: Sendable {
             layout: layout,
             files: files,
             ledger: ledger,
-            seed: format.hashSeed,
-            epoch: format.epoch,
-            geometry: geometry
+            seed: content.format.hashSeed,
+            epoch: content.format.epoch,
+            geometry: geometry,
+            manifest: opened.manifest
         )
+        let bootIdentity = Array(files.bootIdentity.prefix(StoreFormat.bootIdentityLimit))
         // What must not be forgotten is durable before anything is changed that proves it.
-        do {
-            try directory.write(format)
+        do throws(FileSystemError) {
+            let failure = try opened.manifest.write { format in
+                format.isClean = false
+                format.segmentSize = geometry.segmentSize
+                format.suspectBefore = found.suspectBefore
+                format.nextOrder = found.nextOrder
+                format.bootIdentity = bootIdentity
+            }
+            if let failure { throw failure }
+            try opened.manifest.replaceList(found.segments.map { segments.row($0) })
         } catch {
             throw StoreError(disk: error)
         }
@@ -100,16 +115,18 @@ struct StoreOpening: Sendable {
         )
         segments.reopenNewest(&log)
         // Blobs take their numbers from the orders, so those go on above both.
-        let last = max(found.nextOrder, min(found.nextBlob, Self.highestOrder)) - 1
+        let last = max(found.nextOrder, found.nextBlob) - 1
         return OpenedStore(
             layout: layout,
+            files: files,
             geometry: geometry,
-            format: format,
+            manifest: opened.manifest,
+            suspectBefore: found.suspectBefore,
             index: index,
             slots: slots,
             ledger: ledger,
             log: log,
-            orders: OrderBook(last: last, marks: found.marks, hashing: KeyHashing(seed: format.hashSeed)),
+            orders: OrderBook(last: last, marks: found.marks, hashing: KeyHashing(seed: content.format.hashSeed)),
             blobs: BlobFiles(files: files, layout: layout, ledger: ledger),
             lockFile: opened.lock,
             owed: found.owed.map {
@@ -118,4 +135,162 @@ struct StoreOpening: Sendable {
             damaged: found.damage.entries + found.damage.bodies
         )
     }
+}
+
+/// Takes the segments that recovery found into the log. Blocks.
+struct SegmentOpening {
+    let layout: StoreLayout
+    let files: any FileSystem
+    let ledger: SpaceLedger
+    let seed: UInt64
+    let epoch: UInt64
+    let geometry: Geometry
+    let manifest: Manifest
+
+    /// What the list says of a segment.
+    func row(_ segment: RecoveredStore.Segment) -> SegmentRow {
+        SegmentRow(header(segment), segment.isSealed ? .sealed : .open)
+    }
+
+    private func header(_ segment: RecoveredStore.Segment) -> SegmentHeader {
+        SegmentHeader(
+            kind: segment.kind,
+            number: segment.number,
+            epoch: epoch,
+            createdOrder: 0,
+            identity: segment.identity
+        )
+    }
+
+    /// Opens the files, each in the slot that its position is.
+    func open(
+        _ found: [RecoveredStore.Segment],
+        _ slots: SegmentSlots
+    ) throws(StoreError) -> [Segment] {
+        var all: [Segment] = []
+        for segment in found {
+            do {
+                guard let slot = slots.take() else { throw DiskEngine.noSpace }
+                let file = SegmentFile(
+                    try files.open(layout.segment(segment.number), .readWrite),
+                    bytes: SpaceLedger.blocks(segment.fileSize),
+                    files: files,
+                    ledger: ledger
+                )
+                let opened = Segment(header(segment), slot: slot, file: file)
+                slots.put(opened)
+                all.append(opened)
+            } catch let error as FileSystemError {
+                throw StoreError(disk: error)
+            } catch let error as StoreError {
+                throw error
+            } catch {
+                throw StoreError(.io, "A segment of \(layout.root) cannot be opened.", cause: error)
+            }
+        }
+        return all
+    }
+
+    /// Enters all segments in the log, and gives those that a crash left without a table theirs.
+    func sealUnsealed(
+        _ found: [RecoveredStore.Segment],
+        _ all: [Segment],
+        _ log: inout LogState
+    ) throws(StoreError) {
+        for (segment, found) in zip(all, found) {
+            var entry = LogState.Sealed(segment: segment, blobBytes: found.blobBytes, isSynced: true)
+            if !found.isSealed {
+                entry.isSynced = false
+                let table = SegmentTable.encode(
+                    rows: found.rows,
+                    blobs: found.blobRows,
+                    segment: found.number,
+                    tableOffset: found.tail,
+                    seed: seed
+                )
+                let size = found.tail + table.count
+                let growth = SpaceLedger.blocks(size) - segment.size
+                do throws(FileSystemError) {
+                    if growth <= 0 || ledger.grant(growth) {
+                        try files.write(ByteChunk(table), to: segment.file.open, at: found.tail)
+                        try files.truncate(segment.file.open, to: size)
+                        segment.file.resized(to: SpaceLedger.blocks(size))
+                        if growth < 0 { ledger.release(-growth) }
+                        try manifest.note(segment.number, is: .sealed)
+                    } else {
+                        (entry.rows, entry.blobs) = (found.rows, found.blobRows)
+                    }
+                } catch {
+                    throw StoreError(disk: error)
+                }
+            }
+            log.enter(entry)
+        }
+    }
+
+    /// Goes on in the newest segment of each log where it is far from full, so that many short lives leave few files.
+    func reopenNewest(_ log: inout LogState) {
+        for kind in LogKind.allCases {
+            guard let newest = log.newest(kind), newest.rows == nil, newest.segment.size < geometry.segmentSize / 2,
+                let table = try? SegmentFileReader(files: files, seed: seed).table(of: newest.segment)
+            else { continue }
+            let growth = geometry.segmentSize - newest.segment.size
+            guard ledger.grant(growth, leaving: geometry.segmentSize) else { continue }
+            do {
+                // From here on its table may be written over.
+                try manifest.note(newest.segment.number, is: .open)
+                try files.allocate(newest.segment.file.open, size: geometry.segmentSize)
+            } catch {
+                ledger.release(growth)
+                continue
+            }
+            newest.segment.file.resized(to: geometry.segmentSize)
+            log.remove(newest.segment)
+            var open = LogState.Open(segment: newest.segment, tail: table.offset)
+            open.rows = table.rows
+            open.blobs = table.blobs
+            open.blobBytes = newest.blobBytes
+            open.promisedRows = table.rows.count
+            open.promisedBlobs = table.blobs.count
+            log.begin(open)
+        }
+    }
+}
+
+/// Reads the table of a segment whose file is open.
+struct SegmentFileReader: Sendable {
+    let files: any FileSystem
+    let seed: UInt64
+
+    /// What the table says, and where it begins.
+    ///
+    /// - Throws: `.corrupt` when it does not hold its checks.
+    func table(of segment: Segment) throws(StoreError) -> (rows: [TableRow], blobs: [BlobRow], offset: Int) {
+        let size: Int
+        let last: [UInt8]
+        do {
+            size = try files.size(of: segment.file.open)
+            let start = max(0, size - SegmentTable.footerSize)
+            last = try files.read(segment.file.open, from: start, count: SegmentTable.footerSize)
+        } catch {
+            throw StoreError(disk: error)
+        }
+        guard let footer = SegmentTable.footer(last, segment: segment.number, seed: seed), footer.fileSize == size
+        else {
+            throw Self.damaged
+        }
+        let bytes: [UInt8]
+        do {
+            bytes = try files.read(segment.file.open, from: footer.tableOffset, count: footer.tableLength)
+        } catch {
+            throw StoreError(disk: error)
+        }
+        guard let table = SegmentTable.decode(bytes, footer: footer, seed: seed) else { throw Self.damaged }
+        return (table.rows, table.blobs, footer.tableOffset)
+    }
+
+    private static let damaged = StoreError(
+        .corrupt,
+        "The table of a segment is damaged; what it holds stays until the store is opened again."
+    )
 }

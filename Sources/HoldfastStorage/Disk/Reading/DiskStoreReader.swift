@@ -18,7 +18,7 @@ internal import Synchronization
 /// - **Encryption.** Entries sealed with a key that is not at hand are in ``StoreStatistics/entryCount`` and
 ///   ``VerificationReport/entriesSealed``; lists pass over them (``sealedEntriesPassedOver``).
 /// - **Cost.** As much memory as the store's index. Opening and refreshing read the tables of all segments and scan, twice, those
-///   that are being written. Four threads, of which reads use one.
+///   that are being written. Four threads, and up to three more while that many reads wait.
 public final class DiskStoreReader: CacheStore {
     /// Kept in the directory beside the entries.
     public let secret: [UInt8]
@@ -43,9 +43,12 @@ public final class DiskStoreReader: CacheStore {
         seal: (any StoreSeal)? = nil
     ) async throws(StoreError) -> DiskStoreReader {
         let threads = try IOThreads()
-        let taking = SnapshotTaking(layout: StoreLayout(root: directory), files: fileSystem, seal: seal)
-        let snapshot = try await threads.run(.reads) { () throws(StoreError) in try taking.take() }
-        return DiskStoreReader(ReaderEngine(taking, snapshot, threads: threads))
+        return try await threads.run(.reads) { () throws(StoreError) in
+            let layout = StoreLayout(root: directory)
+            let files = try StoreDirectory(layout: layout, files: fileSystem).held()
+            let taking = SnapshotTaking(layout: layout, files: files, seal: seal)
+            return DiskStoreReader(ReaderEngine(taking, try taking.take(), threads: threads))
+        }
     }
 
     /// Reads anew what the directory holds; look-ups and lists under way go on with it.
@@ -133,5 +136,61 @@ extension ReaderEngine {
     /// The record of an entry that another store showed, or a copy of one.
     fileprivate func source(of entry: StoredEntry) throws(StoreError) -> RecordSource? {
         try look(entry.key).first { $0.version == entry.version && $0.variant == entry.variant }?.source
+    }
+}
+
+/// What a reader does not do: every one of these throws `.readOnly`, and names the process that could.
+extension DiskStoreReader {
+    public func write(
+        _ key: StoreKey,
+        variant: StoreKey,
+        description: EntryDescription,
+        expectedLength: Int?,
+        now: StoreInstant
+    ) async throws(StoreError) -> any EntryWriter {
+        throw refusal()
+    }
+
+    @discardableResult
+    public func replaceDescription(
+        of entry: StoredEntry,
+        with description: EntryDescription,
+        now: StoreInstant
+    ) async throws(StoreError) -> StoredEntry? {
+        throw refusal()
+    }
+
+    public func remove(_ entry: StoredEntry) async throws(StoreError) {
+        throw refusal()
+    }
+
+    public func invalidate(_ key: StoreKey) async throws(StoreError) {
+        throw refusal()
+    }
+
+    @discardableResult
+    public func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int? {
+        throw refusal()
+    }
+
+    @discardableResult
+    public func setPinned(_ pinned: Bool, _ entry: StoredEntry) async throws(StoreError) -> Bool {
+        throw refusal()
+    }
+
+    @discardableResult
+    public func compact() async throws(StoreError) -> CompactionReport {
+        throw refusal()
+    }
+
+    private func refusal() -> StoreError {
+        let root = engine.layout.root
+        // Asked anew: the one that was there at the last reading may be gone.
+        let next = (holder == nil ? nil : HolderNote.read(engine.layout, engine.files))
+            .map { "process \($0) has it open, so it is for that one to change." }
+        return StoreError(
+            .readOnly,
+            "\(root) was opened for reading only; " + (next ?? "open it for writing with DiskStore.")
+        )
     }
 }

@@ -20,6 +20,9 @@ final class ReaderEngine: Sendable {
         var snapshot: StoreSnapshot
         var isClosed = false
         var isReplaced = false
+        /// Readings begun, and which of them the snapshot is from.
+        var begun = 0
+        var current = 0
     }
 
     private let state: Mutex<State>
@@ -58,13 +61,26 @@ final class ReaderEngine: Sendable {
 
     /// Takes a new snapshot, unless one was taken since `old` was the newest.
     func refresh(_ old: StoreSnapshot) throws(StoreError) {
-        guard snapshot === old else { return }
-        let next = try SnapshotTaking(layout: layout, files: files, seal: seal).take()
-        guard next.format.secret == secret else {
+        let turn = state.withLock { state -> Int? in
+            guard state.snapshot === old else { return nil }
+            state.begun += 1
+            return state.begun
+        }
+        guard let turn else { return }
+        let next: StoreSnapshot?
+        do throws(StoreError) {
+            next = try SnapshotTaking(layout: layout, files: files, seal: seal).take()
+        } catch {
+            // A directory that is held and has no format any more was removed.
+            guard error.code == .badConfiguration else { throw error }
+            next = nil
+        }
+        guard let next, next.format.secret == secret else {
             state.withLock { $0.isReplaced = true }
             return try checkOpen()
         }
-        state.withLock { $0.snapshot = next }
+        // Another thread's that was begun later may be there already.
+        state.withLock { if turn > $0.current { ($0.snapshot, $0.current) = (next, turn) } }
     }
 
     /// What a row led to.
@@ -157,5 +173,123 @@ extension ReaderEngine: BlobHost {
     func dropDamaged(_ source: RecordSource) -> Bool {
         _ = damaged()
         return true
+    }
+}
+
+/// Look-ups and pages of a list; both take a new snapshot where a record has moved on.
+extension ReaderEngine {
+    /// How often one step takes a new snapshot before it takes what has moved for gone.
+    private static let tries = 16
+
+    /// The variants of a key, newest first.
+    ///
+    /// - Throws: `.corrupt` when nothing but damage was found; `.io`, `.closed`.
+    func look(_ key: StoreKey) throws(StoreError) -> [StoredEntry] {
+        for attempt in 1...Self.tries {
+            let snapshot = snapshot
+            let handles = SegmentHandles(layout, files)
+            var entries: [StoredEntry] = []
+            var (isDamaged, hasMoved) = (false, false)
+            for row in snapshot.index.rows(of: snapshot.hashing.primary(key)).all {
+                switch try read(row, in: snapshot, handles) {
+                case .record(let source):
+                    if let entry = try snapshot.entry(source, key, seal: seal) { entries.append(entry) }
+                case .damaged: isDamaged = true
+                case .moved: hasMoved = true
+                }
+            }
+            if hasMoved, attempt < Self.tries {
+                try refresh(snapshot)
+                continue
+            }
+            if isDamaged, entries.isEmpty { throw damaged() }
+            return entries.sorted { $0.version > $1.version }
+        }
+        return []
+    }
+
+    /// Where a list stands within a shard.
+    struct Place: Sendable {
+        var fragment: UInt64 = 0
+        var variant: UInt32 = 0
+    }
+
+    /// A few of the rows of a shard, each with what `work` made of it, and where the next ones begin.
+    struct Page<Value: Sendable>: Sendable {
+        var values: [Value] = []
+        var next: Place?
+    }
+
+    /// Hands the next rows of a shard to `work`; one for which it returns nil has moved, and is looked at again in a new snapshot.
+    ///
+    /// - Parameters:
+    ///   - giveUp: what becomes of a row that moves on again and again.
+    func page<Value: Sendable>(
+        shard number: Int,
+        from start: Place,
+        limit: Int,
+        giveUp: Value? = nil,
+        _ work: (IndexRow, StoreSnapshot, SegmentHandles) throws(StoreError) -> Value?
+    ) throws(StoreError) -> Page<Value> {
+        var page = Page<Value>()
+        var place = start
+        var tries = Self.tries
+        again: while true {
+            let snapshot = snapshot
+            let handles = SegmentHandles(layout, files)
+            let wanted = limit - page.values.count
+            let rows = snapshot.rows(shard: number, from: place.fragment, variant: place.variant, limit: wanted)
+            for row in rows {
+                let value = try work(row, snapshot, handles)
+                if value == nil, tries > 0 {
+                    tries -= 1
+                    try refresh(snapshot)
+                    continue again
+                }
+                tries = Self.tries
+                if let value = value ?? giveUp { page.values.append(value) }
+                guard let next = row.next else { return page }
+                place = Place(fragment: next.fragment, variant: next.variant)
+            }
+            page.next = rows.count < wanted ? nil : place
+            return page
+        }
+    }
+}
+
+/// The segment files that one step of a reader opened; all are closed when it ends.
+///
+/// None is held for longer: what a store unlinks or uses again while somebody has it open keeps its space.
+final class SegmentHandles {
+    private static let most = 64
+
+    private let layout: StoreLayout
+    private let files: any FileSystem
+    private var open: [UInt64: OpenFile] = [:]
+
+    init(_ layout: StoreLayout, _ files: any FileSystem) {
+        self.layout = layout
+        self.files = files
+    }
+
+    deinit {
+        for file in open.values { files.close(file) }
+    }
+
+    /// Bytes of a segment's file; nil when there is no such file any more.
+    func read(_ number: UInt64, from offset: Int, count: Int) throws(FileSystemError) -> [UInt8]? {
+        guard let file = try file(number) else { return nil }
+        return try files.read(file, from: offset, count: count)
+    }
+
+    private func file(_ number: UInt64) throws(FileSystemError) -> OpenFile? {
+        if let file = open[number] { return file }
+        guard let file = try files.openIfThere(layout.segment(number)) else { return nil }
+        if open.count >= Self.most {
+            for file in open.values { files.close(file) }
+            open = [:]
+        }
+        open[number] = file
+        return file
     }
 }

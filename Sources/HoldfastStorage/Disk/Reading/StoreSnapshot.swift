@@ -29,7 +29,9 @@ final class StoreSnapshot: Sendable {
         hashing = KeyHashing(seed: format.hashSeed)
         suspectBefore = found.suspectBefore
         damage = found.damage
-        bytesUsed = found.segments.reduce(StoreOpening.overhead + found.blobBlocks) { sum, segment in
+        bytesUsed = found.segments.reduce(StoreOpening.overhead(rows: found.segments.count) + found.blobBlocks) {
+            sum,
+            segment in
             let (bytes, overflow) = sum.addingReportingOverflow(SpaceLedger.blocks(segment.fileSize))
             return overflow ? .max : bytes
         }
@@ -51,5 +53,151 @@ final class StoreSnapshot: Sendable {
         guard let detail = try source.detail(key: key, seal: seal) else { return nil }
         let isTaken = marks.takes(order: source.header.order, tags: detail.tags, key: detail.key, hashing: hashing)
         return isTaken ? nil : source.entry(detail, suspectBefore: suspectBefore)
+    }
+}
+
+/// Reads what a directory holds while another process may change it, and changes nothing itself. Blocks.
+///
+/// The snapshot is what a crash at one instant would have left. That takes at least two looks where somebody writes:
+///
+/// - The first finds the highest order on the disk, the *cut*. What has this order or a lower one was written before the
+///   second look begins, but for what nobody was told yet; so the second finds every removal that is older than an entry it shows.
+/// - A look counts where each segment that was listed before it is there after it. Numbers are never used twice and a file that is
+///   used again loses its old name first, so all of them were read as they were; and what was carried out of a segment, a tombstone
+///   above all, was read there or where it went.
+/// - Blobs are listed last: those of entries up to the cut are all there, unless their entries went meanwhile.
+struct SnapshotTaking: Sendable {
+    let layout: StoreLayout
+    /// The file system, with the directories held: what is made in their place is not read.
+    let files: any FileSystem
+    let seal: (any StoreSeal)?
+
+    /// How many looks are taken before it is said that the store changes too fast.
+    private static let looks = 100
+
+    /// Takes a snapshot.
+    ///
+    /// - Throws: `.badConfiguration` where the directory holds no store of this version; `.io`; `.resting` where it changes faster
+    ///   than it can be read.
+    func take() throws(StoreError) -> StoreSnapshot {
+        var manifest = try readFormat()
+        var format: StoreFormat { manifest.format }
+        var known: [UInt64: Known] = [:]
+        // Nothing changes in what was closed cleanly, or else its format does.
+        var cut: UInt64? = format.isClean ? .max : nil
+        for _ in 0..<Self.looks {
+            let look = try disk { () throws(FileSystemError) in try self.look(format, &known) }
+            let next = try readFormat()
+            let isSame =
+                format.isClean
+                ? next == manifest
+                : next.format.secret == format.secret && next.format.epoch == format.epoch && !next.format.isClean
+            // Where nobody writes, the list is the same before and after.
+            let isStill = next == manifest
+            manifest = next
+            guard isSame else {
+                (known, cut) = ([:], next.format.isClean ? .max : nil)
+                continue
+            }
+            guard let bound = cut else {
+                cut = look.highestOrder
+                continue
+            }
+            if look.isWhole { return try settle(look, manifest, isStill: isStill, upTo: bound) }
+            cut = max(bound, look.highestOrder)
+        }
+        throw StoreError(.resting, "\(layout.root) changes faster than it can be read; try again when it is less busy.")
+    }
+
+    /// A sealed segment that was read, and the size of its file then: one that is opened anew grows.
+    private struct Known {
+        let content: SegmentReader.Content
+        let size: Int
+    }
+
+    private struct Look {
+        var found: [Recovery.FoundFile] = []
+        var highestOrder: UInt64 = 0
+        /// Whether every segment listed before was there after.
+        var isWhole = true
+    }
+
+    private func look(_ format: StoreFormat, _ known: inout [UInt64: Known]) throws(FileSystemError) -> Look {
+        let reader = SegmentReader(files: files, format: format, seal: seal, passesSealed: true)
+        var look = Look()
+        let listed = try Recovery.sizes(in: layout.segments, suffix: StoreLayout.segmentSuffix, files)
+        var sealed: [UInt64: Known] = [:]
+        for (number, size) in listed.sorted(by: { $0.key < $1.key }) {
+            if let known = known[number], known.size == size {
+                sealed[number] = known
+                look.found.append(Recovery.FoundFile(number: number, size: size, outcome: .segment(known.content)))
+                continue
+            }
+            do throws(FileSystemError) {
+                let outcome = try reader.read(layout.segment(number), number: number)
+                look.found.append(Recovery.FoundFile(number: number, size: size, outcome: outcome))
+                guard case .segment(let content) = outcome else { continue }
+                look.highestOrder = max(look.highestOrder, content.highestOrder)
+                if content.isSealed, content.fileSize == size {
+                    sealed[number] = Known(content: content, size: size)
+                }
+            } catch {
+                guard error.errno == SystemNumber.notFound else { throw error }
+                look.isWhole = false
+            }
+        }
+        for known in sealed.values { look.highestOrder = max(look.highestOrder, known.content.highestOrder) }
+        let after = Set(try files.list(layout.segments))
+        for number in listed.keys where !after.contains(FileNumber.name(number) + StoreLayout.segmentSuffix) {
+            look.isWhole = false
+        }
+        known = sealed
+        return look
+    }
+
+    private func settle(
+        _ look: Look,
+        _ manifest: FormatFile,
+        isStill: Bool,
+        upTo cut: UInt64
+    ) throws(StoreError) -> StoreSnapshot {
+        let holder = manifest.format.isClean ? nil : HolderNote.read(layout, files)
+        var found = look.found
+        for index in found.indices {
+            guard case .segment(var content) = found[index].outcome, content.highestOrder > cut else { continue }
+            // What removes counts as soon as it is seen; what is put in belongs to a later instant.
+            content.rows.removeAll { $0.kind == .entry && $0.order > cut }
+            found[index].outcome = .segment(content)
+        }
+        let isHeld = holder != nil || !isStill
+        var recovery = Recovery(layout: layout, files: files, manifest: manifest, seal: seal, isHeld: isHeld)
+        let blobs = try disk { () throws(FileSystemError) in
+            try Recovery.sizes(in: layout.blobs, suffix: StoreLayout.blobSuffix, files)
+        }
+        let index = ShardedIndex()
+        var store = try recovery.settled(found, blobs: blobs) { number, rows throws(StoreError) in
+            try index.shards[number].state.withLock { shard throws(StoreError) in _ = try shard.table.fill(rows) }
+        }
+        // A blob that is gone beside a store at work went with its entry.
+        if isHeld { store.damage.entries = 0 }
+        return StoreSnapshot(store, manifest.format, index, holder: holder)
+    }
+
+    // MARK: The directory
+
+    private func readFormat() throws(StoreError) -> FormatFile {
+        // Both copies may be met half written, though hardly ever, and not again and again.
+        for _ in 0..<8 {
+            let file = try disk { () throws(FileSystemError) in try StoreDirectory.content(layout, files) }
+            if let file { return file }
+        }
+        guard try disk({ () throws(FileSystemError) in try files.attributesIfThere(layout.format) }) != nil else {
+            throw StoreError(.badConfiguration, "\(layout.root) holds no cache: it has no file FORMAT.")
+        }
+        throw StoreError(.badConfiguration, "\(layout.format) is damaged or of another version of the disk format.")
+    }
+
+    private func disk<Value>(_ step: () throws(FileSystemError) -> Value) throws(StoreError) -> Value {
+        do { return try step() } catch { throw StoreError(disk: error) }
     }
 }

@@ -6,21 +6,30 @@ struct DiskLife: Sendable {
     enum Verdict: Sendable {
         case admitted
         case resting
+        /// The directory is gone, or another store's.
+        case displaced
         case closed
     }
 
     private(set) var isClosed = false
-    private var rest = RestJudge()
+    private(set) var isDisplaced = false
+    private var rest = RestDecision()
 
     /// Whether a call may go on; one without a clock only counts down a rest.
     mutating func admits(now: StoreInstant?) -> Verdict {
         if isClosed { return .closed }
+        if isDisplaced { return .displaced }
         return rest.admits(now: now) ? .admitted : .resting
     }
 
     /// Whether a question that may go unanswered is answered; it does not count down a rest.
     func peeks(now: StoreInstant) -> Bool {
-        !isClosed && !rest.rests(now: now)
+        !isClosed && !isDisplaced && !rest.rests(now: now)
+    }
+
+    /// Notes that the directory is not this store's any more, for good.
+    mutating func displace() {
+        isDisplaced = true
     }
 
     mutating func failed(now: StoreInstant) {

@@ -16,7 +16,7 @@ extension DiskEngine {
         for shard in index.shards { shard.state.withLock { $0.writers.supersedeAll() } }
         // Each thread finishes what it was given before; no new work comes that changes anything.
         for lane in [IOThreads.Lane.writes, .changes, .reads, .syncs] {
-            try? await threads.run(lane, isUrgent: true) {}
+            await threads.drain(lane)
         }
         try? await threads.run(.changes, isUrgent: true) { [self] in
             payDebts()
@@ -44,6 +44,7 @@ extension DiskEngine {
         if let spare = log.withLock({ $0.spare.take() }) {
             slots.free(spare.slot)
             isSpareGone = (try? files.removeIfThere(layout.segment(spare.number))) != nil
+            if isSpareGone { try? manifest.remove(spare.number) }
             spare.file.unlinked()
         }
         let isDurable = (try? makeDurable()) != nil
@@ -56,6 +57,7 @@ extension DiskEngine {
             // What could not be written as gone must not be taken for good when the store is opened again.
             try? writeFormat { $0.suspectBefore = max($0.suspectBefore, orders.last + 1) }
         }
+        manifest.close()
         files.close(lockFile)
     }
 

@@ -12,11 +12,14 @@ extension DiskEngine {
     func retire(_ victim: LogState.Sealed, recyclingFor kind: LogKind?) throws(StoreError) -> Segment? {
         if let kind, let recycled = try recycle(victim.segment, for: kind) { return recycled }
         do throws(FileSystemError) {
+            try manifest.note(victim.segment.number, is: .idle)
             try files.removeIfThere(layout.segment(victim.segment.number))
         } catch {
             throw failed(error)
         }
         succeeded()
+        // A row that stays says only that the file may be gone.
+        try? manifest.remove(victim.segment.number)
         forget(victim.segment)
         victim.segment.file.unlinked()
         return nil
@@ -33,6 +36,7 @@ extension DiskEngine {
         let header = nextHeader(kind)
         let path = layout.segment(header.number)
         do throws(FileSystemError) {
+            try manifest.note(old.number, is: .idle)
             try files.rename(layout.segment(old.number), to: path)
         } catch {
             slots.free(slot)
@@ -51,8 +55,10 @@ extension DiskEngine {
                 try files.truncate(old.file.open, to: geometry.segmentSize)
             }
             try files.write(ByteChunk(header.encode(seed: seed)), to: old.file.open, at: 0)
+            try manifest.enter(header, inPlaceOf: old.number)
         } catch {
             slots.free(slot)
+            try? manifest.remove(old.number)
             // What cannot be removed either stays counted until the store is opened again.
             if (try? files.removeIfThere(path)) != nil { old.file.unlinked() }
             throw failed(error)

@@ -42,7 +42,7 @@ extension DiskEngine {
     private func begin(_ segment: Segment, _ kind: LogKind) throws(StoreError) {
         var segment = segment
         if segment.kind != kind {
-            let header = header(kind, number: segment.number)
+            let header = header(kind, number: segment.number, identity: segment.identity)
             do {
                 try files.write(ByteChunk(header.encode(seed: seed)), to: segment.file.open, at: 0)
             } catch {
@@ -51,6 +51,14 @@ extension DiskEngine {
             }
             segment = Segment(header, slot: segment.slot, file: segment.file)
             slots.put(segment)
+        }
+        do throws(FileSystemError) {
+            // From here on it may hold what is nowhere else.
+            try manifest.note(segment.number, is: .open)
+        } catch {
+            let spare = segment
+            log.withLock { if $0.spare == nil { $0.spare = spare } }
+            throw failed(error)
         }
         log.withLock { $0.begin(LogState.Open(segment: segment, tail: SegmentHeader.size)) }
     }
@@ -90,10 +98,13 @@ extension DiskEngine {
                 try files.write(ByteChunk(header.encode(seed: seed)), to: file, at: 0)
                 // It gets its name when it is whole: a shorter file of that name has lost something.
                 try files.rename(path, to: layout.segment(header.number))
+                try manifest.enter(header)
             } catch {
                 files.close(file)
                 // What cannot be removed stays counted until the store is opened again.
-                if (try? files.removeIfThere(path)) == nil { ledger.count(geometry.segmentSize) }
+                for path in [path, layout.segment(header.number)] where (try? files.removeIfThere(path)) == nil {
+                    ledger.count(geometry.segmentSize)
+                }
                 throw error
             }
             succeeded()
@@ -112,15 +123,16 @@ extension DiskEngine {
             log.highestNumber += 1
             return log.highestNumber
         }
-        return header(kind, number: number)
+        return header(kind, number: number, identity: FileNumber.random())
     }
 
-    private func header(_ kind: LogKind, number: UInt64) -> SegmentHeader {
+    private func header(_ kind: LogKind, number: UInt64, identity: UInt64) -> SegmentHeader {
         SegmentHeader(
             kind: kind,
             number: number,
             epoch: epoch.load(ordering: .acquiring),
-            createdOrder: orders.last
+            createdOrder: orders.last,
+            identity: identity
         )
     }
 
@@ -162,6 +174,8 @@ extension DiskEngine {
                 segment.file.resized(to: SpaceLedger.blocks(size))
             }
             isWritten = true
+            // One that is not noted is found by its table all the same.
+            try manifest.note(segment.number, is: .sealed)
         } catch {
             // Without its table it is scanned when the store is opened; its rows are kept for reclaiming.
             _ = failed(error)

@@ -18,7 +18,8 @@ struct SegmentHeaderTests {
                 kind: kind,
                 number: generator.next(),
                 epoch: generator.next(),
-                createdOrder: generator.next()
+                createdOrder: generator.next(),
+                identity: generator.next()
             )
             let bytes = header.encode(seed: Self.seed)
             #expect(bytes.count == 64)
@@ -29,10 +30,11 @@ struct SegmentHeaderTests {
 
     @Test("The fields lie where the documentation says")
     func layout() {
-        let bytes = SegmentHeader(kind: .main, number: 2, epoch: 3, createdOrder: 4).encode(seed: Self.seed)
-        #expect(Array(bytes[..<16]) == Array("HFSEGMNT".utf8) + [2, 0, 0, 0, 1, 0, 0, 0])
-        #expect([bytes[16], bytes[24], bytes[32]] == [2, 3, 4])
-        #expect(bytes[40..<56].allSatisfy { $0 == 0 })
+        let bytes = SegmentHeader(kind: .main, number: 2, epoch: 3, createdOrder: 4, identity: 5)
+            .encode(seed: Self.seed)
+        #expect(Array(bytes[..<16]) == Array("HFSEGMNT".utf8) + [3, 0, 0, 0, 1, 0, 0, 0])
+        #expect([bytes[16], bytes[24], bytes[32], bytes[40]] == [2, 3, 4, 5])
+        #expect(bytes[48..<56].allSatisfy { $0 == 0 })
     }
 
     @Test("A header with any damage is refused")
@@ -43,7 +45,7 @@ struct SegmentHeaderTests {
         }
     }
 
-    @Test("Reserved bytes and unknown kinds are refused also under a right checksum", arguments: [12, 13, 15, 40, 55])
+    @Test("Reserved bytes and unknown kinds are refused also under a right checksum", arguments: [12, 13, 15, 48, 55])
     func reserved(place: Int) {
         var bytes = SegmentHeader(kind: .small, number: 7, epoch: 1, createdOrder: 9).encode(seed: Self.seed)
         bytes[place] = 2

@@ -43,11 +43,13 @@ struct StoreFormatTests {
             bootIdentity: [9, 8]
         )
         let bytes = format.encode()
-        #expect(Array(bytes[..<16]) == Array("HOLDFAST".utf8) + [2, 0, 0, 0, 1, 0, 0, 0])
+        #expect(Array(bytes[..<16]) == Array("HOLDFAST".utf8) + [3, 0, 0, 0, 1, 0, 0, 0])
         #expect(bytes[16..<48] == [UInt8](repeating: 7, count: 32)[...])
         #expect(bytes[48..<56] == [0, 0, 16, 0, 0, 0, 0, 0])
         #expect([bytes[56], bytes[64], bytes[72], bytes[80], bytes[81], bytes[82]] == [2, 3, 4, 2, 9, 8])
-        #expect(bytes[83..<248].allSatisfy { $0 == 0 })
+        #expect(bytes[83..<152].allSatisfy { $0 == 0 })
+        #expect(Array(bytes[152..<160]) == [1, 0, 0, 0, 0, 0, 0, 0])
+        #expect(bytes[160..<248].allSatisfy { $0 == 0 })
         #expect(format.hashSeed == HeadHash.of(format.secret, seed: 0x484F_4C44))
     }
 
@@ -64,7 +66,7 @@ struct StoreFormatTests {
     @Test(
         "Impossible numbers are refused also under a right checksum",
         arguments: [
-            (8, 3), (8, 1), (12, 2), (48, 0), (48, 4_095), (48, 65_537), (48, 1 << 40), (48, .max), (80, 65), (81, 1),
+            (8, 2), (8, 4), (12, 2), (48, 0), (48, 4_095), (48, 65_537), (48, 1 << 40), (48, .max), (80, 65), (81, 1),
             (150, 1), (240, 1 << 56),
         ] as [(Int, UInt64)]
     )

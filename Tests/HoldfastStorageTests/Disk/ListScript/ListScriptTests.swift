@@ -137,8 +137,8 @@ struct ListScriptTests {
         let format = directory.path + "/FORMAT"
         await store.close()
         var bytes = try Data(contentsOf: URL(fileURLWithPath: format))
-        var state = try #require(StoreFormat.decode(Array(bytes)))
-        (state.isClean, state.bootIdentity) = (false, [1, 2, 3])
+        var state = try #require(FormatFile(Array(bytes)))
+        (state.format.isClean, state.format.bootIdentity) = (false, [1, 2, 3])
         bytes = Data(state.encode())
         try bytes.write(to: URL(fileURLWithPath: format))
         let again = try await Self.open(directory.path)

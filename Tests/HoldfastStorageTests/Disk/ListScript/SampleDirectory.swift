@@ -20,7 +20,7 @@ struct SampleDirectory {
                 withIntermediateDirectories: true
             )
         }
-        try write(format.encode(), to: "FORMAT")
+        try write(FormatFile(format).encode(), to: "FORMAT")
     }
 
     func remove() {

@@ -76,7 +76,7 @@ struct StoreRecoveryTests {
         #expect(store.segments.map(\.number) == [4])
         #expect(store.entries == 1)
         #expect(store.damage.segments == 0)
-        #expect(store.nextSegment == 7)
+        #expect(store.nextSegment == 5)
         #expect(sample.recovery.sweep(store.void).isEmpty)
         let left = [FileNumber.name(4) + ".seg", "notes.txt"]
         #expect(try sample.files.list(sample.layout.segments).sorted() == left)
@@ -141,6 +141,76 @@ struct StoreRecoveryTests {
             #expect(found.store.suspectBefore == (isClean ? 3 : 0))
             #expect(found.store.nextOrder == 3)
         }
+    }
+
+    @Test("segments of which many writers have not filled their places yet are no damage, however many they are")
+    func manyUnsealed() throws {
+        let sample = try StoreSample()
+        for number in 1...8 as ClosedRange<UInt64> {
+            sample.writeSegment(number, .small, [sample.entry("\(number)", order: number)], isSealed: false)
+        }
+        let found = try sample.recover()
+        #expect(found.store.suspectBefore == 0)
+        #expect(found.rows.count == 8)
+        #expect(found.store.damage == RecoveredStore.Damage())
+    }
+
+    @Test("a segment that had its table, and has none, is damage", arguments: 1...8 as ClosedRange<UInt64>)
+    func lostTable(_ number: UInt64) throws {
+        let sample = try StoreSample()
+        for other in 1...8 as ClosedRange<UInt64> {
+            sample.writeSegment(other, .small, [sample.entry("\(other)", order: other)], isSealed: false)
+        }
+        sample.list.rows[number]?.state = .sealed
+        let found = try sample.recover()
+        #expect(found.store.suspectBefore == 9)
+        #expect(found.rows.count == 8)
+    }
+
+    /// What one segment of the list is, what becomes of its file, and whether trust is lost with it.
+    static let mishaps: [(SegmentState, String, Bool)] = [
+        (.open, "gone", true), (.sealed, "gone", true), (.idle, "gone", false), (.open, "other", true),
+        (.sealed, "other", true), (.idle, "other", true), (.open, "zeros", true), (.idle, "zeros", false),
+        (.open, "unlisted", true), (.sealed, "row", false), (.open, "row", false), (.sealed, "row and file", true),
+        (.open, "empty and unlisted", false),
+    ]
+
+    @Test(
+        "what is missing, another's or not listed takes the trust from all; what a kill leaves does not",
+        arguments: mishaps
+    )
+    func list(_ state: SegmentState, _ what: String, _ isSuspect: Bool) throws {
+        let sample = try StoreSample.full()
+        let isEmpty = what.hasPrefix("empty")
+        sample.writeSegment(4, .main, isEmpty ? [] : [sample.entry("g", order: 11)], isSealed: state == .sealed)
+        sample.list.rows[4]?.state = state
+        let path = sample.layout.segment(4)
+        var manifest = sample.manifest
+        switch what {
+        case "gone": sample.files.wipe(path)
+        case "zeros":
+            sample.files.setContents(of: path, to: [UInt8](repeating: 0, count: StoreSample.segmentSize))
+        case "other":
+            let row = try #require(sample.list.rows[4])
+            sample.writeSegment(5, .main, [sample.entry("h", order: 12)], isSealed: false)
+            sample.list.rows[5] = nil
+            let other = SegmentHeader(kind: .main, number: 4, epoch: 1, createdOrder: 1, identity: row.identity + 1)
+            sample.files.wipe(sample.layout.segment(5))
+            var bytes = try #require(sample.files.contents(of: path))
+            bytes.replaceSubrange(0..<SegmentHeader.size, with: other.encode(seed: sample.seed))
+            sample.files.setContents(of: path, to: bytes)
+        case "row", "row and file":
+            manifest.damagedRows = [try #require(manifest.rows.first { $0.value.number == 4 }).key]
+            manifest.rows[manifest.damagedRows.first ?? 0] = nil
+            if what.hasSuffix("file") { sample.files.wipe(path) }
+        default: manifest.rows = manifest.rows.filter { $0.value.number != 4 }
+        }
+        var recovery = Recovery(layout: sample.layout, files: sample.files, manifest: manifest)
+        let store = try recovery.run { _, _ in }
+        #expect((store.suspectBefore > 0) == isSuspect)
+        // Beside a store at work all of this may be on its way.
+        var beside = Recovery(layout: sample.layout, files: sample.files, manifest: manifest, isHeld: true)
+        #expect(try beside.run { _, _ in }.suspectBefore == 0)
     }
 
     @Test("a prefix or tag mark that cannot be read makes everything suspect", arguments: [7, 8] as [UInt64])

@@ -20,6 +20,8 @@ struct StoreSample {
     let files = SimulatedFileSystem(remembersUnsynced: false)
     let layout = StoreLayout(root: "/store")
     var format: StoreFormat
+    /// The segments that FORMAT lists.
+    let list = SegmentList()
     var seed: UInt64 { format.hashSeed }
     var hashing: KeyHashing { KeyHashing(seed: seed) }
 
@@ -66,8 +68,16 @@ struct StoreSample {
 
     func key(_ name: String) -> StoreKey { StoreKey(Array(name.utf8)) }
 
+    /// FORMAT, as a process that wrote these segments would have left it.
+    var manifest: FormatFile {
+        var file = FormatFile(format)
+        let rows = list.rows.values.filter { $0.epoch == format.epoch }.sorted { $0.number < $1.number }
+        file.rows = Dictionary(uniqueKeysWithValues: rows.enumerated().map { ($0, $1) })
+        return file
+    }
+
     func writeFormat() throws {
-        _ = files.setContents(of: layout.format, to: format.encode())
+        _ = files.setContents(of: layout.format, to: manifest.encode())
     }
 
     func entry(_ name: String, order: UInt64, tags: Set<String> = [], blob: UInt64? = nil) -> Record {
@@ -102,7 +112,14 @@ struct StoreSample {
 
     /// Writes a segment; one that is not sealed has its whole size.
     func writeSegment(_ number: UInt64, _ kind: LogKind, _ records: [Record], isSealed: Bool, epoch: UInt64 = 1) {
-        let header = SegmentHeader(kind: kind, number: number, epoch: epoch, createdOrder: 1)
+        let header = SegmentHeader(
+            kind: kind,
+            number: number,
+            epoch: epoch,
+            createdOrder: 1,
+            identity: number + 1_000
+        )
+        list.rows[number] = SegmentRow(header, isSealed ? .sealed : .open)
         var bytes = header.encode(seed: seed)
         var rows: [TableRow] = []
         var blobs: [BlobRow] = []
@@ -153,11 +170,17 @@ struct StoreSample {
         }
     }
 
-    var recovery: StoreRecovery { StoreRecovery(layout: layout, files: files, format: format) }
+    var recovery: Recovery { Recovery(layout: layout, files: files, manifest: manifest) }
 
     func recover() throws -> Recovered {
         var rows: [IndexRow] = []
+        var recovery = recovery
         let store = try recovery.run { _, found in rows += found }
         return Recovered(store: store, rows: rows)
     }
+}
+
+/// The segments that a sample's FORMAT lists, by number.
+final class SegmentList {
+    var rows: [UInt64: SegmentRow] = [:]
 }

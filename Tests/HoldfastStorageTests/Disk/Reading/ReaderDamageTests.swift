@@ -44,7 +44,7 @@ struct ReaderDamageTests {
         try await reader.refresh()
         await reader.close()
         #expect(Self.contents(files) == before)
-        let reads: Set = ["attributes", "list", "open", "size", "read", "readIfCached"]
+        let reads: Set = ["holding", "attributes", "list", "open", "size", "read", "readIfCached"]
         #expect(Set(files.log.suffix(files.stepCount).map(\.operation)).subtracting(reads) == [])
         if crashed { await store.close() }
     }

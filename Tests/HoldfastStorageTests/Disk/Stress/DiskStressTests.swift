@@ -138,7 +138,7 @@ struct DiskStressTests {
                 await store.close()
             }
         }
-        let isClean = store.engine.format.withLock { $0.isClean }
+        let isClean = store.engine.manifest.content.format.isClean
         #expect(isClean, "seed \(seed)")
         let next = try await Self.open(files)
         #expect(next.statistics.entriesCorrupt == 0)

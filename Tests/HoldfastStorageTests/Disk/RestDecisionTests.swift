@@ -6,23 +6,23 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("RestJudge", .timeLimit(.minutes(20)))
-struct RestJudgeTests {
-    private func resting() -> RestJudge {
-        var judge = RestJudge()
-        for _ in 0..<RestJudge.failuresBeforeRest { judge.failed(now: .at(1_000)) }
+@Suite("RestDecision", .timeLimit(.minutes(20)))
+struct RestDecisionTests {
+    private func resting() -> RestDecision {
+        var judge = RestDecision()
+        for _ in 0..<RestDecision.failuresBeforeRest { judge.failed(now: .at(1_000)) }
         return judge
     }
 
     /// What a judge answers to questions in a row.
-    private func answers(_ judge: inout RestJudge, _ instants: StoreInstant?...) -> [Bool] {
+    private func answers(_ judge: inout RestDecision, _ instants: StoreInstant?...) -> [Bool] {
         instants.map { judge.admits(now: $0) }
     }
 
     @Test("Failures in a row begin a rest, a success between them prevents it")
     func begins() {
-        var judge = RestJudge()
-        for _ in 0..<(RestJudge.failuresBeforeRest - 1) { judge.failed(now: .at(0)) }
+        var judge = RestDecision()
+        for _ in 0..<(RestDecision.failuresBeforeRest - 1) { judge.failed(now: .at(0)) }
         let before = answers(&judge, .at(0))
         judge.succeeded()
         judge.failed(now: .at(0))
@@ -37,7 +37,7 @@ struct RestJudgeTests {
     @Test("A rest ends at its instant")
     func endsByClock() {
         var judge = resting()
-        let end = 1_000 + RestJudge.restMilliseconds
+        let end = 1_000 + RestDecision.restMilliseconds
         let all = answers(&judge, .at(end - 1), .at(end), nil)
         #expect(all == [false, true, true])
     }
@@ -48,7 +48,7 @@ struct RestJudgeTests {
             var judge = resting()
             var refused = 0
             while !judge.admits(now: now) { refused += 1 }
-            #expect(refused == RestJudge.refusals)
+            #expect(refused == RestDecision.refusals)
         }
     }
 

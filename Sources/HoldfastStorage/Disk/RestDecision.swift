@@ -6,7 +6,7 @@
 /// Several failures in a row begin a rest. It ends at an instant of the caller's clock, or after a number of refused
 /// operations, whichever comes first, so that a clock that stands still or runs backwards cannot hold it for ever. The first
 /// failure after a rest begins another; a success ends the count.
-struct RestJudge: Sendable, Hashable {
+struct RestDecision: Sendable, Hashable {
     static let failuresBeforeRest = 4
     static let restMilliseconds: Int64 = 5_000
     static let refusals = 64

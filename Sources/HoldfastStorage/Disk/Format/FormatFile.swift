@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Synchronization
+
+/// How far a segment of the list in FORMAT has come.
+enum SegmentState: UInt8, Sendable, Hashable {
+    /// It takes records, or its table is still to be written.
+    case open = 1
+    /// It has its table.
+    case sealed = 2
+    /// Nothing counts that is in it alone: it has no record yet, or all of them are elsewhere. Its file may be gone, or be
+    /// another segment's already.
+    case idle = 3
+}
+
+/// A segment in the list in FORMAT.
+///
+/// 32 bytes that lie within one sector: written in place, each is the old one or the new one.
+struct SegmentRow: Sendable, Hashable {
+    static let size = 32
+
+    let number: UInt64
+    /// What its header bears beside the number.
+    let identity: UInt64
+    let epoch: UInt64
+    var state: SegmentState
+
+    init(_ header: SegmentHeader, _ state: SegmentState) {
+        self.init(number: header.number, identity: header.identity, epoch: header.epoch, state: state)
+    }
+
+    fileprivate init(number: UInt64, identity: UInt64, epoch: UInt64, state: SegmentState) {
+        self.number = number
+        self.identity = identity
+        self.epoch = epoch
+        self.state = state
+    }
+
+    func encode(seed: UInt64) -> [UInt8] {
+        [UInt8](zeroed: Self.size) { row in
+            row.put(number, at: 0)
+            row.put(identity, at: 8)
+            row.put(epoch << 8 | UInt64(state.rawValue), at: 16)
+            row.put(HeadHash.of(UnsafeRawBufferPointer(row).part(0..<24), seed: Self.seed(seed)), at: 24)
+        }
+    }
+
+    fileprivate static func decode(_ row: UnsafeRawBufferPointer, seed: UInt64) -> SegmentRow? {
+        guard row.number(at: 24) == HeadHash.of(row.part(0..<24), seed: Self.seed(seed)) else { return nil }
+        let word = row.number(at: 16, as: UInt64.self)
+        guard let state = SegmentState(rawValue: UInt8(truncatingIfNeeded: word)) else { return nil }
+        return SegmentRow(number: row.number(at: 0), identity: row.number(at: 8), epoch: word >> 8, state: state)
+    }
+
+    private static func seed(_ seed: UInt64) -> UInt64 { seed ^ 0x5345_474D_454E_5453 }
+}
+
+/// The file `FORMAT`: two copies of the head, and the list of the segments that must be there.
+///
+///     0      a copy of the head
+///     4096   the other copy
+///     8192   the list, 32 bytes a row; zeros: no segment
+///
+/// Everything is written in place, so that a store whose directory was removed cannot reach the file of the one that was made
+/// in its place. A head is written to one copy, synced, and then to the other: one of the two is whole at every instant.
+struct FormatFile: Sendable, Hashable {
+    static let copyOffsets = [0, 4_096]
+    static let listOffset = 8_192
+    /// More rows are read of no file.
+    static let maximumRows = 2 * Geometry.maximumSegments
+    static let maximumSize = listOffset + maximumRows * SegmentRow.size
+
+    var format: StoreFormat
+    /// The segments by their row; those of an older epoch are not listed any more.
+    var rows: [Int: SegmentRow] = [:]
+    /// Rows that do not hold their checksum.
+    var damagedRows: Set<Int> = []
+
+    /// The file of a new directory.
+    init(_ format: StoreFormat) {
+        self.format = format
+    }
+
+    /// What the file says; nil when neither copy of the head holds.
+    init?(_ bytes: [UInt8]) {
+        let copies = Self.copyOffsets.compactMap { offset in
+            StoreFormat.decode(bytes.dropFirst(offset).prefix(StoreFormat.size))
+        }
+        guard let format = copies.max(by: { $0.generation < $1.generation }) else { return nil }
+        self.format = format
+        bytes.withUnsafeBytes { file in
+            let count = min(Self.maximumRows, max(0, file.count - Self.listOffset) / SegmentRow.size)
+            for index in 0..<count {
+                let start = Self.listOffset + index * SegmentRow.size
+                let row = file.part(start..<(start + SegmentRow.size))
+                // A few bits where number and identity would be are damage that costs nothing: those of a segment have many.
+                if row.part(0..<16).reduce(0, { $0 + $1.nonzeroBitCount }) <= 8 { continue }
+                if let segment = SegmentRow.decode(row, seed: format.hashSeed) {
+                    if segment.epoch == format.epoch { rows[index] = segment }
+                } else {
+                    damagedRows.insert(index)
+                }
+            }
+        }
+    }
+
+    /// The whole file.
+    func encode() -> [UInt8] {
+        let highest = (rows.keys.max() ?? -1) + 1
+        var bytes = [UInt8](repeating: 0, count: Self.listOffset + highest * SegmentRow.size)
+        let head = format.encode()
+        for offset in Self.copyOffsets { bytes.replaceSubrange(offset..<(offset + head.count), with: head) }
+        for (index, row) in rows {
+            let start = Self.listOffset + index * SegmentRow.size
+            bytes.replaceSubrange(start..<(start + SegmentRow.size), with: row.encode(seed: format.hashSeed))
+        }
+        return bytes
+    }
+}
+
+extension FormatFile {
+    /// Whether bytes are the beginning of a FORMAT of any version.
+    static func isOurs(_ bytes: [UInt8]) -> Bool {
+        bytes.withUnsafeBytes { file in
+            copyOffsets.contains { file.count >= $0 + 8 && file.number(at: $0) == StoreFormat.magic }
+        }
+    }
+}
+
+/// FORMAT of an open store. Its file is open all the time; changes are made by one thread at a time, and none holds the lock
+/// while it writes.
+final class Manifest: Sendable {
+    private struct State {
+        var content: FormatFile
+        var rowOf: [UInt64: Int]
+        var isClosed = false
+
+        /// The lowest row that no segment has.
+        var freeRow: Int {
+            var index = 0
+            while content.rows[index] != nil || content.damagedRows.contains(index) { index += 1 }
+            return index
+        }
+    }
+
+    private let file: OpenFile
+    private let files: any FileSystem
+    private let state: Mutex<State>
+    private let seed: UInt64
+
+    /// Takes over the open file.
+    init(_ file: OpenFile, _ content: FormatFile, files: any FileSystem) {
+        self.file = file
+        self.files = files
+        seed = content.format.hashSeed
+        let rowOf = Dictionary(content.rows.map { ($1.number, $0) }, uniquingKeysWith: { first, _ in first })
+        state = Mutex(State(content: content, rowOf: rowOf))
+    }
+
+    deinit {
+        if !state.withLock({ $0.isClosed }) { files.close(file) }
+    }
+
+    /// What the file says.
+    var content: FormatFile { state.withLock { $0.content } }
+
+    /// Closes the file; nothing must be written any more.
+    func close() {
+        if !state.withLock({ state in
+            defer { state.isClosed = true }
+            return state.isClosed
+        }) {
+            files.close(file)
+        }
+    }
+
+    // MARK: The head
+
+    /// Writes the head, and makes it and the list durable.
+    ///
+    /// - Returns: nil when it is durable; else why it may be the old one again after a loss of power.
+    /// - Throws: when the old one is still in force.
+    func write(_ change: (inout StoreFormat) -> Void) throws(FileSystemError) -> FileSystemError? {
+        var next = content.format
+        change(&next)
+        next.generation = next.generation == .max ? .max : next.generation + 1
+        let bytes = ByteChunk(next.encode())
+        try files.write(bytes, to: file, at: FormatFile.copyOffsets[0])
+        let written = next
+        // The rows of an older epoch name nothing any more.
+        let void = state.withLock { state -> Int in
+            let isNewEpoch = state.content.format.epoch != written.epoch
+            state.content.format = written
+            guard isNewEpoch else { return 0 }
+            defer { (state.content.rows, state.rowOf) = ([:], [:]) }
+            return (state.content.rows.keys.max() ?? -1) + 1
+        }
+        var failure: FileSystemError?
+        do throws(FileSystemError) { try files.sync(file) } catch { failure = error }
+        do throws(FileSystemError) {
+            try files.write(bytes, to: file, at: FormatFile.copyOffsets[1])
+            try clear(0..<void)
+            try files.sync(file)
+        } catch {
+            failure = failure ?? error
+        }
+        return failure
+    }
+
+    // MARK: The list
+
+    /// Enters a segment that has its header and its name, and no record yet: idle.
+    func enter(_ header: SegmentHeader) throws(FileSystemError) {
+        try put(SegmentRow(header, .idle), inPlaceOf: nil)
+    }
+
+    /// Enters a segment in the row of another, whose file it has: idle.
+    func enter(_ header: SegmentHeader, inPlaceOf old: UInt64) throws(FileSystemError) {
+        try put(SegmentRow(header, .idle), inPlaceOf: old)
+    }
+
+    /// Notes how far a segment has come.
+    func note(_ number: UInt64, is next: SegmentState) throws(FileSystemError) {
+        let found = state.withLock { state in state.rowOf[number].flatMap { state.content.rows[$0] } }
+        guard var row = found, row.state != next else { return }
+        row.state = next
+        try put(row, inPlaceOf: number)
+    }
+
+    /// Takes a segment from the list whose file is gone.
+    func remove(_ number: UInt64) throws(FileSystemError) {
+        let index = state.withLock { state -> Int? in
+            guard let index = state.rowOf.removeValue(forKey: number) else { return nil }
+            state.content.rows[index] = nil
+            return index
+        }
+        if let index { try clear(index..<(index + 1)) }
+    }
+
+    /// Makes the list the one of these segments, which opening found.
+    func replaceList(_ segments: [SegmentRow]) throws(FileSystemError) {
+        let wanted = Dictionary(segments.map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first })
+        let (rows, damaged) = state.withLock { ($0.content.rows, $0.content.damagedRows) }
+        for row in segments { try put(row, inPlaceOf: row.number) }
+        for index in damaged { try clear(index..<(index + 1)) }
+        state.withLock { $0.content.damagedRows = [] }
+        for row in rows.values where wanted[row.number] == nil { try remove(row.number) }
+    }
+
+    private func put(_ row: SegmentRow, inPlaceOf old: UInt64?) throws(FileSystemError) {
+        let (index, present) = state.withLock { state in
+            let index = old.flatMap { state.rowOf[$0] } ?? state.freeRow
+            return (index, state.content.rows[index])
+        }
+        if present == row { return }
+        do throws(FileSystemError) {
+            try files.write(ByteChunk(row.encode(seed: seed)), to: file, at: Self.offset(index))
+        } catch {
+            // What was put down of it would be taken for the row of a segment that was lost.
+            let before = present?.encode(seed: seed) ?? [UInt8](repeating: 0, count: SegmentRow.size)
+            try? files.write(ByteChunk(before), to: file, at: Self.offset(index))
+            throw error
+        }
+        state.withLock { state in
+            if let old = state.content.rows[index] { state.rowOf[old.number] = nil }
+            state.content.rows[index] = row
+            state.rowOf[row.number] = index
+        }
+    }
+
+    /// Where this is cut short, a row is left without a number, which is none.
+    private func clear(_ rows: Range<Int>) throws(FileSystemError) {
+        guard !rows.isEmpty else { return }
+        let zeros = ByteChunk([UInt8](repeating: 0, count: rows.count * SegmentRow.size))
+        try files.write(zeros, to: file, at: Self.offset(rows.lowerBound))
+    }
+
+    private static func offset(_ index: Int) -> Int { FormatFile.listOffset + index * SegmentRow.size }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import Synchronization
+import Testing
+
+@testable import HoldfastStorage
+
+@Suite("The threads of a store", .timeLimit(.minutes(5)))
+struct IOThreadsTests {
+    /// How many reads are made now, and how many ever were at a time.
+    private final class Inside: Sendable {
+        let counts = Mutex((now: 0, most: 0))
+    }
+
+    @Test("Reads are made several at a time, and no more than there are readers")
+    func readsSideBySide() async throws {
+        let threads = try IOThreads()
+        defer { threads.stop() }
+        let inside = Inside()
+        let gate = DispatchSemaphore(value: 0)
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<(3 * IOThreads.readers) {
+                group.addTask {
+                    try? await threads.run(.reads) {
+                        let isFull = inside.counts.withLock { counts in
+                            counts.now += 1
+                            counts.most = max(counts.most, counts.now)
+                            return counts.now == IOThreads.readers
+                        }
+                        // The last one lets all go: with fewer threads nobody would.
+                        if isFull { for _ in 0..<(3 * IOThreads.readers) { gate.signal() } }
+                        gate.wait()
+                        inside.counts.withLock { $0.now -= 1 }
+                    }
+                }
+            }
+        }
+        #expect(inside.counts.withLock { $0.most } == IOThreads.readers)
+    }
+
+    @Test("A lane that is drained has done all that it was given before", arguments: IOThreads.Lane.allCases)
+    func drains(_ lane: IOThreads.Lane) async throws {
+        let threads = try IOThreads()
+        defer { threads.stop() }
+        for round in 1...200 {
+            let done = Atomic<Int>(0)
+            for _ in 0..<50 { threads.later(lane) { done.add(1, ordering: .relaxed) } }
+            await threads.drain(lane)
+            #expect(done.load(ordering: .acquiring) == 50, "round \(round)")
+        }
+    }
+
+    @Test(
+        "What is given to the other lanes comes one after the other, in order",
+        arguments: [IOThreads.Lane.changes, .writes, .syncs]
+    )
+    func order(_ lane: IOThreads.Lane) async throws {
+        let threads = try IOThreads()
+        defer { threads.stop() }
+        let seen = Mutex<[Int]>([])
+        for number in 0..<5_000 { threads.later(lane) { seen.withLock { $0.append(number) } } }
+        await threads.drain(lane)
+        #expect(seen.withLock { $0 } == Array(0..<5_000))
+    }
+
+    @Test("Threads that are stopped do what they were given, and take no more")
+    func stops() async throws {
+        for _ in 0..<100 {
+            let threads = try IOThreads()
+            let done = Atomic<Int>(0)
+            for lane in IOThreads.Lane.allCases {
+                for _ in 0..<20 { threads.later(lane) { done.add(1, ordering: .relaxed) } }
+            }
+            threads.stop()
+            #expect(!threads.later(.reads) {})
+            for lane in IOThreads.Lane.allCases { await threads.drain(lane) }
+            while done.load(ordering: .acquiring) < 80 { await Task.yield() }
+        }
+    }
+}
