@@ -60,7 +60,7 @@ struct SegmentOpening {
                 let size = found.tail + table.count
                 let growth = SpaceLedger.blocks(size) - segment.size
                 do throws(FileSystemError) {
-                    if growth <= 0 || ledger.grant(growth) {
+                    if growth <= 0 || ledger.grant(growth, for: .reclaimer) {
                         try files.write(ByteChunk(table), to: segment.file.open, at: found.tail)
                         try files.truncate(segment.file.open, to: size)
                         segment.file.resized(to: SpaceLedger.blocks(size))
@@ -83,7 +83,7 @@ struct SegmentOpening {
                 let table = try? SegmentFileReader(files: files, seed: seed).table(of: newest.segment)
             else { continue }
             let growth = geometry.segmentSize - newest.segment.size
-            guard ledger.grant(growth, leaving: geometry.segmentSize) else { continue }
+            guard ledger.grant(growth, for: .caller) else { continue }
             do {
                 try files.allocate(newest.segment.file.open, size: geometry.segmentSize)
             } catch {
@@ -98,7 +98,7 @@ struct SegmentOpening {
             open.blobBytes = newest.blobBytes
             open.promisedRows = table.rows.count
             open.promisedBlobs = table.blobs.count
-            log.begin(open)
+            log.begin(open, LogState.Destination(kind))
         }
     }
 }

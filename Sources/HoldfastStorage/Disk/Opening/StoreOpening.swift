@@ -24,10 +24,9 @@ struct StoreOpening: Sendable {
     let layout: StoreLayout
     let files: any FileSystem
     let capacity: Int
+    let limits: SpaceLimits
     let seal: (any StoreSeal)?
 
-    /// Blocks of the files and directories beside segments and blobs: FORMAT twice, lock, three directories.
-    static let overhead = 8 * 4_096
     /// Orders beyond this are no store's: what bears one is damaged or forged.
     private static let highestOrder: UInt64 = 1 << 47
 
@@ -59,15 +58,17 @@ struct StoreOpening: Sendable {
             throw StoreError(.corrupt, "The numbers in \(layout.root) are no store's; remove the directory.")
         }
         let left = found.void.reduce(opened.leftover) { $0 + SpaceLedger.blocks($1.size) }
-        let used = found.segments.reduce(Self.overhead + left + found.blobBlocks) {
+        let used = found.segments.reduce(SpaceBudget.overhead + left + found.blobBlocks) {
             $0 + SpaceLedger.blocks($1.fileSize)
         }
-        let ledger = SpaceLedger(capacity: capacity, used: used)
         // Segments keep their size while it suits the capacity, so that their files can be used again.
         let keepsSize =
             opened.format.segmentSize <= 2 * fresh.segmentSize
             && 2 * opened.format.segmentSize >= fresh.segmentSize
         let geometry = keepsSize ? Geometry(capacity: capacity, segmentSize: opened.format.segmentSize) : fresh
+        let ledger = SpaceLedger(budget: SpaceBudget(geometry: geometry, limits: limits), used: used)
+        // The last store kept as much free for carrying, so this is no more than it could take.
+        ledger.setCeiling(used + 2 * opened.format.segmentSize)
         var format = opened.format
         format.isClean = false
         format.segmentSize = geometry.segmentSize

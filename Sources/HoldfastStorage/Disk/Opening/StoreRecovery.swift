@@ -18,9 +18,9 @@ struct StoreRecovery: Sendable {
     /// What opens the prefixes of marks that were sealed.
     var seal: (any StoreSeal)?
 
-    /// Segments of a kind that may lack their table after a crash: the one made in advance, the one that is written, and the
-    /// one being sealed.
-    private static let unsealedOfKind = 3
+    /// Segments of a kind that may lack their table after a crash: the one made in advance, and of callers and of the reclaimer the
+    /// one that is written and the one being sealed.
+    private static let unsealedOfKind = 5
 
     /// Reads everything, and hands the rows of each shard to `install`, by ascending fragment and variant.
     ///

@@ -29,7 +29,7 @@ final class StoreSnapshot: Sendable {
         hashing = KeyHashing(seed: format.hashSeed)
         suspectBefore = found.suspectBefore
         damage = found.damage
-        bytesUsed = found.segments.reduce(StoreOpening.overhead + found.blobBlocks) { sum, segment in
+        bytesUsed = found.segments.reduce(SpaceBudget.overhead + found.blobBlocks) { sum, segment in
             let (bytes, overflow) = sum.addingReportingOverflow(SpaceLedger.blocks(segment.fileSize))
             return overflow ? .max : bytes
         }

@@ -32,7 +32,7 @@ extension DiskStore {
         expect("open files", files.openFileCount - segments - 1)
         // The ledger counts FORMAT, the lock and directories with a fixed sum.
         let small = 2 * 4_096
-        expect("bytes", engine.ledger.used - StoreOpening.overhead - (files.usedBytes - small))
+        expect("bytes", engine.ledger.used - SpaceBudget.overhead - (files.usedBytes - small))
         return left
     }
 
