@@ -15,6 +15,8 @@ public struct StoreStatistics: Sendable, Hashable {
     public var entriesRemoved = 0
     /// Entries dropped because a check failed.
     public var entriesCorrupt = 0
+    /// Pinned entries that were released when the store was opened, since a smaller capacity has no room for them.
+    public var pinsReleased = 0
     /// Operations that the device refused.
     public var failures = 0
     /// Body bytes handed to readers.

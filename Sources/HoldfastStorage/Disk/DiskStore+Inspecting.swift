@@ -37,10 +37,11 @@ extension DiskStore: InspectableStore {
         try engine.checkOpen()
         let before = engine.ledger.used
         var moved = 0
-        for segment in engine.log.withLock({ $0.sealedSegments }) {
+        // By their numbers: who holds a segment keeps its bytes from being free.
+        for number in engine.log.withLock({ $0.sealedSegments.map(\.number) }) {
             if Task.isCancelled { throw Self.compactionCancelled }
             moved += try await engine.threads.run(.changes, isUrgent: true) { [engine] () throws(StoreError) in
-                try engine.compact(segment)
+                try engine.compact(number)
             }
         }
         return CompactionReport(bytesBefore: before, bytesAfter: engine.ledger.used, entriesMoved: moved)
@@ -126,7 +127,7 @@ extension DiskEngine {
     private func checkBlob(_ source: RecordSource) throws(StoreError) -> Bool {
         let file: BlobFile
         do throws(FileSystemError) {
-            file = try blobs.read(source.header.bodyWord)
+            file = try blobs.read(source.header.bodyWord, bytes: source.header.storedBlobBytes)
         } catch {
             if error.errno != SystemNumber.notFound { throw failed(error) }
             if dropDamaged(source) { throw Self.damaged }
@@ -151,8 +152,9 @@ extension DiskEngine {
     /// Changes: moves what lives in a sealed segment to the main log and removes it, where that frees something.
     ///
     /// - Returns: how many entries were moved.
-    fileprivate func compact(_ segment: Segment) throws(StoreError) -> Int {
-        guard let sealed = log.withLock({ $0.sealed(segment) }) else { return 0 }
+    fileprivate func compact(_ number: UInt64) throws(StoreError) -> Int {
+        guard let sealed = log.withLock({ $0.sealed(number) }) else { return 0 }
+        let segment = sealed.segment
         let table = try self.table(of: sealed)
         var live = 0
         var entries = 0
@@ -169,7 +171,7 @@ extension DiskEngine {
         }
         // A segment that is mostly alive is left as it is: copying it frees next to nothing.
         guard live < segment.size / 4 * 3 else { return 0 }
-        _ = try reclaim(sealed, carriesAll: true, recyclingFor: nil)
+        _ = try reclaim(sealed, mode: .carryAll, recyclingFor: nil)
         return entries
     }
 }

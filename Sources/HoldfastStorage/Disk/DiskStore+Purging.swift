@@ -10,8 +10,9 @@ extension DiskStore {
         let isMarked = try await engine.threads.run(.changes, isUrgent: true) { () throws(StoreError) in
             try engine.mark(what)
         }
+        if engine.orders.isCrowded { engine.sweepMarksSoon() }
         if isMarked { return }
-        // Too many marks: what they take is taken out one by one, and then none is needed.
+        // More marks than the background could deal with: what they take is taken out one by one, and then none is needed.
         let before = engine.orders.last
         _ = try await sweep { entry in entry == nil }
         engine.orders.withMarks { $0.forget(upTo: before) }
@@ -65,16 +66,16 @@ extension DiskStore {
             var variant: UInt32 = 0
             while true {
                 let (from, beneath) = (fragment, variant)
-                let page = try await engine.threads.run(.reads) { () throws(StoreError) -> [(IndexRow, StoredEntry?)] in
-                    var page: [(IndexRow, StoredEntry?)] = []
+                let page = try await engine.threads.run(.reads) { () throws(StoreError) -> [(IndexRow, Found?)] in
+                    var page: [(IndexRow, Found?)] = []
                     for row in engine.rows(shard: number, from: from, variant: beneath, limit: Self.page) {
-                        page.append((row, try engine.entry(of: row, shard: number)))
+                        page.append((row, try engine.current(row, shard: number)))
                     }
                     return page
                 }
-                for (row, entry) in page where takes(entry) {
-                    count +=
-                        try await engine.remove(row, primary: ShardedIndex.primary(shard: number, row.fragment)) ? 1 : 0
+                for (row, found) in page {
+                    let primary = ShardedIndex.primary(shard: number, row.fragment)
+                    count += try await remove(found, row, primary: primary, shard: number, takes) ? 1 : 0
                 }
                 guard let last = page.last?.0, page.count == Self.page else { break }
                 guard let next = last.next else { break }
@@ -83,6 +84,30 @@ extension DiskStore {
         }
         engine.counters.entriesRemoved.add(count, ordering: .relaxed)
         return count
+    }
+
+    /// A row and its entry, nil where a mark has taken it.
+    private typealias Found = (row: IndexRow, entry: StoredEntry?)
+
+    /// Takes an entry out, also where it is freshened or pinned between the look and the removal.
+    private func remove(
+        _ found: Found?,
+        _ row: IndexRow,
+        primary: UInt64,
+        shard number: Int,
+        _ takes: (StoredEntry?) -> Bool
+    ) async throws(StoreError) -> Bool {
+        let engine = engine
+        var found = found
+        // Each turn after the first is another's change; what is put again and again need not go.
+        for _ in 0..<256 {
+            guard let seen = found, takes(seen.entry) else { return false }
+            if try await engine.remove(seen.row, primary: primary) { return true }
+            found = try await engine.threads.run(.reads) { () throws(StoreError) in
+                try engine.current(row, shard: number)
+            }
+        }
+        return false
     }
 
     /// Entries that are read at a time.

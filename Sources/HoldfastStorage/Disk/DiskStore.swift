@@ -3,6 +3,26 @@
 
 internal import Synchronization
 
+/// Bounds of a ``DiskStore`` on what takes room on the disk without being an entry that can be found.
+///
+/// Such bytes count against the capacity. A put that they leave no room fails with `.noSpace`, and nothing is evicted for it.
+public struct StoreOptions: Sendable, Hashable {
+    /// Bytes of bodies that are being written, all together; nil, the default: a quarter of the capacity, somewhat less below 64 MiB.
+    ///
+    /// It is never less than what one entry may take, so a body that is alone is never refused.
+    public var maximumUncommittedBytes: Int?
+
+    /// Bytes of bodies that are read though their entries are gone, all together; nil, the default: an eighth of the capacity,
+    /// somewhat less below 64 MiB.
+    ///
+    /// An entry whose body is being read is not evicted where that would exceed it. Removals always go, and bodies that are open can
+    /// be read to their end: what they hold beyond the bound is missing for new entries until they are closed.
+    public var maximumHeldBytes: Int?
+
+    /// Options with the default of each.
+    public init() {}
+}
+
 /// A store on the disk: log-structured, bounded in every byte, whole after a crash at any instant.
 ///
 /// Records go to segments, one positional write each, and are found by an index of 24 bytes an entry in memory; a look-up is one
@@ -43,7 +63,9 @@ public final class DiskStore: CacheStore {
     ///   - directory: an absolute path, whose parent is there. Others must not be able to write it.
     ///   - capacity: bytes on the disk at most, everything counted; at least ``minimumCapacity``. A smaller one than before
     ///     evicts at once.
-    ///   - maximumEntrySize: bytes of one entry (body, keys and description); by default a quarter of the capacity.
+    ///   - maximumEntrySize: bytes of one entry (body, keys and description); by default a quarter of the capacity,
+    ///     somewhat less below 64 MiB.
+    ///   - options: bounds on what takes room without being an entry.
     ///   - fileSystem: the files to work on.
     ///   - seal: seals keys, metadata and bodies before they are written; nil writes them as they are. Entries sealed with a
     ///     key that it does not know are not found.
@@ -54,6 +76,7 @@ public final class DiskStore: CacheStore {
         directory: String,
         capacity: Int,
         maximumEntrySize: Int? = nil,
+        options: StoreOptions = StoreOptions(),
         fileSystem: any FileSystem = POSIXFileSystem(),
         seal: (any StoreSeal)? = nil,
         now: StoreInstant
@@ -62,23 +85,28 @@ public final class DiskStore: CacheStore {
             let message = "A capacity of \(capacity) bytes is too small; give at least \(minimumCapacity)."
             throw StoreError(.badConfiguration, message)
         }
+        let limits = SpaceLimits(
+            entry: maximumEntrySize,
+            uncommitted: options.maximumUncommittedBytes,
+            held: options.maximumHeldBytes
+        )
         let threads = try IOThreads()
         return try await threads.run(.changes) { () throws(StoreError) in
             let opening = StoreOpening(
                 layout: StoreLayout(root: directory),
                 files: fileSystem,
                 capacity: capacity,
+                limits: limits,
                 seal: seal
             )
-            let opened = try opening.open()
+            // What was opened is handed over whole: a segment that someone still holds gives no room when it goes.
             let engine = DiskEngine(
-                opened,
+                try opening.open(),
                 threads: threads,
-                maximumEntrySize: maximumEntrySize,
                 seal: seal
             )
             engine.start(now: now)
-            return DiskStore(secret: opened.manifest.content.format.secret, engine: engine)
+            return DiskStore(secret: engine.manifest.content.format.secret, engine: engine)
         }
     }
 
@@ -172,6 +200,10 @@ public final class DiskStore: CacheStore {
             }
         case .tag(let tag):
             try await purgeMarked(.tag(engine.hashing.tag(tag)))
+            return nil
+        case .keyPrefix(let prefix) where prefix.count > PurgeMarks.longestPrefix:
+            // No mark is as long; keys that begin so are few.
+            _ = try await purgeMatching({ $0.key.hasPrefix(prefix) }, now: now)
             return nil
         case .keyPrefix(let prefix):
             try await purgeMarked(.prefix(prefix))

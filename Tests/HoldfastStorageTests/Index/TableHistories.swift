@@ -309,11 +309,12 @@ struct TableHistories {
         var faults = HistoryFaults()
         var generator = History.generator("ledgers")
         let capacity = 1 << 20
-        let space = SpaceLedger(capacity: capacity, used: 0)
+        let budget = SpaceBudget(geometry: Geometry(capacity: capacity))
+        let space = SpaceLedger(budget: budget, used: 0)
         let pins = PinBook(capacity: capacity)
         var writers = WritersInFlight()
         var headroom = Headroom(capacity: capacity)
-        var rest = RestJudge()
+        var rest = RestDecision()
         var granted: [Int] = []
         var sum = 0
         var pinned: [EntryIdentity: Int] = [:]
@@ -321,9 +322,9 @@ struct TableHistories {
         for step in 0..<History.steps(percent: 4, among: 1) {
             let bytes = generator.magnitude(upTo: generator.once(in: 9) ? .max : capacity / 4)
             if step / 500 % 3 != 1 || generator.once(in: 9) {
-                let isGranted = space.grant(bytes, leaving: 4_096)
+                let isGranted = space.grant(bytes, for: .caller)
                 faults.check(
-                    isGranted == (bytes <= capacity - 4_096 - sum),
+                    isGranted == (bytes <= capacity - budget.reserve - sum),
                     at: step,
                     "granted \(bytes) bytes, or did not"
                 )
@@ -378,7 +379,7 @@ struct TableHistories {
             if step / 300 % 2 == 0 { rest.failed(now: now) } else if generator.once(in: 9) { rest.succeeded() }
             var refusals = 0
             while step / 300 % 2 == 1, !rest.admits(now: nil) { refusals += 1 }
-            faults.check(refusals <= RestJudge.refusals, at: step, "\(refusals) refusals")
+            faults.check(refusals <= RestDecision.refusals, at: step, "\(refusals) refusals")
         }
         #expect(faults.all == [], "seed \(History.seed)")
     }

@@ -123,4 +123,22 @@ struct RefusedEntryTests {
         await bench.pipeline.drain()
         #expect(try await bench.load(.get(), options) == .fresh("better"))
     }
+
+    @Test("A refresh whose body breaks off leaves the stale response where it is")
+    func brokenRefresh() async throws {
+        let fields: HeaderFields = ["Cache-Control": "max-age=1, stale-while-revalidate=600", "ETag": "\"1\""]
+        let lost = ServiceError(.connectionLost, "scripted")
+        let bench = CacheBench([
+            .respond(200, fields, body: "good"),
+            .stream(200, fields.merging(["ETag": "\"2\""]), chunks: ["hal"], length: 6, failure: lost),
+        ])
+        try await bench.load()
+        bench.clock.advance(by: .seconds(5))
+        #expect(try await bench.load().body == "good")
+        await bench.pipeline.drain()
+        bench.clock.advance(by: .seconds(5))
+        var options = CallOptions()
+        options.cache = .onlyIfCached
+        #expect(try await bench.load(.get(), options).body == "good")
+    }
 }

@@ -9,6 +9,8 @@ internal import Synchronization
 final class BlobFiles: Sendable {
     private struct Open {
         var count = 0
+        /// What it takes on the disk; 0 while it is written.
+        var bytes = 0
         /// Bytes to give back at the end, once the file has lost its name.
         var freed: Int?
     }
@@ -32,13 +34,13 @@ final class BlobFiles: Sendable {
 
     /// Makes a blob's file.
     func create(_ number: UInt64) throws(FileSystemError) -> BlobFile {
-        try open(number, .create)
+        try open(number, bytes: 0, .create)
     }
 
-    /// Opens a blob's file for reading, and keeps it for the next reader.
-    func read(_ number: UInt64) throws(FileSystemError) -> BlobFile {
+    /// Opens a blob's file of so many `bytes` for reading, and keeps it for the next reader.
+    func read(_ number: UInt64, bytes: Int) throws(FileSystemError) -> BlobFile {
         if let held = held(number) { return held }
-        let file = try open(number, .read)
+        let file = try open(number, bytes: SpaceLedger.blocks(bytes), .read)
         let oldest = recent.withLock { recent -> BlobFile? in
             recent.append(file)
             return recent.count > Self.keptOpen ? recent.removeFirst() : nil
@@ -64,13 +66,37 @@ final class BlobFiles: Sendable {
     }
 
     /// Counts it before it is open: who removes it meanwhile must not give its bytes back.
-    private func open(_ number: UInt64, _ access: FileAccess) throws(FileSystemError) -> BlobFile {
-        open.withLock { $0[number, default: Open()].count += 1 }
+    private func open(_ number: UInt64, bytes: Int, _ access: FileAccess) throws(FileSystemError) -> BlobFile {
+        open.withLock { open in
+            open[number, default: Open()].count += 1
+            open[number, default: Open()].bytes = max(bytes, open[number]?.bytes ?? 0)
+        }
         do throws(FileSystemError) {
             return BlobFile(number, try files.open(layout.blob(number), access), owner: self)
         } catch {
             closed(number)
             throw error
+        }
+    }
+
+    /// Whether someone reads a blob now.
+    func isRead(_ number: UInt64) -> Bool {
+        letGo(number)
+        return open.withLock { $0[number] != nil }
+    }
+
+    /// What open readers hold of blobs that have their names.
+    var readBytes: Int {
+        let idle = recent.withLock { recent in
+            var idle: Set<UInt64> = []
+            // One that nobody else holds is kept for a reader to come.
+            for place in recent.indices where isKnownUniquelyReferenced(&recent[place]) {
+                idle.insert(recent[place].number)
+            }
+            return idle
+        }
+        return open.withLock { open in
+            open.reduce(0) { $0 + ($1.value.freed == nil && !idle.contains($1.key) ? $1.value.bytes : 0) }
         }
     }
 
@@ -93,7 +119,9 @@ final class BlobFiles: Sendable {
         let freed = open.withLock { open -> Int in
             guard let mine = open[number] else { return isGone ? 0 : bytes }
             // Its writer knows better than its size does how much was granted.
-            open[number]?.freed = max(mine.freed ?? 0, bytes)
+            let freed = max(mine.freed ?? 0, bytes)
+            ledger.hold(freed - (mine.freed ?? 0))
+            open[number]?.freed = freed
             return 0
         }
         ledger.release(freed)
@@ -109,7 +137,9 @@ final class BlobFiles: Sendable {
             guard var mine = open[number] else { return 0 }
             mine.count -= 1
             open[number] = mine.count > 0 ? mine : nil
-            return mine.count > 0 ? 0 : mine.freed ?? 0
+            guard mine.count == 0, let freed = mine.freed else { return 0 }
+            ledger.hold(-freed)
+            return freed
         }
         ledger.release(freed)
     }

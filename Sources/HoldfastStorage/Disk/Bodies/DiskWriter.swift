@@ -48,8 +48,13 @@ final class DiskWriter: EntryWriter {
             try engine.checkOpen()
             if isOver.load(ordering: .acquiring) { throw DiskEngine.ended }
             let limit = engine.maximumEntrySize - overhead
-            guard let isDue = body.append(bytes, limit: limit) else { throw engine.tooLarge }
-            if isDue { try await flush(isEnd: false) }
+            guard bytes.count <= limit - body.count else { throw engine.tooLarge }
+            var offset = 0
+            repeat {
+                let end = min(bytes.count, offset + GrowingDiskBody.step)
+                if body.append(bytes[offset..<end]) { try await flush(isEnd: false) }
+                offset = end
+            } while offset < bytes.count
         } catch {
             abandon()
             throw error
@@ -107,15 +112,24 @@ final class DiskWriter: EntryWriter {
 
     /// Moves what has gathered to the blob, making room where there is none.
     private func flush(isEnd: Bool) async throws(StoreError) {
+        // Others may take the room that was made before this body does; each turn of theirs is a step forward.
         for _ in 0..<1_024 {
             let body = body
+            var wanted = 0
+            var isDeviceFull = false
             do throws(StoreError) {
-                return try await engine.threads.run(.writes) { () throws(StoreError) in try body.flush(isEnd: isEnd) }
+                wanted = try await engine.threads.run(.writes) { () throws(StoreError) in
+                    try body.flush(isEnd: isEnd)
+                }
+                if wanted == 0 { return }
             } catch {
-                guard error.code == .noSpace, error.cause == nil else { throw error }
+                guard error.code == .noSpace, error.cause != nil else { throw error }
+                isDeviceFull = true
             }
-            try await engine.threads.run(.changes, isUrgent: true) { [engine] () throws(StoreError) in
-                try engine.makeRoomForBlob(BlobChunk.stride * 4)
+            // For some chunks to come, too.
+            let bytes = isDeviceFull ? 0 : max(wanted, min(BlobChunk.stride * 4, engine.ledger.budget.uncommitted / 8))
+            try await engine.threads.run(.changes, isUrgent: true) { [engine, isDeviceFull] () throws(StoreError) in
+                try engine.makeRoomForBlob(bytes, isDeviceFull: isDeviceFull)
             }
         }
         throw DiskEngine.noSpace

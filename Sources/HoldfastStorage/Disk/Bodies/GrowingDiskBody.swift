@@ -11,8 +11,10 @@ final class GrowingDiskBody: StoredBody {
     private struct Bytes {
         /// The body as it came while it is one piece; ``tail`` is empty then.
         var piece: ByteChunk?
-        /// What is not in the blob yet.
+        /// What is not in the blob yet, from ``start`` on.
         var tail: [UInt8] = []
+        /// Bytes of ``tail`` that are in the blob already.
+        var start = 0
         /// The blob's number, once there is one.
         var number: UInt64 = 0
         /// Plain bytes in the blob.
@@ -26,7 +28,7 @@ final class GrowingDiskBody: StoredBody {
         var isKept = false
 
         /// Bytes that are not in the blob.
-        var waiting: Int { piece?.count ?? tail.count }
+        var waiting: Int { piece?.count ?? tail.count - start }
         var count: Int { flushed + waiting }
 
         /// Makes one run of bytes of what came in several pieces.
@@ -94,16 +96,19 @@ final class GrowingDiskBody: StoredBody {
             let start = offset - bytes.flushed
             guard start >= 0, start < bytes.waiting else { return .gone }
             if let piece = bytes.piece { return .memory(piece[start..<min(piece.count, start + limit)]) }
-            return .memory(ByteChunk(copying: bytes.tail[start..<min(bytes.tail.count, start + limit)]))
+            let first = bytes.start + start
+            return .memory(ByteChunk(copying: bytes.tail[first..<min(bytes.tail.count, first + limit)]))
         }
     }
 
-    /// Adds bytes, if all together are no more than `limit`.
+    /// How many bytes are added before whole chunks go to the blob: others write between two such steps.
+    static let step = 1 << 20
+
+    /// Adds bytes, at most ``step`` at a time.
     ///
-    /// - Returns: whether so many have gathered that whole chunks should go to the blob; nil when they are too many.
-    func append(_ chunk: ByteChunk, limit: Int) -> Bool? {
-        let added = bytes.withLock { bytes -> (count: Int, isDue: Bool)? in
-            guard chunk.count <= limit - bytes.count else { return nil }
+    /// - Returns: whether so many have gathered that whole chunks should go to the blob.
+    func append(_ chunk: ByteChunk) -> Bool {
+        let added = bytes.withLock { bytes -> (count: Int, isDue: Bool) in
             if bytes.count == 0 {
                 // The usual short body comes in one piece, which is kept as it is.
                 bytes.piece = chunk.compacted()
@@ -114,7 +119,6 @@ final class GrowingDiskBody: StoredBody {
             // One byte stays behind, since the last chunk of a blob says that it is the last.
             return (bytes.count, bytes.count > engine.geometry.inlineLimit && bytes.waiting > plainPerChunk)
         }
-        guard let added else { return nil }
         progress.advance(to: added.count)
         return added.isDue
     }
@@ -138,19 +142,23 @@ final class GrowingDiskBody: StoredBody {
                 if isCutOff { bytes = Bytes() }
                 return gone
             }
+            engine.ledger.endBody(granted)
             if blob != nil { engine.blobs.remove(number, bytes: granted) } else { engine.ledger.release(granted) }
         }
     }
 
     /// Moves whole chunks to the blob; at the end the rest, too. For the thread of writes.
     ///
-    /// - Throws: `.noSpace` when there is no room for them: what makes room runs on another thread.
-    func flush(isEnd: Bool) throws(StoreError) {
+    /// - Returns: how many bytes want room before it can go on, 0 when all is done: what makes room runs on another thread.
+    /// - Throws: `.noSpace` with a cause when the device has no room.
+    func flush(isEnd: Bool) throws(StoreError) -> Int {
         // Once the store is closed the directory may be another's.
         try engine.checkOpen()
         while let part = nextChunk(isEnd: isEnd) {
-            try write(part)
+            let wanted = try write(part)
+            if wanted > 0 { return wanted }
         }
+        return 0
     }
 
     private struct Part {
@@ -162,14 +170,15 @@ final class GrowingDiskBody: StoredBody {
     private func nextChunk(isEnd: Bool) -> Part? {
         bytes.withLock { bytes in
             bytes.gather()
-            let isLast = bytes.tail.count <= plainPerChunk
-            guard !bytes.tail.isEmpty, !isLast || isEnd else { return nil }
-            let plain = ByteChunk(copying: bytes.tail.prefix(plainPerChunk))
+            let isLast = bytes.waiting <= plainPerChunk
+            guard bytes.waiting > 0, !isLast || isEnd else { return nil }
+            let plain = ByteChunk(copying: bytes.tail[bytes.start...].prefix(plainPerChunk))
             return Part(plain: plain, index: bytes.flushed / plainPerChunk, isLast: isLast)
         }
     }
 
-    private func write(_ part: Part) throws(StoreError) {
+    /// - Returns: how many bytes want room first.
+    private func write(_ part: Part) throws(StoreError) -> Int {
         let number = bytes.withLock { bytes in
             // Drawn from the orders, so that no blob ever bears the number of another, after a restart either.
             if bytes.number == 0 { bytes.number = engine.orders.next() }
@@ -187,10 +196,14 @@ final class GrowingDiskBody: StoredBody {
         let start = part.index * BlobChunk.stride
         let end = start + stored.count + trailer.count
         let room = SpaceLedger.blocks(end) - bytes.withLock { $0.granted }
-        guard room <= 0 || engine.ledger.grant(room, leaving: engine.geometry.segmentSize) else {
-            throw DiskEngine.noSpace
+        if room > 0 {
+            let granted = bytes.withLock { $0.granted }
+            let others = engine.ledger.uncommitted - granted
+            let limit = engine.ledger.budget.uncommitted
+            guard others <= 0 || others + granted + room <= limit else { throw Self.tooManyWriters(limit) }
+            guard engine.ledger.grantBody(room) else { return room }
+            bytes.withLock { $0.granted += room }
         }
-        if room > 0 { bytes.withLock { $0.granted += room } }
         let blob: BlobFile
         if let open = bytes.withLock({ $0.blob }) {
             blob = open
@@ -207,12 +220,18 @@ final class GrowingDiskBody: StoredBody {
         }
         engine.succeeded()
         bytes.withLock { bytes in
-            guard bytes.tail.count >= part.plain.count else { return }
-            bytes.tail.removeFirst(part.plain.count)
+            guard bytes.waiting >= part.plain.count else { return }
+            bytes.start += part.plain.count
+            // Moved up once half is done with, so that each byte moves about once.
+            if bytes.start >= bytes.tail.count / 2 {
+                bytes.tail.removeFirst(bytes.start)
+                bytes.start = 0
+            }
             bytes.flushed += part.plain.count
             bytes.storedBytes = end
             if part.isLast { bytes.isOver = true }
         }
+        return 0
     }
 
     private func create(_ number: UInt64) throws(StoreError) -> BlobFile {
@@ -241,12 +260,24 @@ final class GrowingDiskBody: StoredBody {
 
     /// Lets the entry have the blob: from now on it is removed with the entry.
     func keepBlob() {
-        bytes.withLock { $0.isKept = true }
+        let granted = bytes.withLock { bytes in
+            defer { bytes.isKept = true }
+            return bytes.isKept ? 0 : bytes.granted
+        }
+        engine.ledger.endBody(granted)
     }
 
     /// Removes the blob of an entry that was committed and overtaken at once.
     func letGo() {
         if !bytes.withLock({ $0.isKept }) { abandon() }
+    }
+
+    private static func tooManyWriters(_ limit: Int) -> StoreError {
+        let message = """
+            Bodies that are being written hold what they may, \(limit) bytes; try again when some have ended, or raise \
+            maximumUncommittedBytes.
+            """
+        return StoreError(.noSpace, message)
     }
 
     private static let abandoned = StoreError(

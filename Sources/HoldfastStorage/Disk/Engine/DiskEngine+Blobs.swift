@@ -6,28 +6,41 @@ internal import Synchronization
 /// Blobs: bodies too long for a record, each a file of its own that lives as long as a record points to it.
 extension DiskEngine {
     /// Changes: makes room for bytes of a blob by reclaiming.
-    func makeRoomForBlob(_ bytes: Int) throws(StoreError) {
+    ///
+    /// - Parameters:
+    ///   - isDeviceFull: whether the device itself refused them, so that at least one segment has to go.
+    func makeRoomForBlob(_ bytes: Int, isDeviceFull: Bool = false) throws(StoreError) {
         try checkOpen()
         blobs.retryLeftovers()
         settleReleases()
-        let wanted = bytes + geometry.segmentSize
-        var tries = reclaimTries
-        while ledger.capacity - ledger.used < wanted {
+        var search = RoomSearch(segments: log.withLock { $0.numbers.count })
+        var owes = isDeviceFull
+        while owes || !ledger.hasRoom(bytes, for: .caller) {
             if let spare = log.withLock({ $0.spare.take() }) {
-                if discard(spare) { continue }
+                if discard(spare) {
+                    owes = false
+                    continue
+                }
                 // An empty segment that nobody knows of would look like one that lost its table.
                 log.withLock { $0.spare = spare }
             }
-            guard tries > 0 else { throw Self.noSpace }
-            tries -= 1
-            _ = try reclaimOldest(recyclingFor: nil)
+            if !owes, let refusal = ledger.refusal(wanted: bytes, pinned: pins.sum, read: blobs.readBytes) {
+                throw refusal
+            }
+            if owes, log.withLock({ $0.victim == nil }) { throw Self.noSpace }
+            _ = try search.next(self, recyclingFor: nil, isDeviceFull: owes)
+            owes = false
             settleReleases()
         }
     }
 
     /// Removes a segment that holds nothing; false when the device refuses.
-    private func discard(_ segment: Segment) -> Bool {
-        guard (try? files.removeIfThere(layout.segment(segment.number))) != nil else { return false }
+    func discard(_ segment: Segment) -> Bool {
+        guard (try? manifest.note(segment.number, is: .idle)) != nil,
+            (try? files.removeIfThere(layout.segment(segment.number))) != nil
+        else { return false }
+        // A row that stays says only that the file may be gone.
+        try? manifest.remove(segment.number)
         slots.free(segment.slot)
         segment.file.unlinked()
         return true
@@ -87,7 +100,7 @@ extension DiskEngine {
         if let held = blobs.held(source.header.bodyWord) { return BlobBody(engine: self, source: source, file: held) }
         let file = try await threads.run(.reads) { [self] () throws(StoreError) -> BlobFile in
             do throws(FileSystemError) {
-                return try blobs.read(source.header.bodyWord)
+                return try blobs.read(source.header.bodyWord, bytes: source.header.storedBlobBytes)
             } catch {
                 if error.errno != SystemNumber.notFound { throw failed(error) }
                 throw dropDamaged(source) ? Self.damaged : Self.gone

@@ -8,9 +8,10 @@ extension DiskEngine {
     /// The most variants of one key; one more takes the place of the oldest that is not pinned.
     static let maximumVariants = 16
 
-    /// What a pinned entry weighs against the half of the capacity that pins may have.
+    /// What a pinned entry weighs against what pins may have.
     func pinWeight(_ header: RecordHeader) -> Int {
-        header.units * 16 + (header.hasBlob ? SpaceLedger.blocks(header.storedBlobBytes) : 0)
+        header.units * 16 + TableRow.size + BlobRow.size
+            + (header.hasBlob ? SpaceLedger.blocks(header.storedBlobBytes) : 0)
     }
 
     /// Books the pin of an entry that has come into the index; where there is no room for it the entry is not pinned.

@@ -19,22 +19,26 @@ extension DiskEngine {
         case .tag(let hash): (kind, primary) = (.tagMark, hash)
         case .prefix(let bytes): (kind, detail) = (.prefixMark, ByteChunk(bytes))
         }
-        for _ in 0..<8 {
-            let note = reserveNote(
+        func reserve(isTurn: Bool) -> ReservedNote? {
+            reserveNote(
                 kind,
                 order: marked.order,
                 primary: primary,
                 variant: 0,
                 detail: detail,
-                horizon: marked.horizon
+                horizon: marked.horizon,
+                in: .main,
+                isTurn: isTurn
             )
-            if let note {
-                try write(note)
-                return true
-            }
-            try makeRoom(.main, length: RecordHeader.size + detail.count + (seal?.overhead ?? 0))
         }
-        throw Self.noSpace
+        var note = reserve(isTurn: false)
+        if note == nil {
+            let length = RecordHeader.size + detail.count + (seal?.overhead ?? 0)
+            note = try withRoom(.main, length: length, hasBlob: false) { reserve(isTurn: true) }
+        }
+        guard let note else { throw Self.noSpace }
+        try write(note)
+        return true
     }
 
     /// Changes: begins a new epoch and removes all files of the old one.
@@ -42,7 +46,7 @@ extension DiskEngine {
     /// - Returns: how many entries went.
     func purgeAll() throws(StoreError) -> Int {
         let next = epoch.load(ordering: .acquiring) + 1
-        try writeFormat { $0.epoch = next }
+        try writeFormatMakingRoom { $0.epoch = next }
         // Look-ups compare a segment's epoch, so this one store is the instant at which all is gone.
         epoch.store(next, ordering: .releasing)
         // Who began to write a blob up to here cannot commit any more; who begins from here on must keep it.
@@ -73,6 +77,7 @@ extension DiskEngine {
                 failure = failure ?? error
             }
         }
+        noteRoomAhead()
         removeBlobs(upTo: lastBlob)
         // Its epoch makes it void; it is removed when the store is opened the next time.
         if failure != nil { counters.failures.add(1, ordering: .relaxed) }
@@ -90,6 +95,33 @@ extension DiskEngine {
             let size = (try? files.attributesIfThere(layout.blob(number)))?.size ?? 0
             blobs.remove(number, bytes: SpaceLedger.blocks(size))
         }
+    }
+
+    /// Changes FORMAT on a device that may be full: segments that are to go with what is purged go before that.
+    private func writeFormatMakingRoom(_ change: (inout StoreFormat) -> Void) throws(StoreError) {
+        for _ in 0..<4 {
+            do throws(StoreError) {
+                return try writeFormat(change)
+            } catch {
+                guard error.code == .noSpace else { throw error }
+                if let spare = log.withLock({ $0.spare.take() }) {
+                    if discard(spare) { continue }
+                    log.withLock { $0.spare = spare }
+                }
+                // What open segments have not filled is given back, and then the oldest one goes.
+                for destination in [LogState.Destination.small, .main]
+                where log.withLock({ $0.hasRecords(destination) }) {
+                    log.withLock { $0.close(destination) }
+                }
+                sealFull(isCut: true)
+                do throws(StoreError) {
+                    _ = try reclaimOldest(recyclingFor: nil, dropsUnpinned: true, isDeviceFull: true)
+                } catch {
+                    counters.failures.add(1, ordering: .relaxed)
+                }
+            }
+        }
+        try writeFormat(change)
     }
 
     /// Changes FORMAT, and throws only where the old one stays in force.
@@ -114,14 +146,23 @@ extension DiskEngine {
         index.shards[number].state.withLock { $0.table.rows(from: fragment, variant: variant, limit: limit) }
     }
 
-    /// The entry of a row, read without counting a hit; nil when it has gone or is damaged, which is then removed.
+    /// The entry that stands where a row stood, read without counting a hit; nil when it has gone or is damaged, which is then
+    /// removed.
     func entry(of row: IndexRow, shard number: Int) throws(StoreError) -> StoredEntry? {
+        try current(row, shard: number)?.entry
+    }
+
+    /// The row that stands where a row stood, freshened or pinned meanwhile or not, and its entry, nil where a mark has taken it.
+    ///
+    /// - Returns: nil when there is none any more, or it is damaged, which is then removed.
+    func current(_ row: IndexRow, shard number: Int) throws(StoreError) -> (row: IndexRow, entry: StoredEntry?)? {
         let primary = ShardedIndex.primary(shard: number, row.fragment)
-        for _ in 0..<8 {
+        // It moves when its segment is reclaimed or it is changed meanwhile, and not so often.
+        for _ in 0..<1_024 {
             let current = index.shards[number].state.withLock { $0.table.row(row.fragment, variant: row.variant) }
-            guard let current, current.order == row.order else { return nil }
+            guard let current else { return nil }
             switch try read(current, primary: primary, waits: true) {
-            case .record(let source): return try entry(source, nil)
+            case .record(let source): return (current, try entry(source, nil))
             case .moved, .notCached: continue
             case .damaged:
                 drop(current, primary: primary)
@@ -129,5 +170,73 @@ extension DiskEngine {
             }
         }
         return nil
+    }
+}
+
+/// Marks that have become many: in the background what they take is removed one by one, and then they are forgotten.
+extension DiskEngine {
+    /// Where the next step of a sweep begins.
+    struct SweepPlace: Sendable {
+        var shard = 0
+        var fragment: UInt64 = 0
+        var variant: UInt32 = 0
+        /// The marks up to this order are forgotten at the end.
+        let last: UInt64
+    }
+
+    /// Begins to sweep, unless that is under way.
+    func sweepMarksSoon() {
+        guard !isSweepingMarks.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        let place = SweepPlace(last: orders.last)
+        if !threads.later(.changes, { [self] in sweepMarks(from: place) }) {
+            isSweepingMarks.store(false, ordering: .releasing)
+        }
+    }
+
+    /// Changes: goes through a few rows and has the rest done later, so that nobody waits for long.
+    private func sweepMarks(from start: SweepPlace) {
+        var place = start
+        do throws(StoreError) {
+            try checkOpen()
+            try sweepRows(&place)
+        } catch {
+            // The marks stay; a later purge tries again.
+            return isSweepingMarks.store(false, ordering: .releasing)
+        }
+        if place.shard == ShardedIndex.count {
+            orders.withMarks { $0.forget(upTo: place.last) }
+            return isSweepingMarks.store(false, ordering: .releasing)
+        }
+        let next = place
+        threads.later(.changes) { [self] in sweepMarks(from: next) }
+    }
+
+    private func sweepRows(_ place: inout SweepPlace) throws(StoreError) {
+        let (number, last) = (place.shard, place.last)
+        // What is being written under an older order is in no row yet.
+        let isBusy = index.shards[number].state.withLock { shard in shard.pending.contains { $0.order <= last } }
+        if isBusy { return IOThreads.pause() }
+        let rows = rows(shard: number, from: place.fragment, variant: place.variant, limit: 64)
+        for row in rows where row.order < orders.newestMarkOrder {
+            guard let found = try current(row, shard: number), found.entry == nil else { continue }
+            try removeHere(found.row, primary: ShardedIndex.primary(shard: number, row.fragment))
+        }
+        if rows.count == 64, let next = rows.last?.next {
+            (place.fragment, place.variant) = next
+        } else {
+            place = SweepPlace(shard: number + 1, last: last)
+        }
+    }
+
+    /// Changes: takes one row out, with a tombstone.
+    private func removeHere(_ row: IndexRow, primary: UInt64) throws(StoreError) {
+        var reserved = reserveRemoval(of: row, primary: primary, isEviction: false)
+        if case .needsRoom(let destination, let length, let hasBlob) = reserved {
+            reserved = try withRoom(destination, length: length, hasBlob: hasBlob) {
+                reserveRemoval(of: row, primary: primary, isEviction: false, isTurn: true)
+            }
+        }
+        // One that is busy is being changed, which asks the marks itself.
+        if case .done(let removal?) = reserved { try finish(removal) }
     }
 }

@@ -24,13 +24,16 @@ extension DiskEngine {
     /// - Parameters:
     ///   - isEviction: an evicted entry needs a tombstone only where an older record of it may lie on the disk.
     ///   - mayOwe: whether it goes though the log has no room for its tombstone, which is owed then.
+    ///   - isTurn: whether room is set aside for it.
     func reserveRemoval(
         of row: IndexRow,
         primary: UInt64,
         isEviction: Bool,
-        mayOwe: Bool = false
+        mayOwe: Bool = false,
+        isTurn: Bool = false
     ) -> Reserved<Removal?> {
-        index.shard(of: primary).state.withLock { shard -> Reserved<Removal?> in
+        let destination = isEviction ? LogState.Destination.carried : .main
+        return index.shard(of: primary).state.withLock { shard -> Reserved<Removal?> in
             guard let current = shard.table.row(row.fragment, variant: row.variant), current.order == row.order else {
                 return .done(nil)
             }
@@ -43,7 +46,9 @@ extension DiskEngine {
                     .variantTombstone,
                     order: isAlone && shard.lingering.contains(primary) ? nil : row.order,
                     primary: primary,
-                    variant: row.variant
+                    variant: row.variant,
+                    in: destination,
+                    isTurn: isTurn
                 )
                 if removal.note != nil {
                     shard.removing.append(primary)
@@ -51,7 +56,7 @@ extension DiskEngine {
                     owe(.variantTombstone, order: row.order, primary: primary, variant: row.variant)
                     shard.lingering.note(primary)
                 } else {
-                    return .needsRoom(.main, length: RecordHeader.size)
+                    return .needsRoom(destination, length: RecordHeader.size, hasBlob: false)
                 }
             }
             if let gone = shard.table.remove(row.fragment, variant: row.variant, at: current.place) {
@@ -65,7 +70,7 @@ extension DiskEngine {
     }
 
     /// Takes out all variants of a key, those being written included.
-    func reserveInvalidation(of key: StoreKey, mayOwe: Bool = false) -> Reserved<Removal?> {
+    func reserveInvalidation(of key: StoreKey, mayOwe: Bool = false, isTurn: Bool = false) -> Reserved<Removal?> {
         let primary = hashing.primary(key)
         let fragment = ShardedIndex.fragment(of: primary)
         return index.shard(of: primary).state.withLock { shard -> Reserved<Removal?> in
@@ -78,14 +83,21 @@ extension DiskEngine {
             // what was just evicted from a segment that is still there.
             if rows.isEmpty, !isWritten, !mayHide, !isReclaiming.load(ordering: .acquiring) { return .done(nil) }
             // The order is taken under the shard's lock: a put that reserves later bears a higher one.
-            let note = reserveNote(.primaryTombstone, order: nil, primary: primary, variant: 0)
+            let note = reserveNote(
+                .primaryTombstone,
+                order: nil,
+                primary: primary,
+                variant: 0,
+                in: .main,
+                isTurn: isTurn
+            )
             if note != nil {
                 shard.removing.append(primary)
             } else if mayOwe, !log.withLock({ $0.isClosed }) {
                 owe(.primaryTombstone, order: orders.next(), primary: primary, variant: 0)
                 shard.lingering.note(primary)
             } else {
-                return .needsRoom(.main, length: RecordHeader.size)
+                return .needsRoom(.main, length: RecordHeader.size, hasBlob: false)
             }
             shard.writers.supersede(key)
             let gone = rows.map { GoneRow(row: $0, segment: slots[$0.place.slot]) }
@@ -105,10 +117,13 @@ extension DiskEngine {
         primary: UInt64,
         variant: UInt32,
         detail: ByteChunk = ByteChunk(),
-        horizon: UInt64? = nil
+        horizon: UInt64? = nil,
+        in destination: LogState.Destination,
+        isTurn: Bool = false
     ) -> ReservedNote? {
         let length = RecordHeader.size + detail.count + (detail.isEmpty ? 0 : seal?.overhead ?? 0)
-        guard let place = log.withLock({ $0.reserve(.main, length: length, hasBlob: false) }) else { return nil }
+        let reserved = log.withLock { $0.reserve(destination, length: length, hasBlob: false, isTurn: isTurn) }
+        guard let place = reserved else { return nil }
         let order = order ?? orders.next()
         var header = RecordHeader(
             kind: kind,
@@ -182,6 +197,8 @@ extension DiskEngine {
 
     /// Changes: tries again to write what is owed.
     func payDebts() {
+        if owed.withLock({ $0.isEmpty }) { return }
+        defer { noteRoomAhead() }
         if owed.withLock({ $0.isOverfull && $0.notes.isEmpty }) {
             // Which ones are not remembered, so after a crash none may be believed.
             guard (try? writeFormat { $0.suspectBefore = orders.last + 1 }) != nil else { return }
@@ -189,10 +206,16 @@ extension DiskEngine {
         }
         while let owing = owed.withLock({ $0.notes.last }) {
             func reserve() -> ReservedNote? {
-                reserveNote(owing.kind, order: owing.order, primary: owing.primary, variant: owing.variant)
+                reserveNote(
+                    owing.kind,
+                    order: owing.order,
+                    primary: owing.primary,
+                    variant: owing.variant,
+                    in: .carried
+                )
             }
             var note = reserve()
-            if note == nil, (try? makeRoomForReclaim()) != nil { note = reserve() }
+            if note == nil, (try? openCarried()) != nil { note = reserve() }
             guard let note, (try? write(note)) != nil else { return }
             owed.withLock { owed in
                 // Another may have been added behind it meanwhile.
@@ -206,21 +229,38 @@ extension DiskEngine {
     /// - Returns: whether it was still there.
     /// - Throws: what the device said. Then the entry is gone all the same, and its tombstone is owed.
     func remove(_ row: IndexRow, primary: UInt64) async throws(StoreError) -> Bool {
-        try await settle { [self] mayOwe in
-            reserveRemoval(of: row, primary: primary, isEviction: false, mayOwe: mayOwe)
+        try await settle { [self] mayOwe, isTurn in
+            reserveRemoval(of: row, primary: primary, isEviction: false, mayOwe: mayOwe, isTurn: isTurn)
         } != nil
     }
 
     /// Takes out all variants of a key, those being written included; fails as ``remove(_:primary:)`` does.
     func invalidate(_ key: StoreKey) async throws(StoreError) {
-        let removal = try await settle { [self] mayOwe in reserveInvalidation(of: key, mayOwe: mayOwe) }
+        let removal = try await settle { [self] mayOwe, isTurn in
+            reserveInvalidation(of: key, mayOwe: mayOwe, isTurn: isTurn)
+        }
         counters.entriesRemoved.add(removal?.rows.count ?? 0, ordering: .relaxed)
     }
 
-    private func settle(_ reserve: (_ mayOwe: Bool) -> Reserved<Removal?>) async throws(StoreError) -> Removal? {
+    private func settle(
+        _ reserve: @escaping @Sendable (_ mayOwe: Bool, _ isTurn: Bool) -> Reserved<Removal?>
+    ) async throws(StoreError) -> Removal? {
         var failure: StoreError?
-        for attempt in 0..<64 {
-            switch reserve(failure != nil || attempt == 63) {
+        while true {
+            var reserved = reserve(failure != nil, false)
+            if case .needsRoom(let destination, let length, let hasBlob) = reserved {
+                do throws(StoreError) {
+                    reserved = try await threads.run(.changes, isUrgent: true) { [self] () throws(StoreError) in
+                        try withRoom(destination, length: length, hasBlob: hasBlob) { reserve(false, true) }
+                    }
+                } catch {
+                    // Once the store is closed nothing goes any more, since nothing could be noted of it.
+                    if error.code == .closed { throw error }
+                    failure = error
+                    continue
+                }
+            }
+            switch reserved {
             case .done(let removal):
                 guard let removal else { return nil }
                 if inPlace.admits(RecordHeader.size) {
@@ -234,17 +274,11 @@ extension DiskEngine {
                 return removal
             case .busy:
                 try await threads.run(.writes, isUrgent: true) {}
-            case .needsRoom(let kind, let length):
-                do throws(StoreError) {
-                    try await makeRoomSomewhere(kind, length: length)
-                } catch {
-                    // Once the store is closed nothing goes any more, since nothing could be noted of it.
-                    if error.code == .closed { throw error }
-                    failure = error
-                }
+            case .needsRoom:
+                try checkOpen()
+                failure = Self.noSpace
             }
         }
-        throw Self.noSpace
     }
 
     /// Takes a row out from a thread that cannot wait: where the log has no room, its tombstone is owed.

@@ -20,31 +20,41 @@ extension DiskEngine {
         let bytes = RecordBytes(draft, isSealed: seal != nil)
         guard length(of: bytes) <= geometry.recordLimit else { throw tooLarge }
         let tags = tagsBefore.isEmpty ? draft.description.tags : draft.description.tags.union(tagsBefore)
-        for _ in 0..<Self.attempts {
-            switch try reserve(draft, bytes, tags: tags, isPinned: isPinned, purpose) {
+        while true {
+            var reserved = try reserve(draft, bytes, tags: tags, isPinned: isPinned, purpose)
+            if case .needsRoom(let destination, let length, let hasBlob) = reserved {
+                reserved = try await threads.run(.changes, isUrgent: true) { [self] () throws(StoreError) in
+                    try withRoom(destination, length: length, hasBlob: hasBlob) { () throws(StoreError) in
+                        try reserve(
+                            draft,
+                            bytes,
+                            tags: tags,
+                            isPinned: isPinned,
+                            wanted: destination,
+                            isTurn: true,
+                            purpose
+                        )
+                    }
+                }
+            }
+            switch reserved {
             case .done(nil):
                 return nil
             case .done(let record?):
                 return try await finish(record, bytes, draft, body, purpose)
-            case .needsRoom(let kind, let length):
-                try await makeRoomSomewhere(kind, length: length)
+            case .needsRoom:
+                // What was made for this record alone has room for it; only closing takes that away.
+                try checkOpen()
+                throw Self.noSpace
             case .busy:
                 // What is under way for the entry ends on one of the store's threads or is a matter of microseconds.
                 try await threads.run(.writes, isUrgent: true) {}
             }
         }
-        throw Self.noSpace
     }
 
-    /// How often an operation looks for room before it gives up.
+    /// How often a change looks for the entry again that others change meanwhile.
     private static let attempts = 64
-
-    /// Makes room in a log on the thread of changes.
-    func makeRoomSomewhere(_ kind: LogKind, length: Int) async throws(StoreError) {
-        try await threads.run(.changes, isUrgent: true) { [self] () throws(StoreError) in
-            try makeRoom(kind, length: length)
-        }
-    }
 
     private func finish(
         _ record: ReservedRecord,

@@ -10,7 +10,7 @@ extension DiskEngine {
     enum Reserved<Value: Sendable>: Sendable {
         case done(Value)
         /// The log has no room; nothing has changed.
-        case needsRoom(LogKind, length: Int)
+        case needsRoom(LogState.Destination, length: Int, hasBlob: Bool)
         /// Something else is being written for this identity; nothing has changed.
         case busy
     }
@@ -60,12 +60,17 @@ extension DiskEngine {
 
     /// Reserves a place for an entry.
     ///
+    /// - Parameters:
+    ///   - wanted: the segment for which room was made for it.
+    ///   - isTurn: whether room is set aside for it.
     /// - Throws: `.superseded` when a writer may not commit any more. Nil inside: the row to replace is gone.
     func reserve(
         _ draft: EntryDraft,
         _ bytes: RecordBytes,
         tags: Set<String>,
         isPinned: Bool?,
+        wanted: LogState.Destination? = nil,
+        isTurn: Bool = false,
         _ purpose: Purpose
     ) throws(StoreError) -> Reserved<ReservedRecord?> {
         let length = length(of: bytes)
@@ -74,7 +79,7 @@ extension DiskEngine {
         return try index.shard(of: identity.primary).state.withLock {
             shard throws(StoreError) -> Reserved<ReservedRecord?> in
             let old = shard.table.row(fragment, variant: identity.variant)
-            var logKind = LogKind.small
+            var destination = wanted ?? .small
             switch purpose {
             case .commit(let writer, _):
                 guard let maySucceed = shard.writers.maySucceed(writer) else { throw Self.ended }
@@ -82,14 +87,17 @@ extension DiskEngine {
                 if shard.pending.contains(where: { $0.isOf(fragment, identity.variant) && $0.isExclusive }) {
                     return .busy
                 }
-                if shard.ghosts.takes(identity.primary) { logKind = .main }
+                if wanted == nil, shard.ghosts.takes(identity.primary) { destination = .main }
             case .replace(let order, _):
                 guard let old, old.order == order else { return .done(nil) }
                 if shard.pending.contains(where: { $0.isOf(fragment, identity.variant) }) { return .busy }
-                logKind = slots[old.place.slot]?.kind ?? .small
+                destination = wanted ?? slots[old.place.slot].map { LogState.Destination($0.kind) } ?? .small
             }
-            guard let place = log.withLock({ $0.reserve(logKind, length: length, hasBlob: draft.hasBlob) }) else {
-                return .needsRoom(logKind, length: length)
+            let reserved = log.withLock {
+                $0.reserve(destination, length: length, hasBlob: draft.hasBlob, isTurn: isTurn)
+            }
+            guard let place = reserved else {
+                return .needsRoom(destination, length: length, hasBlob: draft.hasBlob)
             }
             // The marks are asked after the place is taken, so that a later mark's horizon reaches it.
             // So is a purge of all, which has removed the blobs of those who began before it.

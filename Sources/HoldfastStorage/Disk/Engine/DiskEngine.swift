@@ -43,22 +43,23 @@ final class DiskEngine: Sendable {
     let isReclaiming = Atomic<Bool>(false)
     /// Whether the thread of syncs has an order that it has not begun.
     let isSyncOrdered = Atomic<Bool>(false)
+    /// Whether what marks have taken is being removed one by one.
+    let isSweepingMarks = Atomic<Bool>(false)
     /// Blobs up to this number went with a purge of all.
     let blobsPurgedUpTo = Atomic<UInt64>(0)
     /// Entries gone whose blobs are to go.
     let releases = Mutex<[GoneRow]>([])
 
     init(
-        _ opened: OpenedStore,
+        _ opened: consuming OpenedStore,
         threads: IOThreads,
-        maximumEntrySize: Int?,
         seal: (any StoreSeal)?
     ) {
         files = opened.files
         self.threads = threads
         layout = opened.layout
         geometry = opened.geometry
-        self.maximumEntrySize = max(0, maximumEntrySize ?? opened.geometry.capacity / 4)
+        maximumEntrySize = opened.ledger.budget.entry
         seed = opened.manifest.content.format.hashSeed
         hashing = KeyHashing(seed: opened.manifest.content.format.hashSeed)
         self.seal = seal
@@ -67,7 +68,7 @@ final class DiskEngine: Sendable {
         ledger = opened.ledger
         log = Mutex(opened.log)
         orders = opened.orders
-        pins = PinBook(capacity: opened.geometry.capacity / 2)
+        pins = PinBook(capacity: opened.ledger.budget.pinned)
         blobs = opened.blobs
         life = Mutex(DiskLife())
         epoch = Atomic(opened.manifest.content.format.epoch)
@@ -159,6 +160,7 @@ final class DiskEngine: Sendable {
         all.entriesEvicted = counters.entriesEvicted.load(ordering: .relaxed)
         all.entriesRemoved = counters.entriesRemoved.load(ordering: .relaxed)
         all.entriesCorrupt = counters.entriesCorrupt.load(ordering: .relaxed)
+        all.pinsReleased = counters.pinsReleased.load(ordering: .relaxed)
         all.failures = counters.failures.load(ordering: .relaxed)
         all.bytesRead = counters.bytesRead.load(ordering: .relaxed)
         all.bytesWritten = counters.bytesWritten.load(ordering: .relaxed)

@@ -32,6 +32,8 @@ struct LogState: Sendable {
         var isSyncDue = false
         /// Whether reclaiming it failed: others are tried first.
         var isStuck = false
+        /// Whether the thread of syncs is at work on it.
+        var isSyncing = false
 
         /// What reclaiming it may free.
         var weight: Int { segment.size.addingSaturated(blobBytes) }
@@ -47,6 +49,21 @@ struct LogState: Sendable {
         let horizon: UInt64
     }
 
+    /// Who writes to an open segment.
+    enum Destination: Int, Sendable, CaseIterable {
+        /// Callers: new entries.
+        case small
+        /// Callers: entries whose keys came back soon after their eviction, tombstones, marks.
+        case main
+        /// The reclaimer and nobody else, so that no caller can fill what it needs to finish.
+        case carried
+
+        /// The log of which its segments are a part.
+        var kind: LogKind { self == .small ? .small : .main }
+
+        init(_ kind: LogKind) { self = kind == .small ? .small : .main }
+    }
+
     let segmentSize: Int
     /// The highest number that a segment bears or is about to bear.
     var highestNumber: UInt64 = 0
@@ -54,7 +71,9 @@ struct LogState: Sendable {
     var spare: Segment?
     /// Whether the store is being closed: no place is given out any more.
     var isClosed = false
-    private(set) var open: [Open?] = [nil, nil]
+    private(set) var open: [Open?] = [nil, nil, nil]
+    /// Where only the thread of changes may reserve for the moment, on behalf of the caller whose turn it is.
+    var isSetAside: [Bool] = [false, false, false]
     private(set) var full: [Open] = []
     private(set) var sealed: [[Sealed]] = [[], []]
 
@@ -62,10 +81,12 @@ struct LogState: Sendable {
         self.segmentSize = segmentSize
     }
 
-    /// Promises bytes in the open segment of a log; nil when there is none or it has no room.
-    mutating func reserve(_ kind: LogKind, length: Int, hasBlob: Bool) -> Place? {
-        guard hasRoom(kind, length: length, hasBlob: hasBlob) else { return nil }
-        let index = Int(kind.rawValue)
+    /// Promises bytes in an open segment; nil when there is none or it has no room, or its room is set aside for another.
+    mutating func reserve(_ destination: Destination, length: Int, hasBlob: Bool, isTurn: Bool = false) -> Place? {
+        guard isTurn || !isSetAside[destination.rawValue], hasRoom(destination, length: length, hasBlob: hasBlob) else {
+            return nil
+        }
+        let index = destination.rawValue
         guard let tail = open[index]?.tail, let segment = open[index]?.segment else { return nil }
         open[index]?.tail = tail + ((length + 15) & ~15)
         open[index]?.promisedRows += 1
@@ -83,19 +104,30 @@ struct LogState: Sendable {
     /// Whether the open segment of a log has room for a record, its row in the table included.
     ///
     /// One whose blobs weigh as much as a segment is full, too, so that no segment stands for too much.
-    func hasRoom(_ kind: LogKind, length: Int, hasBlob: Bool = false) -> Bool {
-        let index = Int(kind.rawValue)
+    func hasRoom(_ destination: Destination, length: Int, hasBlob: Bool) -> Bool {
+        let index = destination.rawValue
+        let blobLimit = destination == .carried ? 4 * segmentSize : segmentSize
         // Field by field: a copy of the whole would retain its lists.
-        guard !isClosed, let tail = open[index]?.tail, let blobBytes = open[index]?.blobBytes, blobBytes < segmentSize,
+        guard !isClosed, let tail = open[index]?.tail, let blobBytes = open[index]?.blobBytes, blobBytes < blobLimit,
             let rows = open[index]?.promisedRows, let blobs = open[index]?.promisedBlobs
         else { return false }
         let table = SegmentTable.size(rows: rows + 1, blobs: blobs + (hasBlob ? 1 : 0))
         return tail + ((length + 15) & ~15) + table <= segmentSize
     }
 
+    /// What the reclaimer's open segment can still take, rows of its table included.
+    var roomAhead: Int {
+        guard let mine = open[Destination.carried.rawValue] else { return 0 }
+        let table = SegmentTable.size(rows: mine.promisedRows, blobs: mine.promisedBlobs)
+        return max(0, segmentSize - mine.tail - table)
+    }
+
     /// The sealed segment that should be reclaimed next.
     var victim: Sealed? {
-        let lists = sealed.map { list in list.first { !$0.isStuck } ?? list.first }
+        // One that is being synced cannot be let go of before that has ended.
+        let lists = sealed.map { list in
+            list.first { !$0.isStuck && !$0.isSyncing } ?? list.first { !$0.isSyncing } ?? list.first
+        }
         let small = lists[Int(LogKind.small.rawValue)]
         let main = lists[Int(LogKind.main.rawValue)]
         let weights = (small: weight(.small), main: weight(.main))
@@ -106,6 +138,14 @@ struct LogState: Sendable {
             canTakeMain: main != nil
         )
         return kind.flatMap { $0 == .small ? small : main }
+    }
+
+    /// Closes open segments that were begun before the one that is to be reclaimed next; whether there was one.
+    mutating func closeOlderThanVictim() -> Bool {
+        guard let number = victim?.segment.number else { return false }
+        let older = Destination.allCases.filter { (open[$0.rawValue]?.segment.number ?? .max) < number }
+        for destination in older { close(destination) }
+        return !older.isEmpty
     }
 
     /// Notes that a promised record is written (`row`), or is not going to be (nil).
@@ -120,8 +160,7 @@ struct LogState: Sendable {
                 segment.blobBytes = segment.blobBytes.addingSaturated(Int(clamping: blob.storedBytes))
             }
         }
-        let index = Int(place.segment.kind.rawValue)
-        if open[index]?.segment === place.segment {
+        for index in open.indices where open[index]?.segment === place.segment {
             if var mine = open[index].take() {
                 note(&mine)
                 open[index] = mine
@@ -133,20 +172,21 @@ struct LogState: Sendable {
         return full[position].writesUnderWay == 0
     }
 
-    /// Whether the open segment of a log has records.
-    func hasRecords(_ kind: LogKind) -> Bool {
-        (open[Int(kind.rawValue)]?.promisedRows ?? 0) > 0
+    /// Whether an open segment has records.
+    func hasRecords(_ destination: Destination) -> Bool {
+        (open[destination.rawValue]?.promisedRows ?? 0) > 0
     }
 
-    /// Makes a segment the open one of its log; one that was open before is closed to more.
-    mutating func begin(_ segment: Open) {
-        close(segment.segment.kind)
-        open[Int(segment.segment.kind.rawValue)] = segment
+    /// Makes a segment the open one of a destination; one that was open before is closed to more.
+    mutating func begin(_ segment: Open, _ destination: Destination, isSetAside: Bool = false) {
+        close(destination)
+        open[destination.rawValue] = segment
+        self.isSetAside[destination.rawValue] = isSetAside
     }
 
-    /// Closes the open segment of a log to more.
-    mutating func close(_ kind: LogKind) {
-        if let mine = open[Int(kind.rawValue)].take() { full.append(mine) }
+    /// Closes an open segment to more.
+    mutating func close(_ destination: Destination) {
+        if let mine = open[destination.rawValue].take() { full.append(mine) }
     }
 
     /// Takes out the full segments whose writes have ended, for their tables.
@@ -190,9 +230,14 @@ struct LogState: Sendable {
         sealed.joined().map(\.segment).sorted { $0.number < $1.number }
     }
 
-    /// What is known of a sealed segment; nil when it is none.
-    func sealed(_ segment: Segment) -> Sealed? {
-        sealed[Int(segment.kind.rawValue)].first { $0.segment === segment }
+    /// What is known of the sealed segment of this number; nil when it is none.
+    func sealed(_ number: UInt64) -> Sealed? {
+        sealed.joined().first { $0.segment.number == number }
+    }
+
+    /// The sealed segment that was begun first of those whose files are larger than `size`.
+    func oldest(above size: Int) -> Sealed? {
+        sealed.joined().filter { $0.segment.size > size }.min { $0.segment.number < $1.segment.number }
     }
 
     /// Takes out a sealed segment.
@@ -216,11 +261,12 @@ struct LogState: Sendable {
         (open.compactMap { $0 } + full).reduce(0) { $0 + $1.writesUnderWay }
     }
 
-    /// Notes that what a segment holds would survive a power loss.
-    mutating func synced(_ segment: Segment) {
+    /// Notes that the thread of syncs is done with a segment, and whether what it holds would survive a power loss.
+    mutating func synced(_ segment: Segment, isDurable: Bool) {
         let index = Int(segment.kind.rawValue)
         if let place = sealed[index].firstIndex(where: { $0.segment === segment }) {
-            sealed[index][place].isSynced = true
+            sealed[index][place].isSyncing = false
+            sealed[index][place].isSynced = isDurable
         }
     }
 
@@ -229,6 +275,7 @@ struct LogState: Sendable {
         for kind in sealed.indices {
             guard let place = sealed[kind].firstIndex(where: \.isSyncDue) else { continue }
             sealed[kind][place].isSyncDue = false
+            sealed[kind][place].isSyncing = true
             return sealed[kind][place].segment
         }
         return nil
@@ -244,7 +291,7 @@ struct LogState: Sendable {
         let all =
             open.compactMap { $0?.segment } + full.map(\.segment) + sealed.joined().map(\.segment)
             + [spare].compactMap { $0 }
-        open = [nil, nil]
+        open = [nil, nil, nil]
         full = []
         sealed = [[], []]
         spare = nil
@@ -259,8 +306,14 @@ struct LogState: Sendable {
     /// What the sealed and open segments of a log weigh together.
     func weight(_ kind: LogKind) -> Int {
         let index = Int(kind.rawValue)
-        let taking = [open[index]].compactMap { $0 } + full.filter { $0.segment.kind == kind }
         let sealedWeight = sealed[index].reduce(0) { $0.addingSaturated($1.weight) }
-        return taking.reduce(sealedWeight) { $0.addingSaturated($1.tail.addingSaturated($1.blobBytes)) }
+        let openWeight = open.reduce(0) { sum, mine in
+            sum.addingSaturated(
+                mine.flatMap { $0.segment.kind == kind ? $0.tail.addingSaturated($0.blobBytes) : nil } ?? 0
+            )
+        }
+        return full.reduce(sealedWeight.addingSaturated(openWeight)) {
+            $0.addingSaturated($1.segment.kind == kind ? $1.tail.addingSaturated($1.blobBytes) : 0)
+        }
     }
 }

@@ -80,6 +80,9 @@ final class OrderBook: Sendable {
         }
     }
 
+    /// Whether there are so many marks that what they take should be removed one by one.
+    var isCrowded: Bool { state.withLock { $0.marks.isCrowded } }
+
     /// Changes the marks: drops those that nothing on the disk needs any more.
     func withMarks<Value>(_ body: (inout PurgeMarks) -> Value) -> Value {
         state.withLock { state in

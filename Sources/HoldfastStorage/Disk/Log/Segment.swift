@@ -22,7 +22,9 @@ final class SegmentFile: Sendable {
 
     deinit {
         files.close(open)
-        if isGone.load(ordering: .acquiring) { ledger.release(size) }
+        guard isGone.load(ordering: .acquiring) else { return }
+        ledger.retire(-size)
+        ledger.release(size)
     }
 
     /// The size of the file, as the ledger counts it.
@@ -32,7 +34,10 @@ final class SegmentFile: Sendable {
     func resized(to size: Int) { bytes.store(size, ordering: .releasing) }
 
     /// Notes that the file bears no name any more.
-    func unlinked() { isGone.store(true, ordering: .releasing) }
+    func unlinked() {
+        ledger.retire(size)
+        isGone.store(true, ordering: .releasing)
+    }
 }
 
 /// A segment: a run of records under one number, in a file.

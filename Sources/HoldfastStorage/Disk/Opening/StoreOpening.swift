@@ -28,13 +28,8 @@ struct StoreOpening: Sendable {
     let layout: StoreLayout
     let files: any FileSystem
     let capacity: Int
+    let limits: SpaceLimits
     let seal: (any StoreSeal)?
-
-    /// Bytes of the files and directories beside segments and blobs: FORMAT with a list of these many rows, lock, directories.
-    static func overhead(rows: Int) -> Int {
-        let pages = max(1, (max(0, rows) * SegmentRow.size + Geometry.page - 1) / Geometry.page)
-        return (7 + pages) * Geometry.page
-    }
 
     /// Orders beyond this are no store's: what bears one is damaged or forged.
     private static let highestOrder: UInt64 = 1 << 47
@@ -68,17 +63,23 @@ struct StoreOpening: Sendable {
             throw StoreError(.corrupt, "The numbers in \(layout.root) are no store's; remove the directory.")
         }
         let left = found.void.reduce(opened.leftover) { $0.addingSaturated(SpaceLedger.blocks($1.size)) }
-        let rows = max(2 * capacity / fresh.segmentSize, found.segments.count, (content.rows.keys.max() ?? 0) + 1)
-        let begun = left.addingSaturated(found.blobBlocks).addingSaturated(Self.overhead(rows: rows))
+        let rows = max(
+            SpaceBudget.rows(geometry: fresh),
+            found.segments.count,
+            (content.rows.keys.max() ?? 0) + 1
+        )
+        let begun = left.addingSaturated(found.blobBlocks).addingSaturated(SpaceBudget.overhead(rows: rows))
         let used = found.segments.reduce(begun) {
             $0.addingSaturated(SpaceLedger.blocks($1.fileSize))
         }
-        let ledger = SpaceLedger(capacity: capacity, used: used)
         // Segments keep their size while it suits the capacity, so that their files can be used again.
         let keepsSize =
             content.format.segmentSize <= 2 * fresh.segmentSize
             && 2 * content.format.segmentSize >= fresh.segmentSize
         let geometry = keepsSize ? Geometry(capacity: capacity, segmentSize: content.format.segmentSize) : fresh
+        let ledger = SpaceLedger(budget: SpaceBudget(geometry: geometry, limits: limits), used: used)
+        // The last store kept as much free for carrying, so this is no more than it could take.
+        ledger.setCeiling(used.addingSaturated(2 * content.format.segmentSize))
         var log = LogState(segmentSize: geometry.segmentSize)
         log.highestNumber = found.nextSegment - 1
         let slots = SegmentSlots()
@@ -211,7 +212,7 @@ struct SegmentOpening {
                 let size = found.tail + table.count
                 let growth = SpaceLedger.blocks(size) - segment.size
                 do throws(FileSystemError) {
-                    if growth <= 0 || ledger.grant(growth) {
+                    if growth <= 0 || ledger.grant(growth, for: .reclaimer) {
                         try files.write(ByteChunk(table), to: segment.file.open, at: found.tail)
                         try files.truncate(segment.file.open, to: size)
                         segment.file.resized(to: SpaceLedger.blocks(size))
@@ -235,7 +236,7 @@ struct SegmentOpening {
                 let table = try? SegmentFileReader(files: files, seed: seed).table(of: newest.segment)
             else { continue }
             let growth = geometry.segmentSize - newest.segment.size
-            guard ledger.grant(growth, leaving: geometry.segmentSize) else { continue }
+            guard ledger.grant(growth, for: .caller) else { continue }
             do {
                 // From here on its table may be written over.
                 try manifest.note(newest.segment.number, is: .open)
@@ -252,7 +253,7 @@ struct SegmentOpening {
             open.blobBytes = newest.blobBytes
             open.promisedRows = table.rows.count
             open.promisedBlobs = table.blobs.count
-            log.begin(open)
+            log.begin(open, LogState.Destination(kind))
         }
     }
 }

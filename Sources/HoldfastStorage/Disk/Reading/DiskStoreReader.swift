@@ -69,7 +69,7 @@ public final class DiskStoreReader: CacheStore {
     /// How many entries the lists so far passed over because the key that they are sealed with is not at hand.
     public var sealedEntriesPassedOver: Int { engine.sealedListed.load(ordering: .relaxed) }
 
-    /// With this capacity ``DiskStore/open(directory:capacity:maximumEntrySize:fileSystem:seal:now:)`` takes the directory over
+    /// With this capacity ``DiskStore/open(directory:capacity:maximumEntrySize:options:fileSystem:seal:now:)`` takes the directory over
     /// without evicting anything or changing the size of its files; the one it was made with is not noted in it.
     public var fittingCapacity: Int {
         let snapshot = engine.snapshot

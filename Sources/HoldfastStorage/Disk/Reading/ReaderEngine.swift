@@ -33,7 +33,7 @@ final class ReaderEngine: Sendable {
         seal = taking.seal
         self.threads = threads
         secret = snapshot.format.secret
-        blobs = BlobFiles(files: files, layout: layout, ledger: SpaceLedger(capacity: .max, used: 0))
+        blobs = BlobFiles(files: files, layout: layout, ledger: SpaceLedger(budget: .none, used: 0))
         state = Mutex(State(snapshot: snapshot))
     }
 
@@ -133,7 +133,7 @@ final class ReaderEngine: Sendable {
     /// Opens the file of a body that has one; throws `.superseded` where it went with its entry.
     func blob(of source: RecordSource) throws(StoreError) -> BlobFile {
         do throws(FileSystemError) {
-            let file = try blobs.read(source.header.bodyWord)
+            let file = try blobs.read(source.header.bodyWord, bytes: source.header.storedBlobBytes)
             // Kept open for nobody: the store that unlinks it gets its space back when this body is done with.
             blobs.letGo(file.number)
             return file

@@ -29,7 +29,7 @@ final class StoreSnapshot: Sendable {
         hashing = KeyHashing(seed: format.hashSeed)
         suspectBefore = found.suspectBefore
         damage = found.damage
-        bytesUsed = found.segments.reduce(StoreOpening.overhead(rows: found.segments.count) + found.blobBlocks) {
+        bytesUsed = found.segments.reduce(SpaceBudget.overhead(rows: found.segments.count) + found.blobBlocks) {
             sum,
             segment in
             let (bytes, overflow) = sum.addingReportingOverflow(SpaceLedger.blocks(segment.fileSize))

@@ -10,9 +10,13 @@
 /// Bounded: a caller that finds it full removes the entries one by one instead.
 struct PurgeMarks: Sendable {
     /// The most marks kept by purges; recovery may restore more.
-    static let bound = 1_024
+    static let bound = 8_192
+    /// From so many marks on what they take is removed in the background.
+    static let crowd = 1_024
+    /// The longest prefix that is kept as a mark.
+    static let longestPrefix = 4_096
     /// The most bytes of prefixes kept.
-    static let prefixBound = 64 << 10
+    static let prefixBound = 256 << 10
 
     private struct Reach: Sendable {
         var order: UInt64
@@ -34,6 +38,9 @@ struct PurgeMarks: Sendable {
 
     /// Whether another purge by a new tag or prefix finds no room.
     var isFull: Bool { count >= Self.bound || prefixBytes >= Self.prefixBound }
+
+    /// Whether there are many.
+    var isCrowded: Bool { count >= Self.crowd || prefixBytes >= Self.prefixBound / 2 }
 
     /// Takes a mark in; the newer one of the same tag stands for both.
     mutating func add(tag: UInt64, order: UInt64, horizon: UInt64) {

@@ -11,6 +11,7 @@ final class DiskCounters: Sendable {
     let entriesEvicted = Atomic<Int>(0)
     let entriesRemoved = Atomic<Int>(0)
     let entriesCorrupt = Atomic<Int>(0)
+    let pinsReleased = Atomic<Int>(0)
     let failures = Atomic<Int>(0)
     let bytesRead = Atomic<Int>(0)
     let bytesWritten = Atomic<Int>(0)

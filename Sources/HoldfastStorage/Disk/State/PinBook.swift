@@ -18,6 +18,9 @@ final class PinBook: Sendable {
         state = Mutex(State(weights: [:], sum: 0))
     }
 
+    /// What all pinned entries weigh.
+    var sum: Int { state.withLock { $0.sum } }
+
     /// Pins an entry of this weight, or gives it this weight; false when there is no room for it.
     func pin(_ identity: EntryIdentity, weight: Int) -> Bool {
         state.withLock { state in

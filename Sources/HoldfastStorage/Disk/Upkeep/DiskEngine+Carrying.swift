@@ -37,13 +37,13 @@ extension DiskEngine {
                     return false
                 }
                 // Under the shard's lock, so that the horizon of a later tombstone reaches the copy.
-                place = log.withLock { $0.reserve(.main, length: length, hasBlob: current.hasBlob) }
+                place = log.withLock { $0.reserve(.carried, length: length, hasBlob: current.hasBlob) }
                 return true
             }
             if !isThere { return true }
             if place != nil { break }
             guard attempt == 0 else { return false }
-            do throws(StoreError) { try makeRoomForReclaim() } catch {
+            do throws(StoreError) { try openCarried() } catch {
                 if mustStay || error.code != .noSpace { throw error }
                 return false
             }
@@ -115,10 +115,10 @@ extension DiskEngine {
         }
         guard let header = bytes.withUnsafeBytes({ RecordHeader.decode($0, seed: seed) }) else { return }
         guard horizon.carries(header.horizon) else { return }
-        var place = log.withLock { $0.reserve(.main, length: header.recordLength, hasBlob: false) }
+        var place = log.withLock { $0.reserve(.carried, length: header.recordLength, hasBlob: false) }
         if place == nil {
-            try makeRoomForReclaim()
-            place = log.withLock { $0.reserve(.main, length: header.recordLength, hasBlob: false) }
+            try openCarried()
+            place = log.withLock { $0.reserve(.carried, length: header.recordLength, hasBlob: false) }
         }
         guard let place else { throw Self.noSpace }
         var copy = Array(bytes.prefix(header.recordLength))

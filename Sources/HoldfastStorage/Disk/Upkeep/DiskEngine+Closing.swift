@@ -37,7 +37,7 @@ extension DiskEngine {
         blobs.letGo()
         blobs.retryLeftovers()
         log.withLock { log in
-            for kind in LogKind.allCases { log.close(kind) }
+            for destination in LogState.Destination.allCases { log.close(destination) }
         }
         sealFull(isCut: true)
         var isSpareGone = true

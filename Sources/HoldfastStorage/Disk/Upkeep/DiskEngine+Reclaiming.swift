@@ -6,41 +6,110 @@ internal import Synchronization
 /// Reclaim is eviction: the oldest segment is read once, what was hit since it was written is carried forward to the main
 /// log, the rest is gone with the file. Every method here is for the thread of changes.
 extension DiskEngine {
-    /// How many segments are reclaimed in search of room: each of them, and those that this makes. What is pinned moves
-    /// on for ever.
-    var reclaimTries: Int { 4 * log.withLock { $0.numbers.count } + 8 }
-
     /// Reclaims the segment that is due.
     ///
     /// - Parameters:
     ///   - kind: the log for which the file is wanted again; nil: it is removed.
+    ///   - dropsUnpinned: whether nothing is carried that may go.
+    ///   - isDeviceFull: whether the device gives no new segment: then what must be carried has to fit into the open one.
     /// - Returns: the file as a new segment, its bytes granted; nil when it was removed or is still read by someone.
     /// - Throws: `.noSpace` when there is nothing to reclaim.
-    func reclaimOldest(recyclingFor kind: LogKind?) throws(StoreError) -> Segment? {
+    func reclaimOldest(
+        recyclingFor kind: LogKind?,
+        dropsUnpinned: Bool = false,
+        isDeviceFull: Bool = false
+    ) throws(StoreError) -> Segment? {
         sealFull()
-        if let victim = log.withLock({ $0.victim }) {
-            return try reclaim(victim, carriesAll: false, recyclingFor: kind)
+        awaitRetired()
+        guard let victim = try nextVictim(isDeviceFull: isDeviceFull) else { throw Self.noSpace }
+        return try reclaim(
+            victim.segment,
+            mode: victim.mustDrop || dropsUnpinned ? .drop : .judge,
+            recyclingFor: kind
+        )
+    }
+
+    /// The segment to reclaim next, and whether nothing of it can be carried that may go.
+    private func nextVictim(isDeviceFull: Bool) throws(StoreError) -> (segment: LogState.Sealed, mustDrop: Bool)? {
+        // With nothing sealed what is open is all there is, and may be full of blobs; writes into it end without this thread.
+        var patience = 20_000
+        while log.withLock({ $0.victim == nil }), patience > 0 {
+            let isLeft = log.withLock { log in
+                for destination in LogState.Destination.allCases where log.hasRecords(destination) {
+                    log.close(destination)
+                    return true
+                }
+                return !log.full.isEmpty
+            }
+            guard isLeft else { return nil }
+            sealFull()
+            noteRoomAhead()
+            if log.withLock({ $0.victim != nil }) { break }
+            patience -= 1
+            IOThreads.pause()
         }
-        // With nothing sealed what is open is all there is, and may be full of blobs.
-        let closes = log.withLock { log in
-            guard let kind = [LogKind.small, .main].first(where: { log.hasRecords($0) }) else { return false }
-            log.close(kind)
-            return true
+        // An open segment that is older keeps every tombstone since then alive: it is the next to go.
+        if log.withLock({ $0.closeOlderThanVictim() }) {
+            sealFull()
+            noteRoomAhead()
         }
-        guard closes else { throw Self.noSpace }
-        sealFull()
-        guard let victim = log.withLock({ $0.victim }) else { throw Self.noSpace }
-        return try reclaim(victim, carriesAll: false, recyclingFor: kind)
+        guard let victim = log.withLock({ $0.victim }) else { return nil }
+        if !isDeviceFull, ledger.hasRoom(geometry.segmentSize, for: .reclaimer) { return (victim, false) }
+        // A device that failed midway has eaten the reserve: what needs no more than is left brings it back.
+        let room = log.withLock { $0.roomAhead }
+        if try mustCarry(of: victim) <= room { return (victim, true) }
+        for number in log.withLock({ $0.sealedSegments.map(\.number) }) {
+            guard let sealed = log.withLock({ $0.sealed(number) }) else { continue }
+            if try mustCarry(of: sealed) <= room { return (sealed, true) }
+        }
+        return nil
+    }
+
+    /// What a reclaim of a segment writes at least, and cannot do without: what is pinned, tombstones and marks.
+    private func mustCarry(of victim: LogState.Sealed) throws(StoreError) -> Int {
+        let note = RecordHeader.size / 16 * 16 + 16 + TableRow.size
+        return try table(of: victim).rows.reduce(0) { sum, row in
+            guard row.kind == .entry else { return sum + Int(row.units) * 16 + TableRow.size }
+            let fragment = ShardedIndex.fragment(of: row.primary)
+            return sum
+                + index.shard(of: row.primary).state.withLock { shard in
+                    guard let current = shard.table.row(fragment, variant: row.variant), current.order == row.order,
+                        current.place.slot == victim.segment.slot, current.place.unit == row.place
+                    else { return 0 }
+                    if current.isPinned { return Int(row.units) * 16 + TableRow.size + BlobRow.size }
+                    return current.shadows || shard.mayHide(row.primary, fragment, row.variant) ? note : 0
+                }
+        }
+    }
+
+    /// Waits a moment for readers that are about to let go of segments that are gone: their bytes come back with that.
+    func awaitRetired() {
+        var patience = 2_000
+        while ledger.retired > 0, !ledger.hasRoom(geometry.segmentSize, for: .reclaimer), patience > 0 {
+            patience -= 1
+            IOThreads.pause()
+        }
+    }
+
+    /// What a reclaim does with entries that are not pinned.
+    enum ReclaimMode: Sendable {
+        /// Those that were hit are carried.
+        case judge
+        /// All are carried.
+        case carryAll
+        /// None is carried.
+        case drop
     }
 
     /// Reclaims one segment; when a step fails it stays with what is left of it, and another is tried the next time.
     func reclaim(
         _ victim: LogState.Sealed,
-        carriesAll: Bool,
+        mode: ReclaimMode,
         recyclingFor kind: LogKind?
     ) throws(StoreError) -> Segment? {
+        defer { noteRoomAhead() }
         do throws(StoreError) {
-            return try reclaimAll(of: victim, carriesAll: carriesAll, recyclingFor: kind)
+            return try reclaimAll(of: victim, mode: mode, recyclingFor: kind)
         } catch {
             log.withLock { $0.stuck(victim.segment) }
             throw error
@@ -49,9 +118,10 @@ extension DiskEngine {
 
     private func reclaimAll(
         of victim: LogState.Sealed,
-        carriesAll: Bool,
+        mode: ReclaimMode,
         recyclingFor kind: LogKind?
     ) throws(StoreError) -> Segment? {
+        assert(isReserveWhole, "free \(ledger.free) of \(ledger.capacity), with the open segment \(ledger.reserve)")
         settleReleases()
         // A segment goes only when every tombstone made for it is on the disk.
         payDebts()
@@ -66,7 +136,7 @@ extension DiskEngine {
             switch row.kind {
             case .entry:
                 let blob = blobNumbers[row.place]
-                try reclaim(row, blob: blob, in: victim.segment, carriesAll: carriesAll, &judge)
+                try reclaim(row, blob: blob, in: victim.segment, mode, &judge)
             default:
                 try carryNote(row, in: victim.segment, horizon)
             }
@@ -74,14 +144,19 @@ extension DiskEngine {
         // What left its rows to their removers meanwhile is noted before the file is written anew.
         settleReleases()
         try awaitNotes()
-        // Copies may have taken what is kept back for them. Then the file goes, which gives that back: the next reclaim has to
-        // find room for its copies and tombstones, or nothing could ever go again.
-        let isKeptBack = ledger.capacity - ledger.used >= geometry.segmentSize
-        let recycled = try retire(victim, recyclingFor: isKeptBack ? kind : nil)
+        noteRoomAhead()
+        // Copies may have taken what is kept back for them. Then the file goes, which gives that back.
+        let recycled = try retire(victim, recyclingFor: kind)
         orders.withMarks { $0.prune(lowest: horizon.lowestLeft) }
         // Another that could not be reclaimed to its end may still hold what was evicted.
         isReclaiming.store(log.withLock { $0.hasStuck }, ordering: .sequentiallyConsistent)
         return recycled
+    }
+
+    /// The invariant that makes every reclaim end ("Room" in `docs/disk-format.md`); a device that failed may have broken it.
+    private var isReserveWhole: Bool {
+        ledger.reserve >= 2 * geometry.segmentSize || counters.failures.load(ordering: .relaxed) > 0
+            || counters.entriesCorrupt.load(ordering: .relaxed) > 0
     }
 
     /// Waits until every tombstone and mark reserved so far is on the disk.
@@ -107,18 +182,23 @@ extension DiskEngine {
         _ row: TableRow,
         blob: BlobRow?,
         in segment: Segment,
-        carriesAll: Bool,
+        _ mode: ReclaimMode,
         _ judge: inout ReclaimJudge
     ) throws(StoreError) {
         guard let current = settledRow(row, in: segment) else { return }
-        if carriesAll {
+        // What is read stays where it would be held on the disk all the same, beyond what may be.
+        let isHeld = blob.map { blobs.isRead($0.number) && ledger.held + $0.blocks > ledger.budget.held } ?? false
+        if mode == .carryAll || isHeld {
             if try !carry(current, row, in: segment, hits: current.hits, mustStay: true) {
                 try evict(current, row, blob, in: segment, isRemembered: false)
             }
             return
         }
         // Most of what goes is told from its row alone; the rest is read, and may turn out to be of no use.
-        let blobBytes = blob.map { SpaceLedger.blocks(Int(clamping: $0.storedBytes)) } ?? 0
+        if mode == .drop, !current.isPinned {
+            return try evict(current, row, blob, in: segment, isRemembered: false)
+        }
+        let blobBytes = blob?.blocks ?? 0
         let weight = (Int(row.units) * Geometry.unit).addingReportingOverflow(blobBytes).partialValue
         switch judge.judge(current, isUseless: false, weight: weight) {
         case .carry(let hits):
@@ -168,7 +248,7 @@ extension DiskEngine {
                 if isRemembered { index.shard(of: row.primary).state.withLock { $0.noteEvicted(row.primary) } }
                 defer {
                     if let blob {
-                        blobs.remove(blob.number, bytes: SpaceLedger.blocks(Int(clamping: blob.storedBytes)))
+                        blobs.remove(blob.number, bytes: blob.blocks)
                     }
                 }
                 try finish(removal)
@@ -176,8 +256,42 @@ extension DiskEngine {
             case .busy: continue
             case .needsRoom:
                 attempts -= 1
-                try makeRoomForReclaim()
+                try openCarried()
             }
         }
     }
+}
+
+/// A search for room: reclaims segment after segment until its caller has what it wants.
+///
+/// What was hit is carried at first. Once every segment has been looked at, only what is pinned is.
+struct RoomSearch {
+    private let segments: Int
+    private var turns = 0
+
+    init(segments: Int) {
+        self.segments = segments
+    }
+
+    /// Reclaims the next segment.
+    ///
+    /// - Throws: `.noSpace` once all that can go is gone.
+    mutating func next(
+        _ engine: DiskEngine,
+        recyclingFor kind: LogKind?,
+        isDeviceFull: Bool = false
+    ) throws(StoreError) -> Segment? {
+        guard turns < 4 * segments + 8 else { throw DiskEngine.noSpace }
+        turns += 1
+        return try engine.reclaimOldest(
+            recyclingFor: kind,
+            dropsUnpinned: turns > segments + 2,
+            isDeviceFull: isDeviceFull
+        )
+    }
+}
+
+extension BlobRow {
+    /// What the blob takes on the disk.
+    var blocks: Int { SpaceLedger.blocks(Int(clamping: storedBytes)) }
 }

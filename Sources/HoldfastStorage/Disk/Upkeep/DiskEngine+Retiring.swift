@@ -28,7 +28,7 @@ extension DiskEngine {
     /// Nil: it cannot be used again and is to be removed.
     private func recycle(_ old: Segment, for kind: LogKind) throws(StoreError) -> Segment? {
         let growth = geometry.segmentSize - old.size
-        guard growth <= 0 || ledger.grant(growth, leaving: geometry.segmentSize) else { return nil }
+        guard ledger.grant(growth, for: .caller) else { return nil }
         guard let slot = slots.take() else {
             ledger.release(growth)
             return nil

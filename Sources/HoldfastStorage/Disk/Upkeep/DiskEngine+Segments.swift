@@ -5,44 +5,73 @@ internal import Synchronization
 
 /// Segments come and go; every method here is for the thread of changes.
 extension DiskEngine {
-    /// Sees to it that a log has an open segment with room.
+    /// Sees to it that an open segment has room, and reserves in it before anyone else can.
     ///
-    /// - Throws: `.noSpace` when what is pinned, written or read leaves none; what the file system said.
-    func makeRoom(_ kind: LogKind, length: Int) throws(StoreError) {
+    /// - Parameters:
+    ///   - reserve: takes the room; it runs at once and must do no more than that.
+    /// - Throws: `.noSpace` when what is pinned, being written or read leaves none; what the file system said.
+    func withRoom<Value>(
+        _ destination: LogState.Destination,
+        length: Int,
+        hasBlob: Bool,
+        _ reserve: () throws(StoreError) -> Value
+    ) throws(StoreError) -> Value {
         try checkOpen()
         sealFull()
         // Another caller may have seen to it meanwhile.
-        if log.withLock({ $0.hasRoom(kind, length: length) }) { return }
-        closeOpen(kind)
-        if let spare = log.withLock({ $0.spare.take() }) {
-            try begin(spare, kind)
-        } else {
-            try begin(try create(kind, isForReclaim: false), kind)
+        let isThere = log.withLock { log in
+            guard log.hasRoom(destination, length: length, hasBlob: hasBlob) else { return false }
+            log.isSetAside[destination.rawValue] = true
+            return true
         }
-        sealFull()
-        payDebts()
-        threads.later(.changes) { [self] in makeSpare() }
+        defer { log.withLock { $0.isSetAside[destination.rawValue] = false } }
+        if !isThere { try makeRoom(destination) }
+        defer {
+            if !isThere {
+                sealFull()
+                payDebts()
+                threads.later(.changes) { [self] in makeSpare() }
+            }
+        }
+        return try reserve()
     }
 
-    /// Closes the open segment of a log and gives it its table, which may give back most of a segment: it may be full of
-    /// blobs and all but empty itself.
-    private func closeOpen(_ kind: LogKind) {
-        log.withLock { $0.close(kind) }
+    /// Opens a fresh segment for callers, set aside for the one whose turn it is.
+    private func makeRoom(_ destination: LogState.Destination) throws(StoreError) {
+        closeOpen(destination)
+        if let spare = log.withLock({ $0.spare.take() }) {
+            try begin(spare, destination, isSetAside: true)
+        } else {
+            try begin(try createForCallers(destination.kind), destination, isSetAside: true)
+        }
+    }
+
+    /// Closes an open segment and gives it its table, which may give back most of a segment: it may be full of blobs and all
+    /// but empty itself.
+    private func closeOpen(_ destination: LogState.Destination) {
+        log.withLock { $0.close(destination) }
         sealFull()
     }
 
     /// Makes a segment in advance for the small log, where the space for it can be had.
     func makeSpare() {
-        guard !life.withLock({ $0.isClosed }), log.withLock({ $0.spare == nil }) else { return }
-        guard let segment = try? create(.small, isForReclaim: false) else { return }
+        // In a store of few segments one that is empty costs more hits than it saves time.
+        guard ledger.capacity / geometry.segmentSize >= 32, !life.withLock({ $0.isClosed }),
+            log.withLock({ $0.spare == nil })
+        else { return }
+        guard let segment = try? createForCallers(.small, isAhead: true) else { return }
         log.withLock { $0.spare = segment }
     }
 
-    /// Makes a segment the open one of a log.
-    private func begin(_ segment: Segment, _ kind: LogKind) throws(StoreError) {
+    /// Makes a segment the open one of a destination.
+    private func begin(
+        _ segment: Segment,
+        _ destination: LogState.Destination,
+        isSetAside: Bool = false
+    ) throws(StoreError) {
         var segment = segment
-        if segment.kind != kind {
-            let header = header(kind, number: segment.number, identity: segment.identity)
+        if segment.kind != destination.kind {
+            let header = header(destination.kind, number: segment.number, identity: segment.identity)
             do {
                 try files.write(ByteChunk(header.encode(seed: seed)), to: segment.file.open, at: 0)
             } catch {
@@ -60,30 +89,62 @@ extension DiskEngine {
             log.withLock { if $0.spare == nil { $0.spare = spare } }
             throw failed(error)
         }
-        log.withLock { $0.begin(LogState.Open(segment: segment, tail: SegmentHeader.size)) }
+        let open = LogState.Open(segment: segment, tail: SegmentHeader.size)
+        log.withLock { $0.begin(open, destination, isSetAside: isSetAside) }
     }
 
-    /// Makes a segment: of the file of one that is reclaimed for it, else of a new file.
+    /// Makes a segment for callers: of a new file while the reclaimer's reserve stays whole, else of the file of one that is
+    /// reclaimed for it.
     ///
     /// - Parameters:
-    ///   - isForReclaim: whether the bytes kept back for reclaiming may be used.
-    private func create(_ kind: LogKind, isForReclaim: Bool) throws(StoreError) -> Segment {
+    ///   - isAhead: whether nobody waits for it: then a full device is no reason to evict.
+    private func createForCallers(_ kind: LogKind, isAhead: Bool = false) throws(StoreError) -> Segment {
         let size = geometry.segmentSize
-        var tries = reclaimTries
-        while !ledger.grant(size, leaving: isForReclaim ? 0 : size) {
-            if isForReclaim || tries == 0 { throw Self.noSpace }
-            tries -= 1
-            if let recycled = try reclaimOldest(recyclingFor: kind) { return recycled }
+        var search = RoomSearch(segments: log.withLock { $0.numbers.count })
+        while true {
+            var isDeviceFull = false
+            if ledger.grant(size, for: .caller) {
+                do throws(StoreError) {
+                    return try create(kind)
+                } catch {
+                    // A device that is full for others still holds segments of this store.
+                    isDeviceFull = error.code == .noSpace && error.cause != nil
+                    guard isDeviceFull, !isAhead, log.withLock({ $0.victim != nil }) else { throw error }
+                }
+            } else if let refusal = ledger.refusal(wanted: 0, pinned: pins.sum, read: blobs.readBytes) {
+                throw refusal
+            }
+            if let recycled = try search.next(self, recyclingFor: kind, isDeviceFull: isDeviceFull) { return recycled }
         }
+    }
+
+    /// Opens a segment for what reclaiming carries forward, for which its reserve is.
+    func openCarried() throws(StoreError) {
+        // Where little is left, what the last one did not fill is given back to the page.
+        log.withLock { $0.close(.carried) }
+        sealFull(isCut: ledger.free < 2 * geometry.segmentSize)
+        ledger.setRoomAhead(0)
+        guard ledger.grant(geometry.segmentSize, for: .reclaimer) else { throw Self.noSpace }
+        try begin(try create(.main), .carried)
+        noteRoomAhead()
+    }
+
+    /// Tells the ledger what the reclaimer's open segment can still take.
+    func noteRoomAhead() {
+        ledger.setRoomAhead(log.withLock { $0.roomAhead })
+    }
+
+    /// Makes a segment of a new file, for which the bytes are granted; they are given back when that fails.
+    private func create(_ kind: LogKind) throws(StoreError) -> Segment {
         guard let slot = slots.take() else {
-            ledger.release(size)
+            ledger.release(geometry.segmentSize)
             throw Self.noSpace
         }
         do throws(StoreError) {
             return try create(kind, slot: slot)
         } catch {
             slots.free(slot)
-            ledger.release(size)
+            ledger.release(geometry.segmentSize)
             throw error
         }
     }
@@ -134,12 +195,6 @@ extension DiskEngine {
             createdOrder: orders.last,
             identity: identity
         )
-    }
-
-    /// Opens a segment of the main log for what reclaiming carries forward.
-    func makeRoomForReclaim() throws(StoreError) {
-        closeOpen(.main)
-        try begin(try create(.main, isForReclaim: true), .main)
     }
 
     /// Gives every full segment whose writes have ended its table, and has it synced in the background; those whose table
@@ -210,8 +265,9 @@ extension DiskEngine {
     private func sync(_ segment: Segment) {
         do {
             try files.sync(segment.file.open)
-            log.withLock { $0.synced(segment) }
+            log.withLock { $0.synced(segment, isDurable: true) }
         } catch {
+            log.withLock { $0.synced(segment, isDurable: false) }
             counters.failures.add(1, ordering: .relaxed)
         }
     }

@@ -32,7 +32,7 @@ extension DiskStore {
         expect("open files", files.openFileCount - segments - 2)
         // The ledger counts FORMAT, the lock and directories with a fixed sum.
         let small = 4 * 4_096
-        expect("bytes", engine.ledger.used - StoreOpening.overhead(rows: 0) - (files.usedBytes - small))
+        expect("bytes", engine.ledger.used - SpaceBudget.overhead(rows: 0) - (files.usedBytes - small))
         return left
     }
 

@@ -287,6 +287,28 @@ struct AdmissionFaultTests {
         #expect(try await bench.load() == .fresh("nobody"))
     }
 
+    @Test("Userinfo that a prepare step writes makes the response one person's, whatever the transport makes of it")
+    func preparedUserinfo() async throws {
+        let bench = CacheBench(
+            ScriptedTransport { request in
+                .respond(200, ["Cache-Control": "max-age=60"], body: request.url?.user() ?? "nobody")
+            }
+        ) { configuration in
+            configuration.prepare = [
+                { request, context in
+                    guard let user = context.options.tags.first else { return }
+                    request.url = URL(string: "http://\(user):pw@origin.example/a")
+                }
+            ]
+        }
+        for user in ["alice", "bob"] {
+            var options = CallOptions()
+            options.tags = [user]
+            #expect(try await bench.load(.get(), options) == .network(user))
+        }
+        #expect(try await bench.load() == .network("nobody"))
+    }
+
     @Test(
         "A field that is known to hold no credential does not",
         arguments: ["User-Agent", "Traceparent", "X-Request-ID"]

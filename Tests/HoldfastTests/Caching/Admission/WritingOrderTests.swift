@@ -316,4 +316,80 @@ private final class GatedExecutor: TaskExecutor {
         let executor = asUnownedTaskExecutor()
         DispatchQueue.global().async { job.runSynchronously(on: executor) }
     }
+
+    @Test(
+        "What another principal is given meanwhile overtakes nobody's own response",
+        arguments: ["private, max-age=60", "max-age=60"]
+    )
+    func ofAnother(_ guest: String) async throws {
+        let bench = Bench([
+            Self.answer("old"), Self.answer("new"),
+            { _ in .respond(200, ["Cache-Control": guest], body: "guest") },
+        ])
+        let bob = URLRequest.get("http://origin.example/a", ["Cookie": "sid=bob"])
+        _ = try await bench.end(1, try await bench.begin(bob, number: 1))
+        bench.clock.advance(by: .seconds(1))
+        let second = try await bench.begin(bob, .revalidate, number: 2)
+        bench.clock.advance(by: .seconds(1))
+        _ = try await bench.end(3, try await bench.begin(.get(), .reload, number: 3))
+        #expect(try await bench.end(2, second) == "new")
+        #expect(try await bench.hit(bob) == "new")
+    }
+
+    @Test("A newer response for all takes along the requester's own older one")
+    func ownBesideShared() async throws {
+        let transport = ScriptedTransport([
+            .respond(200, Self.fresh, body: "old"), .respond(200, ["Cache-Control": "public, max-age=60"], body: "new"),
+            .respond(200, body: "gone"), .respond(200, Self.fresh, body: "newest"),
+        ])
+        let bench = CacheBench(transport, mode: .shared)
+        let bob = URLRequest.get("http://origin.example/a", ["Cookie": "sid=bob"])
+        try await bench.load(bob)
+        var reload = CallOptions()
+        reload.cache = .reload
+        bench.clock.advance(by: .seconds(1))
+        try await bench.load(bob, reload)
+        #expect(try await bench.load(bob) == .fresh("new"))
+        try await bench.load(.request("DELETE", "http://origin.example/a"))
+        #expect(try await bench.load(bob) == .network("newest"))
+    }
+
+    @Test("A part that a reload brings under another Vary takes the older whole along")
+    func reloadedPart() async throws {
+        let part: HeaderFields = [
+            "Cache-Control": "max-age=60", "ETag": "\"2\"", "Vary": "X-A", "Content-Range": "bytes 0-2/6",
+        ]
+        let bench = CacheBench([
+            .respond(200, ["Cache-Control": "max-age=60", "ETag": "\"1\""], body: "abcdef"),
+            .respond(206, part, body: "ABC"),
+            .respond(200, ["Cache-Control": "max-age=60", "ETag": "\"2\""], body: "ABCDEF"),
+        ])
+        try await bench.load()
+        bench.clock.advance(by: .seconds(1))
+        var reload = CallOptions()
+        reload.cache = .reload
+        try await bench.load(.get("http://origin.example/a", ["Range": "bytes=0-2"]), reload)
+        #expect(try await bench.load().body == "ABCDEF")
+    }
+
+    @Test("RFC 9111 §4.4: what answers for a query is not stored where another query's URI was changed as it came")
+    func changedWhileStored() async throws {
+        let bench = Bench([
+            { _ in
+                .stream(200, ["Cache-Control": "max-age=60", "No-Vary-Search": "params=(\"s\")"], chunks: ["o", "ld"])
+            },
+            { _ in .respond(200) },
+        ])
+        var options = CallOptions()
+        options.cache = .default
+        bench.gates[0].increment()
+        let response = try await bench.pipeline.send(.get("http://origin.example/a?s=1"), options: options)
+        // Its head has come, and nothing of its body has been read.
+        _ = try await bench.end(2, try await bench.begin(Self.post("http://origin.example/a?s=2"), number: 2))
+        _ = try await response.body.collect()
+        await bench.pipeline.drain()
+        for query in ["s=1", "s=2"] {
+            #expect(try await bench.hit(.get("http://origin.example/a?\(query)")) == nil, "\(query)")
+        }
+    }
 }

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import HoldfastTesting
+import Synchronization
+import Testing
+
+@testable import HoldfastStorage
+
+@Suite("DiskStore: changes beside walks, long bodies and full devices", .timeLimit(.minutes(20)))
+struct DiskChangesTests {
+    private static func open(_ files: SimulatedFileSystem, capacity: Int = 8 << 20) async throws -> DiskStore {
+        try await DiskStore.open(directory: "/store", capacity: capacity, fileSystem: files, now: .at(0))
+    }
+
+    /// Freshens and pins every entry again and again while `walk` runs.
+    private static func walking<Value: Sendable>(
+        _ store: DiskStore,
+        _ keys: [String],
+        _ walk: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        let isOver = Flag()
+        return try await withThrowingTaskGroup(of: Value?.self) { group in
+            for part in 0..<3 {
+                group.addTask {
+                    var turn = part
+                    while !isOver.isSet {
+                        turn += 1
+                        guard let entry = try await store.get(keys[turn % keys.count]).first else { continue }
+                        if turn % 3 == 0 {
+                            _ = try await store.setPinned(turn % 2 == 0, entry)
+                        } else {
+                            _ = try await store.replaceDescription(of: entry, with: entry.description, now: .at(1))
+                        }
+                    }
+                    return nil
+                }
+            }
+            group.addTask {
+                defer { isOver.set() }
+                return try await walk()
+            }
+            var found: Value?
+            for try await value in group { found = value ?? found }
+            return try #require(found)
+        }
+    }
+
+    @Test("A purge by a predicate takes entries that are freshened and pinned meanwhile")
+    func purgeMatching() async throws {
+        let store = try await Self.open(SimulatedFileSystem(remembersUnsynced: false))
+        let keys = (0..<600).map { "k\($0)" }
+        for key in keys { try await store.put(key, [1]) }
+        _ = try await Self.walking(store, keys) {
+            try await store.purge(.matching { _ in true }, now: .at(1)) ?? 0
+        }
+        #expect(store.statistics.entryCount == 0)
+        await store.close()
+    }
+
+    @Test("A list shows entries that are freshened and pinned meanwhile")
+    func list() async throws {
+        let store = try await Self.open(SimulatedFileSystem(remembersUnsynced: false))
+        let keys = (0..<600).map { "k\($0)" }
+        for key in keys { try await store.put(key, [1]) }
+        let listed = try await Self.walking(store, keys) { try await store.listed(limit: 50) }
+        #expect(Set(listed.map(\.entry.key)).count == keys.count)
+        await store.close()
+    }
+
+    @Test("A body that is appended at once lets others write in between")
+    func longAppend() async throws {
+        let files = SimulatedFileSystem(remembersUnsynced: false)
+        let store = try await Self.open(files, capacity: 256 << 20)
+        let isAppended = Flag()
+        let body = ByteChunk([UInt8](repeating: 7, count: 48 << 20))
+        let writer = try await store.write(
+            StoreKey("long"),
+            variant: StoreKey(""),
+            description: EntryDescription("m"),
+            expectedLength: body.count,
+            now: .at(0)
+        )
+        let appending = Task {
+            try await writer.append(body)
+            isAppended.set()
+        }
+        // The first chunks are being written.
+        await DiskSpaceTests.settle { files.paths.contains { $0.hasSuffix(".blob") } }
+        // Longer than what a caller's own thread may write.
+        for number in 0..<5 { try await store.put("k\(number)", [UInt8](repeating: 1, count: 100_000)) }
+        #expect(!isAppended.isSet, "they waited for the whole body")
+        try await appending.value
+        let entry = try await writer.commit(nil, now: .at(0))
+        #expect(entry.bodyLength == body.count)
+        let half = try await store.body(of: entry).read(from: 24 << 20, upTo: 10)
+        #expect(half.array == [UInt8](repeating: 7, count: 10))
+        await store.close()
+    }
+
+    @Test("Purges by tag stay short however many there were")
+    func manyTags() async throws {
+        let files = SimulatedFileSystem(remembersUnsynced: false)
+        let store = try await Self.open(files)
+        for number in 0..<3_000 { try await store.put("k\(number)", [1], EntryDescription("m", tags: ["t\(number)"])) }
+        var slowest = Duration.zero
+        var all = Duration.zero
+        for number in 0..<2_500 {
+            let start = ContinuousClock.now
+            try await store.purge(.tag("t\(number)"), now: .at(1))
+            let took = start.duration(to: .now)
+            slowest = max(slowest, took)
+            all += took
+        }
+        for lane in [IOThreads.Lane.changes, .changes] { try await store.engine.threads.run(lane, isUrgent: true) {} }
+        // What is marked is gone at once, and in the end its rows are, too, and then the marks.
+        for number in [0, 1_023, 1_024, 2_499] { #expect(try await store.get("k\(number)").isEmpty) }
+        await DiskSpaceTests.settle { store.engine.orders.withMarks { $0.count } < 2_000 }
+        #expect(store.engine.orders.withMarks { $0.count } < 2_000)
+        #expect(store.statistics.entryCount < 2_000)
+        for number in 2_500..<3_000 { #expect(try await store.get("k\(number)").count == 1) }
+        await store.close()
+    }
+
+    @Test(
+        "A prefix of any length takes its keys and nothing else, and no entry becomes suspect",
+        arguments: [5_000, 2 << 20]
+    )
+    func longPrefix(length: Int) async throws {
+        let files = SimulatedFileSystem(remembersUnsynced: false)
+        let first = try await Self.open(files)
+        let long = String(repeating: "x", count: 6_000)
+        try await first.put(long, [1])
+        try await first.put("a", [1])
+        try await first.purge(.keyPrefix([UInt8](repeating: UInt8(ascii: "x"), count: length)), now: .at(1))
+        #expect(try await first.get(long).isEmpty == (length <= 6_000))
+        await first.close()
+        let second = try await Self.open(files)
+        #expect(try await second.get("a").first?.needsValidation == false)
+        #expect(try await second.get(long).isEmpty == (length <= 6_000))
+        await second.close()
+    }
+
+    @Test("On a device without room a purge of all works, and the store uses its own segments again")
+    func fullDevice() async throws {
+        let files = SimulatedFileSystem(capacity: 6 << 20, remembersUnsynced: false)
+        let store = try await Self.open(files, capacity: 32 << 20)
+        for number in 0..<140 { try await store.put("k\(number)", [UInt8](repeating: 1, count: 30_000)) }
+        let before = files.usedBytes
+        #expect(before > 4 << 20)
+        // Many times what the device holds, far below the capacity.
+        for number in 0..<1_000 {
+            try await store.put("n\(number)", [UInt8](repeating: 1, count: 30_000), now: .at(Int64(number) * 60))
+        }
+        #expect(try await store.get("n999").count == 1)
+        try await store.put("blob", [UInt8](repeating: 1, count: 500_000), now: .at(100_000))
+        // Someone else takes the rest.
+        let filler = try files.open("/filler", .create)
+        var size = 0
+        while (try? files.write(ByteChunk([UInt8](repeating: 1, count: 4_096)), to: filler, at: size)) != nil {
+            size += 4_096
+        }
+        _ = try await store.purge(.all, now: .at(200_000))
+        #expect(store.statistics.entryCount == 0)
+        try await store.put("after", [1], now: .at(300_000))
+        files.close(filler)
+        await store.close()
+    }
+}
+
+private final class Flag: Sendable {
+    private let value = Atomic<Bool>(false)
+
+    var isSet: Bool { value.load(ordering: .acquiring) }
+
+    func set() { value.store(true, ordering: .releasing) }
+}
