@@ -285,37 +285,6 @@ struct WritingOrderTests {
         for _ in 0..<100 where bench.cache.writer.order.count > 0 { await Task.yield() }
         #expect(bench.cache.writer.order.count == 0)
     }
-}
-
-/// Runs tasks, or holds them until it is told to go on.
-private final class GatedExecutor: TaskExecutor {
-    private let state = Mutex<(isHeld: Bool, jobs: [UnownedJob])>((false, []))
-
-    func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        let isHeld = state.withLock { state in
-            if state.isHeld { state.jobs.append(job) }
-            return state.isHeld
-        }
-        if !isHeld { run(job) }
-    }
-
-    func hold() {
-        state.withLock { $0.isHeld = true }
-    }
-
-    func letGo() {
-        let jobs = state.withLock { state in
-            defer { state = (false, []) }
-            return state.jobs
-        }
-        for job in jobs { run(job) }
-    }
-
-    private func run(_ job: UnownedJob) {
-        let executor = asUnownedTaskExecutor()
-        DispatchQueue.global().async { job.runSynchronously(on: executor) }
-    }
 
     @Test(
         "What another principal is given meanwhile overtakes nobody's own response",
@@ -333,7 +302,8 @@ private final class GatedExecutor: TaskExecutor {
         bench.clock.advance(by: .seconds(1))
         _ = try await bench.end(3, try await bench.begin(.get(), .reload, number: 3))
         #expect(try await bench.end(2, second) == "new")
-        #expect(try await bench.hit(bob) == "new")
+        // A guest's newer response may answer who shows no more than a cookie.
+        #expect(try await bench.hit(bob) == (guest.contains("private") ? "new" : "guest"))
     }
 
     @Test("A newer response for all takes along the requester's own older one")
@@ -391,5 +361,36 @@ private final class GatedExecutor: TaskExecutor {
         for query in ["s=1", "s=2"] {
             #expect(try await bench.hit(.get("http://origin.example/a?\(query)")) == nil, "\(query)")
         }
+    }
+}
+
+/// Runs tasks, or holds them until it is told to go on.
+private final class GatedExecutor: TaskExecutor {
+    private let state = Mutex<(isHeld: Bool, jobs: [UnownedJob])>((false, []))
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        let isHeld = state.withLock { state in
+            if state.isHeld { state.jobs.append(job) }
+            return state.isHeld
+        }
+        if !isHeld { run(job) }
+    }
+
+    func hold() {
+        state.withLock { $0.isHeld = true }
+    }
+
+    func letGo() {
+        let jobs = state.withLock { state in
+            defer { state = (false, []) }
+            return state.jobs
+        }
+        for job in jobs { run(job) }
+    }
+
+    private func run(_ job: UnownedJob) {
+        let executor = asUnownedTaskExecutor()
+        DispatchQueue.global().async { job.runSynchronously(on: executor) }
     }
 }
