@@ -17,7 +17,7 @@ struct SegmentGhosts: Sendable {
     ///
     /// - Parameter reach: how many keys are to be remembered.
     mutating func note(_ hash: UInt32, reach: Int) {
-        if buckets * Self.depth < reach { grow(to: reach / Self.depth + reach / (8 * Self.depth) + 1) }
+        if buckets == 0 || buckets * Self.depth < reach { grow(to: reach / Self.depth + reach / (8 * Self.depth) + 1) }
         let print = Self.print(hash)
         let first = bucket(hash) * Self.depth
         // An older note of the same key makes room for this one, else the oldest note does.
