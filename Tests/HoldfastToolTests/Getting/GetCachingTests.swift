@@ -63,7 +63,7 @@
             let holder = try await HTTPCache.onDisk(at: bed.folder.url.appendingPathComponent("cache"))
             let outcome = try await bed.run(["/a"])
             #expect(outcome.status == 0 && outcome.output == "hello")
-            #expect(outcome.error.contains("going on without the cache on the disk: Process "))
+            #expect(outcome.error.contains("going on without the cache on the disk: This process ("))
             #expect(outcome.error.split(separator: "\n").count == 1)
             await holder.close()
             let later = try await bed.run(["/a"])
