@@ -210,6 +210,9 @@ final class Manifest: Sendable {
 
     // MARK: The list
 
+    /// Makes the list durable.
+    func sync() throws(FileSystemError) { try files.sync(file) }
+
     /// Enters a segment that has its header and its name, and no record yet: idle.
     func enter(_ header: SegmentHeader) throws(FileSystemError) {
         try put(SegmentRow(header, .idle), inPlaceOf: nil)

@@ -65,5 +65,7 @@ extension DiskEngine {
         for segment in log.withLock({ $0.unsynced }) { try files.sync(segment.file.open) }
         try files.syncDirectory(layout.segments)
         try files.syncDirectory(layout.blobs)
+        // The list before the word that all is well: one that is older than that word names segments that are not there.
+        try manifest.sync()
     }
 }
