@@ -22,9 +22,9 @@ public enum RetryAfter {
         guard !lines.isEmpty else { return nil }
         let clock = SenderClock(fields, receivedAt: receivedAt)
         var longest: Int64?
-        for line in lines.flatMap(RetryAfter.members) {
+        for line in lines {
             let milliseconds: Int64
-            if let seconds = FieldScanner.number(line.utf8, limit: maximumSeconds) {
+            if let seconds = seconds(line) {
                 milliseconds = (seconds - clock.age) * 1000
             } else if let date = HTTPDate(line, receivedAt: receivedAt) {
                 milliseconds = clock.now.millisecondsUntil(date.timestamp)
@@ -36,12 +36,18 @@ public enum RetryAfter {
         return longest.map { .milliseconds($0) }
     }
 
-    /// The lines that a client has joined to one (RFC 9110 §5.2), where all of them are seconds: a date has a comma of its own.
-    private static func members(of line: String) -> [String] {
-        let members = line.split(separator: ",").map { $0.trimmingPrefix { $0 == " " || $0 == "\t" } }
-        guard members.count > 1 else { return [line] }
-        let seconds = members.map { String($0.reversed().drop { $0 == " " || $0 == "\t" }.reversed()) }
-        return seconds.allSatisfy { FieldScanner.number($0.utf8, limit: maximumSeconds) != nil } ? seconds : [line]
+    /// The seconds of a line, or the most of several that a client has joined to one line (RFC 9110 §5.2).
+    private static func seconds(_ line: String) -> Int64? {
+        if let seconds = FieldScanner.number(line.utf8, limit: maximumSeconds) { return seconds }
+        guard line.utf8.first.map({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }) ?? false else { return nil }
+        var longest: Int64?
+        for member in line.split(separator: ",") {
+            let text = member.drop { $0 == " " || $0 == "\t" }
+            let end = text.lastIndex { $0 != " " && $0 != "\t" }.map(text.index(after:)) ?? text.startIndex
+            guard let seconds = FieldScanner.number(text[..<end].utf8, limit: maximumSeconds) else { return nil }
+            longest = max(longest ?? 0, seconds)
+        }
+        return longest
     }
 }
 
