@@ -13,8 +13,10 @@ extension CachingHook {
         else { return }
         let received = ReceivedExchange(response, lookup: lookup, context: context, cache: cache)
         guard received.isForRequester else { return }
+        let ownKeys = [lookup.storeKey, lookup.sharedStoreKey]
+        // Of what is stored for another URI, and answers this one too, nobody knows whether it was asked for later.
         for candidate in await candidates(for: lookup, context)
-        where matches(candidate, lookup) {
+        where ownKeys.contains(candidate.entry.key) && matches(candidate, lookup) {
             let existing = received.existing(candidate.stored, in: candidate.entry)
             let bodyLength = candidate.entry.bodyLength
             let admission = received.admission(of: response, as: .head(existing, bodyLength: bodyLength))
