@@ -165,9 +165,12 @@ package struct RetryGates: Sendable, Hashable {
                 continue
             }
             let interval = max(longestWait, .seconds(1))
-            if admitsProbe, gate.opens - now > longestWait, now >= gate.nextProbe + interval {
+            // Where the origin is closed too, all its resources together are probed no more often than it.
+            let isDue = keys(of: place).allSatisfy { scopes[$0]?.gate.map { $0.nextProbe <= now } ?? true }
+            if admitsProbe, gate.opens - now > longestWait, now >= gate.nextProbe + interval, isDue {
                 gate.nextProbe = now
                 resources[key] = gate
+                probes(place, now: now)
                 return .probe
             }
             return .closed(gate)
@@ -183,7 +186,7 @@ package struct RetryGates: Sendable, Hashable {
         }
         let rest = gate.opens - now
         if admitsProbe, now >= gate.nextProbe, now + min(.seconds(1), rest) / 2 < gate.opens {
-            for key in keys(of: place) { scopes[key]?.gate?.nextProbe = now + gate.interval }
+            probes(place, now: now)
             return .probe
         }
         if let held = gate.holdsUntil, held <= now { gate.holdsUntil = nil }
@@ -262,6 +265,14 @@ package struct RetryGates: Sendable, Hashable {
 
     private func keys(of place: GatePlace) -> [Int] {
         [RetryGates.everyone, place.credential] + (partitions[place.resource].map { [$0] } ?? [])
+    }
+
+    /// A call goes out as a probe: the next one of its scopes comes an interval later.
+    private mutating func probes(_ place: GatePlace, now: Duration) {
+        for key in keys(of: place) {
+            guard let interval = scopes[key]?.gate?.interval else { continue }
+            scopes[key]?.gate?.nextProbe = now + interval
+        }
     }
 
     private mutating func gathers(_ scope: Int, _ resource: Int) -> Bool {

@@ -181,6 +181,22 @@ struct RetryGatesTests {
         #expect((54...56).contains(others))
     }
 
+    @Test("Many resources that are closed for longer than anybody waits are probed together, once a second")
+    func manyLongPauses() {
+        var bench = Bench()
+        for resource in 1...100 { bench.answer(.throttled, 50, from: resource) }
+        var probes = 0
+        for step in 1...400 {
+            bench.now = .milliseconds(step * 100)
+            for resource in 1...100 {
+                let place = GatePlace(resource: resource, credential: 1000)
+                let answer = bench.gates.check(place, admitsProbe: true, longestWait: .seconds(2), now: bench.now)
+                if answer == .probe { probes += 1 }
+            }
+        }
+        #expect((30...40).contains(probes), "\(probes) in 40 s")
+    }
+
     @Test(
         "A later answer that asks for less does not open a gate earlier; the spread is half of the pause, 5 s at most",
         arguments: [
