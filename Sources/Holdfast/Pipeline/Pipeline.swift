@@ -58,7 +58,7 @@ public struct Pipeline: Transport {
         self.cache = cache
         self.configuration = configuration
         self.retrierFactory = retrierFactory
-        callTimeout = configuration.callTimeout
+        callTimeout = configuration.callTimeout ?? retrierFactory.governor?.rules.callTimeout
         let isAlone =
             hooks.isEmpty && configuration.authorization == nil && configuration.observers.isEmpty
             && configuration.surroundings.isEmpty
@@ -132,7 +132,7 @@ public struct Pipeline: Transport {
             options: options,
             body: body ?? .carried(by: request)
         )
-        if let timeout = options.areDefault ? callTimeout : options.timeout ?? callTimeout {
+        if let timeout = options.areDefault ? callTimeout : timeout(of: options) {
             context.deadline = configuration.clock.now.advanced(by: timeout)
         }
         if let callerFields { context.callerFields = callerFields }
@@ -144,6 +144,12 @@ public struct Pipeline: Transport {
             )
         }
         return try await run(request, &context)
+    }
+
+    /// The time a call with options of its own may take: its own word, the pipeline's, that of the rules it goes by.
+    private func timeout(of options: CallOptions) -> Duration? {
+        let rules = options.rulesInForce?.rules ?? options.retrierFactory?.governor?.rules
+        return options.timeout ?? configuration.callTimeout ?? rules.map(\.callTimeout) ?? callTimeout
     }
 
     /// Sends a request as the transport of another pipeline: its deadline and options hold here too.
@@ -168,7 +174,7 @@ public struct Pipeline: Transport {
         if let left = outer.attemptDeadline.map({ outer.clock.now.duration(to: $0) }) {
             context.deadline = configuration.clock.now.advanced(by: left)
         }
-        if let timeout = configuration.callTimeout {
+        if let timeout = callTimeout {
             let own = configuration.clock.now.advanced(by: timeout)
             context.deadline = context.deadline.map { min($0, own) } ?? own
         }

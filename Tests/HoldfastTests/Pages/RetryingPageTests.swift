@@ -36,13 +36,13 @@ struct RetryingPageTests {
 
     @Test("Rules of one's own")
     func rules() async throws {
-        let transport = ScriptedTransport([.respond(503)], repeatsLastStep: true)
+        let transport = ScriptedTransport([.respond(503), .respond(503), .respond(200)])
         var rules = RetryRules.default
         rules.backoff = Backoff(base: .milliseconds(50), cap: .seconds(5), jitter: .equal)
         rules.maxAttempts = 5
         let client = Pipeline(transport: transport, retrierFactory: .backoff(rules))
         try rules.validate()
-        #expect(try await client.send(.get()).attempts.count == 5)
+        #expect(try await client.send(.get()).attempts.count == 3)
     }
 
     private struct Accounts {

@@ -23,8 +23,9 @@ enum Usage {
                              to recover of who never does
           --help             this text
 
-        load: attempts by calls. peak: the most attempts of a tenth of a second after the fault, by what the server can serve.
-        early/s: attempts sent by a process that was told to wait, by the seconds for which it was.
+        load: attempts by calls. peak: the most attempts of a tenth of a second after the fault, by what the server can serve;
+        peak 1 s: of a second. healthy: calls to the resources that nothing is wrong with. early/s: attempts sent by a process
+        that was told to wait, by the seconds for which it was.
 
         Exit status: 0, 1 when something failed, 64 for bad arguments, 66 for a scenario that cannot be read.
 

@@ -29,6 +29,9 @@ struct StormTables: Sendable {
             add("load", StormTables.load(figures, scenario), "ratio")
             add("recover-seconds", figures.recovers.map { $0 ? figures.recoverySeconds ?? 0 : .infinity }, "s")
             add("peak-share", StormTables.peakShare(figures, scenario), "ratio")
+            add("peak-second-share", figures.peakSecondRate.map { $0 / scenario.server.capacity }, "ratio")
+            add("healthy-success", figures.healthySuccess, "ratio")
+            add("healthy-p99", figures.healthyP99SuccessSeconds.map { $0 * 1000 }, "ms")
             add("success-in-fault", figures.successInFault, "ratio")
             add("p50", figures.medianSuccessSeconds.map { $0 * 1000 }, "ms")
             add("p99", figures.p99SuccessSeconds.map { $0 * 1000 }, "ms")
@@ -52,7 +55,9 @@ struct StormTables: Sendable {
             let peaks = ofScenario.contains { $0.figures.peakRate != nil }
             let closes = ofScenario.contains { $0.figures.closedSeconds > 0 }
             if recovers { heads.append("recovers s") }
-            if peaks { heads.append("peak") }
+            let singles = ofScenario.contains { $0.figures.healthySuccess != nil }
+            if peaks { heads += ["peak", "peak 1 s"] }
+            if singles { heads += ["healthy", "healthy p99"] }
             if scenario.burst != nil { heads.append("last s") }
             heads.append("wasted")
             if closes { heads.append("early/s") }
@@ -64,7 +69,13 @@ struct StormTables: Sendable {
                     milliseconds(figures.p99SuccessSeconds), milliseconds(figures.p99FailureSeconds),
                 ]
                 if recovers { row.append(figures.recovers == false ? "never" : figure(figures.recoverySeconds)) }
-                if peaks { row.append(ratio(StormTables.peakShare(figures, scenario))) }
+                if peaks {
+                    row.append(ratio(StormTables.peakShare(figures, scenario)))
+                    row.append(ratio(figures.peakSecondRate.map { $0 / scenario.server.capacity }))
+                }
+                if singles {
+                    row += [share(figures.healthySuccess), milliseconds(figures.healthyP99SuccessSeconds)]
+                }
                 if scenario.burst != nil { row.append(figure(figures.lastSuccessSeconds)) }
                 row.append(TextTable.figure(figures.wastedWork))
                 if closes { row.append(ratio(figures.earlySends / max(figures.closedSeconds, 0.001))) }

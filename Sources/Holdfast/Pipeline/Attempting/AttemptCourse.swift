@@ -33,6 +33,10 @@ struct AttemptCourse {
     var heldBack: Duration = .zero
     /// What the attempt to come, or in hand, was permitted by; must be ended or given back.
     var grant: RetryGrant?
+    /// What the attempt to come has yet to be permitted for, once it is due.
+    var pending: RetryCause?
+    /// Whether the attempt to come, or in hand, was let through a closed gate.
+    var isProbe = false
 
     init(
         of request: URLRequest,
@@ -52,10 +56,7 @@ struct AttemptCourse {
             account = nil
             return
         }
-        let now = context.clock.now
-        let account = governor.account(for: request, now: now)
-        account.callBegan(traffic, now: now)
-        self.account = account
+        account = governor.account(for: request, now: context.clock.now)
     }
 
     /// The rules, all of them; for what happens after a failure.
@@ -64,47 +65,66 @@ struct AttemptCourse {
     /// How many attempts there were, without the resends that no retrier was asked about.
     var countedAttempts: Int { records.count - uncounted }
 
-    /// Whose gate it is: the caller as far as the request tells. Read only where a gate closes or is closed.
-    var credential: Int {
+    /// Whose gates they are: the resource, and the caller as far as the request tells. Read only where a gate is concerned.
+    var place: GatePlace {
         var hasher = Hasher()
         hasher.combine(principal)
         hasher.combine(request.value(forHTTPHeaderField: "Authorization"))
         for name in credentialFields { hasher.combine(request.value(forHTTPHeaderField: name.rawName)) }
-        return hasher.finalize()
+        return GatePlace(request, credential: hasher.finalize())
     }
 
-    /// Takes note of how an attempt ended, for the budget and for the gate.
+    /// Takes note of how an attempt ended, for the budget and for the gates.
     mutating func attemptEnded(_ result: Result<Response, any Error>, _ context: CallContext) {
         guard let account, let now = records.last?.end else { return }
+        var end = RetryAccount.AttemptEnd(
+            grant: grant,
+            isFirst: records.count == 1,
+            succeeded: false,
+            traffic: traffic
+        )
         switch result {
         case .success(let response):
-            let succeeded = !AttemptOutcome.response(response.head).isServerTrouble
-            account.attemptEnded(grant, succeeded: succeeded, traffic, now: now)
+            end.succeeded = !AttemptOutcome.response(response.head).isServerTrouble
             grant = nil
             let isThrottled = response.status == .tooManyRequests || response.status == .serviceUnavailable
-            if isThrottled || succeeded { account.paceAnswered(isThrottled: isThrottled, now: now) }
-            closeGate(by: response, account, context)
+            if isThrottled || end.succeeded { account.paceAnswered(isThrottled: isThrottled, now: now) }
+            let asks = notice(of: response, context)
+            if asks != nil || account.mayBeClosed {
+                end.notice = (asks ?? GateNotice(.answer(succeeded: end.succeeded)), place, isProbe)
+            }
+            guard account.attemptEnded(end, now: now), let asks else { return }
+            context.emit(.gateClosed) { event in
+                event.attempt = context.attempt
+                event.status = response.status
+                event.delay = asks.asked
+            }
         case .failure(let error):
             let failure = ServiceError.attemptFailure(of: error)
             // Where the time was over before anything was sent, the server has not been asked.
             let wasAsked = (error as? ServiceError)?.code != .deadlineExceeded || failure.progress > .notSent
             guard wasAsked, AttemptOutcome.failure(failure).isServerTrouble else { return giveBack(now: now) }
-            account.attemptEnded(grant, succeeded: false, traffic, now: now)
             grant = nil
+            _ = account.attemptEnded(end, now: now)
         }
+    }
+
+    private func notice(of response: Response, _ context: CallContext) -> GateNotice? {
+        let receivedAt = response.responseTime ?? context.clock.timestamp
+        return inForce?.rules.gateNotice(response.headForRetrying, receivedAt: receivedAt)
     }
 
     /// Gives back what was granted to an attempt that was not made, or whose end says nothing.
     mutating func giveBack(now: MonotonicInstant) {
         guard let grant, let account else { return }
-        account.giveBack(grant, traffic, now: now)
+        account.giveBack(grant, traffic: traffic, now: now)
         self.grant = nil
     }
 
     /// What a retry costs the budget by; nil where it is free.
     ///
     /// Free is what cannot feed a storm: a resend that is made once a call and shows its worth at once.
-    mutating func cause(of failed: FailedExchange, _ rules: RetryRules) -> RetryBudgetState.Cause? {
+    mutating func cause(of failed: FailedExchange, _ rules: RetryRules) -> RetryCause? {
         let retryClass = records.last?.retryClass ?? rules.classify(failed)
         if let free = rules.freeResend(after: failed, retryClass), freeResends.insert(free).inserted { return nil }
         // A retrier of one's own may send again what the rules would not.
@@ -134,16 +154,5 @@ struct AttemptCourse {
         records[records.count - 1].stopReason = reason
         if let retryAfter { records[records.count - 1].retryAfter = retryAfter }
         account?.stopped(reason)
-    }
-
-    private func closeGate(by response: Response, _ account: RetryAccount, _ context: CallContext) {
-        let receivedAt = response.responseTime ?? context.clock.timestamp
-        guard let asked = inForce?.rules.gateDelay(response.headForRetrying, receivedAt: receivedAt) else { return }
-        guard account.close(for: credential, asked: asked, now: context.clock.now) else { return }
-        context.emit(.gateClosed) { event in
-            event.attempt = context.attempt
-            event.status = response.status
-            event.delay = asked
-        }
     }
 }

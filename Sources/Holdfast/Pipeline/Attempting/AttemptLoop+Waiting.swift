@@ -19,26 +19,88 @@ extension AttemptLoop {
         context.flight?.rests(until: nil)
     }
 
-    /// Waits until the gate of the call's partition is open.
+    /// Waits until the attempt to come may be sent: for the gates, the learned rate and the budget.
     ///
-    /// - Throws: ``ServiceError`` `.throttled` at once where it opens too late for this call, or too many wait already.
-    func waitAtGate(_ course: inout AttemptCourse, _ context: CallContext) async throws {
+    /// - Throws: ``ServiceError`` `.throttled` where a gate opens, or the learned rate allows it, too late for this call;
+    ///   ``RefusedRetry`` where the budget refuses it.
+    func waitForTurn(_ course: inout AttemptCourse, _ context: CallContext) async throws {
+        while true {
+            try await waitAtGate(&course, context)
+            try await waitForPace(&course, context)
+            guard let cause = course.pending else { return }
+            try await waitForBudget(cause, &course, context)
+            // Nobody else is kept from a retry by one that waits at a gate.
+            guard !course.isProbe, closedGate(course, context) != nil else { return }
+            course.giveBack(now: context.clock.now)
+            course.pending = cause
+        }
+    }
+
+    private func waitForBudget(_ cause: RetryCause, _ course: inout AttemptCourse, _ context: CallContext) async throws
+    {
+        course.pending = nil
+        course.traffic = context.isBackground ? .background : .caller
+        guard let account = course.account, let rules = course.rules else { return }
+        var waits = false
+        let grant = try await account.permission(
+            cause,
+            rules: rules,
+            traffic: course.traffic,
+            deadline: context.deadline,
+            context: context
+        ) { until in
+            context.flight?.rests(until: until)
+            guard !waits else { return }
+            waits = true
+            context.emit(.budgetAwaited) { $0.attempt = context.attempt }
+        }
+        guard let grant else { throw RefusedRetry(reason: .budget) }
+        course.grant = grant
+    }
+
+    /// The gate that is closed for a call; asking counts as no probe.
+    private func closedGate(_ course: AttemptCourse, _ context: CallContext) -> RetryGates.Gate? {
+        guard let account = course.account, account.mayBeClosed, course.inForce?.rules.closesGate == true,
+            case .closed(let gate) = account.check(course.place, admitsProbe: false, now: context.clock.now)
+        else { return nil }
+        return gate
+    }
+
+    /// Waits until the gates that stand before the call are open, or it may pass as a probe.
+    private func waitAtGate(_ course: inout AttemptCourse, _ context: CallContext) async throws {
+        course.isProbe = false
         guard let account = course.account, account.mayBeClosed, let governor = course.governor,
-            let rules = course.rules
+            let rules = course.rules, rules.closesGate
         else { return }
-        while rules.closesGate, let gate = account.gate(for: course.credential, now: context.clock.now) {
-            let opens = MonotonicInstant(sinceOrigin: gate.opens)
-            let wait = context.clock.now.duration(to: opens)
-            if wait > rules.maxServerDelay, account.admitsProbe(for: course.credential, now: context.clock.now) {
+        while true {
+            let now = context.clock.now
+            let gate: RetryGates.Gate
+            switch account.check(course.place, admitsProbe: true, now: now) {
+            case .open: return
+            case .probe:
+                course.isProbe = true
                 return
+            case .closed(let closed): gate = closed
             }
-            let end = opens.advanced(by: gate.spread * governor.sample())
-            guard wait <= rules.maxServerDelay, mayBeHeldBack(until: end, &course, rules, context),
-                account.beginsWaiting()
-            else { throw closed(for: wait) }
+            let opens = MonotonicInstant(sinceOrigin: gate.opens)
+            let wait = now.duration(to: opens)
+            var end = opens.advanced(by: gate.spread * governor.sample())
+            if wait > rules.maxServerDelay || !mayBeHeldBack(until: end, course, rules, context) {
+                // The first probe may find the gate open.
+                guard let held = gate.holdsUntil.map(MonotonicInstant.init(sinceOrigin:)),
+                    mayBeHeldBack(until: held, course, rules, context)
+                else { throw closed(for: wait) }
+                end = held
+            }
+            guard account.beginsWaiting() else { throw closed(for: wait) }
             defer { account.endsWaiting() }
-            context.emit(.gateAwaited) { $0.delay = context.clock.now.duration(to: end) }
-            try await rest(until: end, context)
+            context.emit(.gateAwaited) { $0.delay = now.duration(to: end) }
+            context.flight?.rests(until: end)
+            try await account.rest(at: gate, until: end, context)
+            context.flight?.rests(until: nil)
+            // By a clock that does not move, as tests have, the wait was as long as it should have been.
+            let waited = now.duration(to: context.clock.now)
+            course.heldBack += waited > .zero ? waited : now.duration(to: end)
         }
     }
 
@@ -46,85 +108,58 @@ extension AttemptLoop {
     /// than a parked retry would, so that a gate that closes again and again does not hold it for ever.
     private func mayBeHeldBack(
         until end: MonotonicInstant,
-        _ course: inout AttemptCourse,
+        _ course: AttemptCourse,
         _ rules: RetryRules,
         _ context: CallContext
     ) -> Bool {
         let wait = context.clock.now.duration(to: end)
         guard mayWait(until: end, rules, context) else { return false }
-        guard course.heldBack == .zero || course.heldBack + wait <= rules.maxParking else { return false }
-        course.heldBack += wait
-        return true
+        return course.heldBack == .zero || course.heldBack + wait <= rules.maxParking
     }
 
     /// Waits for the learned rate, where the rules learn one and the server has throttled.
     ///
     /// - Throws: ``ServiceError`` `.throttled` at once where the call's turn comes too late, or too many wait already.
-    func waitForPace(_ course: inout AttemptCourse, _ context: CallContext) async throws {
+    private func waitForPace(_ course: inout AttemptCourse, _ context: CallContext) async throws {
         guard course.inForce?.rules.pacesAdaptively == true, let account = course.account, let rules = course.rules
         else { return }
         while let wait = account.pace(now: context.clock.now) {
             let end = context.clock.now.advanced(by: wait)
-            guard wait <= rules.maxServerDelay, mayBeHeldBack(until: end, &course, rules, context),
+            guard wait <= rules.maxServerDelay, mayBeHeldBack(until: end, course, rules, context),
                 account.beginsWaiting()
             else { throw closed(for: wait) }
             defer { account.endsWaiting() }
+            course.heldBack += wait
             context.emit(.paceAwaited) { $0.delay = wait }
             try await rest(until: end, context)
         }
     }
 
-    /// Why a retry must not follow after all; nil where it may, and then the budget has been charged for it.
+    /// Why a retry must not follow after all; nil where it may, and then it may yet be refused when it is due.
     func refusal(
         of failed: FailedAttempt,
         after delay: Duration,
         _ course: inout AttemptCourse,
         _ context: CallContext
-    ) async throws -> StopReason? {
+    ) -> StopReason? {
         // The retrier may have taken its time.
-        let timeLeft = context.deadline.map { context.clock.now.duration(to: $0) }
+        let now = context.clock.now
+        let timeLeft = context.deadline.map { now.duration(to: $0) }
         guard (course.rules ?? .default).fits(delay, timeLeft) else { return .deadline }
         guard let account = course.account, let rules = course.rules else { return nil }
-        if rules.closesGate, let gate = account.gate(for: course.credential, now: context.clock.now) {
-            let wait = gate.opens - context.clock.now.sinceOrigin
+        if let gate = closedGate(course, context), gate.holdsUntil == nil {
+            let wait = gate.opens - now.sinceOrigin
             if wait > rules.maxServerDelay { return .serverDelayTooLong }
             if !rules.fits(wait + gate.spread, timeLeft) { return .gateClosed }
         }
         guard let cause = course.cause(of: failed.exchange, rules) else { return nil }
-        return try await permit(cause, delay, account, rules, &course, context)
-    }
-
-    private func permit(
-        _ cause: RetryBudgetState.Cause,
-        _ delay: Duration,
-        _ account: RetryAccount,
-        _ rules: RetryRules,
-        _ course: inout AttemptCourse,
-        _ context: CallContext
-    ) async throws -> StopReason? {
-        let start = context.clock.now
-        var waits = false
-        defer { if waits { account.endsWaiting() } }
-        while true {
-            course.traffic = context.isBackground ? .background : .caller
-            if let grant = account.permit(cause, course.traffic, now: context.clock.now) {
-                course.grant = grant
-                // The wait for a token may have used up the time that the backoff needs.
-                let end = context.clock.now.advanced(by: delay)
-                return mayWait(until: end, rules, context) ? nil : .deadline
-            }
-            guard rules.parks, let governor = course.governor else { return .budget }
-            let end = context.clock.now.advanced(by: .milliseconds(50) + .milliseconds(100) * governor.sample())
-            guard start.duration(to: end) <= rules.maxParking, mayWait(until: end, rules, context) else {
-                return .budget
-            }
-            if !waits {
-                guard account.beginsWaiting() else { return .budget }
-                waits = true
-                context.emit(.budgetAwaited) { $0.attempt = context.attempt }
-            }
-            try await rest(until: end, context)
+        course.traffic = context.isBackground ? .background : .caller
+        switch account.plan(cause, after: delay, rules: rules, traffic: course.traffic, now: now) {
+        case .granted(let grant): course.grant = grant
+        case .asks: course.pending = cause
+        case .refused: return .budget
         }
+        return nil
     }
 
     /// Waits for the network where the machine is offline and the rules say so; such an attempt does not count.
@@ -181,4 +216,9 @@ extension AttemptLoop {
         error.retryAfter = wait
         return error
     }
+}
+
+/// Why an attempt that was to be made is not.
+struct RefusedRetry: Error {
+    let reason: StopReason
 }

@@ -96,8 +96,7 @@ struct AttemptLoop: Exchanging {
             } else {
                 let prepared: PreparedRequest
                 do {
-                    try await waitAtGate(&course, context)
-                    try await waitForPace(&course, context)
+                    try await waitForTurn(&course, context)
                     // Whatever the wait was for, what is stored may have changed by its end.
                     if context.validation != nil { request = await context.renewingConditions(of: request) }
                     // What a step refuses was never sent, and trying again is not this loop's to decide.
@@ -213,7 +212,7 @@ struct AttemptLoop: Exchanging {
         try checkCancellation(discarding: failed.response)
         guard case .retry(let delay) = decision else { return decision }
         if !failed.bodyIsReplayable { return .stop(.notReplayable) }
-        if let reason = try await refusal(of: failed, after: max(delay, .zero), &course, context) {
+        if let reason = refusal(of: failed, after: max(delay, .zero), &course, context) {
             return .stop(reason)
         }
         return .retry(after: max(delay, .zero))
@@ -246,6 +245,10 @@ struct AttemptLoop: Exchanging {
         if error.isCancellation {
             if case .success(let response) = last { response.body.discard() }
             throw CancellationError()
+        }
+        if let refused = error as? RefusedRetry, let last {
+            stop(refused.reason, &course, context)
+            return try final(last, course, context)
         }
         let refusal = (error as? ServiceError).flatMap { $0.code == .throttled ? $0 : nil }
         if course.records.isEmpty {

@@ -3,6 +3,13 @@
 
 private import Synchronization
 
+#if canImport(FoundationNetworking)
+    internal import Foundation
+    internal import FoundationNetworking
+#else
+    internal import Foundation
+#endif
+
 /// One cell of state for each origin, in bounded number: where it is full, the idle half that was longest unused goes at once.
 ///
 /// Busy cells stay, so that there may be up to four times as many for a while; beyond that the longest unused half goes,
@@ -89,5 +96,59 @@ final class OriginTable<Cell: AnyObject & Sendable>: Sendable {
         // Where most cells are busy the next look at them is put off until as many newcomers came again.
         let left = state.entries.count
         state.roomUntil = max(capacity, min(left + max(1, left / 2), isTooLarge ? .max : most))
+    }
+}
+
+/// The origin of a request as text (RFC 9110 §4.3.1): scheme, host and port, in lower case, without the default port.
+///
+/// Made on every call, so the usual form, lower case and no port, is a slice of the URL that costs no allocation.
+struct OriginText: Sendable, Hashable {
+    let text: Substring
+
+    init(_ request: URLRequest) {
+        self.init(request.url?.absoluteString ?? "")
+    }
+
+    init(_ url: String) {
+        let bytes = url.utf8
+        guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else {
+            text = ""
+            return
+        }
+        let start = bytes.index(colon, offsetBy: 3, limitedBy: bytes.endIndex) ?? bytes.endIndex
+        guard bytes[colon..<start].count == 3, bytes[colon..<start].dropFirst().allSatisfy({ $0 == UInt8(ascii: "/") })
+        else {
+            text = url[..<colon]
+            return
+        }
+        let rest = bytes[start...]
+        let end = rest.firstIndex { OriginText.endsAuthority($0) } ?? rest.endIndex
+        let authority = rest[..<end]
+        let isPlain =
+            authority.allSatisfy { OriginText.isPlain($0) } && bytes[..<colon].allSatisfy { OriginText.isPlain($0) }
+        text = isPlain ? url[..<end] : OriginText.normal(scheme: url[..<colon], authority: url[start..<end])
+    }
+
+    /// The same text in storage of its own, so that a long URL is not kept for the sake of its beginning.
+    init(copying other: OriginText) {
+        text = String(other.text)[...]
+    }
+
+    private static func normal(scheme: Substring, authority: Substring) -> Substring {
+        let scheme = scheme.lowercased()
+        var host = authority.split(separator: "@", omittingEmptySubsequences: false).last.map { $0.lowercased() } ?? ""
+        let port = scheme == "https" ? ":443" : ":80"
+        if scheme.hasPrefix("http"), host.hasSuffix(port) { host.removeLast(port.count) }
+        if host.hasSuffix(":") { host.removeLast() }
+        return "\(scheme)://\(host)"[...]
+    }
+
+    private static func endsAuthority(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#")
+    }
+
+    /// Whether a byte needs no second look: neither upper case nor a mark of a port or of user information.
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        byte != UInt8(ascii: ":") && byte != UInt8(ascii: "@") && !(UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte)
     }
 }

@@ -4,142 +4,344 @@
 internal import HoldfastSemantics
 private import Synchronization
 
-/// The state that the calls to one origin share: budgets, gates, the learned rate, and how many wait.
+#if canImport(FoundationNetworking)
+    internal import Foundation
+    internal import FoundationNetworking
+#else
+    internal import Foundation
+#endif
+
+/// The state that the calls to one origin share: budgets, gates, the learned rate, and those who wait for any of them.
+///
+/// The rules stand in `RetryBudgetState` and `RetryGates`, under one lock; here calls sleep and are woken.
 final class RetryAccount: Sendable {
     /// Who a retry is made for: each kind has a budget of its own, so that work nobody waits for cannot starve callers.
-    enum Traffic: Sendable {
+    enum Traffic: Int, Sendable {
         case caller
         case background
     }
 
+    /// How an attempt ended.
+    struct AttemptEnd {
+        /// What it was permitted by; nil for a first attempt and for a resend that is free.
+        var grant: RetryGrant?
+        /// Whether it was the first of its call.
+        var isFirst: Bool
+        var succeeded: Bool
+        var traffic: Traffic
+        /// What it told the gates, and where; nil where there is nothing to tell.
+        var notice: (GateNotice, GatePlace, isProbe: Bool)?
+    }
+
+    /// A call that waits: its end may be brought forward.
+    private struct Sleeper {
+        var until: Duration
+        /// The gate it waits at, where probes may open it.
+        var scope: Int?
+        var task: Task<Void, Never>?
+        /// What the budget says to it, once it was called.
+        var answer: RetryBudgetState.Answer?
+    }
+
     private struct State {
-        var callers: RetryBudgetState
-        var background: RetryBudgetState
+        var budgets: [RetryBudgetState]
         var gates = RetryGates()
         var pacing: AdaptivePacing
         var waiting = 0
         var counts = RetryCounts()
-    }
+        var sleepers: [Int: Sleeper] = [:]
+        var lastTicket = 0
 
-    private let inForce: RulesInForce
-    private let state: Mutex<State>
-    private let isHeldBack = Atomic(false)
+        mutating func nextTicket() -> Int {
+            lastTicket += 1
+            return lastTicket
+        }
 
-    init(_ inForce: RulesInForce, now: MonotonicInstant) {
-        self.inForce = inForce
-        let rules = inForce.rules
-        state = Mutex(
-            State(
-                callers: RetryBudgetState(rules.budget, now: now.sinceOrigin),
-                background: RetryBudgetState(rules.budget, now: now.sinceOrigin),
-                pacing: AdaptivePacing(now: now.sinceOrigin)
-            )
-        )
-    }
-
-    /// Takes note of a fresh call.
-    func callBegan(_ traffic: Traffic = .caller, now: MonotonicInstant) {
-        state.withLock { state in
-            state.counts.calls += 1
-            switch traffic {
-            case .caller: state.callers.callBegan(now: now.sinceOrigin)
-            case .background: state.background.callBegan(now: now.sinceOrigin)
+        /// Tells those that the budget calls what it says.
+        ///
+        /// - Returns: what they sleep in, to be cancelled once the lock is free.
+        mutating func tell(_ calls: [RetryBudgetState.Call]) -> [Task<Void, Never>] {
+            calls.compactMap { call in
+                guard var sleeper = sleepers[call.ticket] else { return nil }
+                if case .wait(let until) = call.answer { sleeper.until = until } else { sleeper.answer = call.answer }
+                sleepers[call.ticket] = sleeper
+                return sleeper.task
             }
+        }
+
+        /// Brings forward the waits at gates that were opened, over a tenth of a second.
+        mutating func open(
+            _ scopes: [Int],
+            now: Duration,
+            using generator: inout some RandomNumberGenerator
+        ) -> [Task<Void, Never>] {
+            guard !scopes.isEmpty else { return [] }
+            var tasks: [Task<Void, Never>] = []
+            for ticket in sleepers.keys.sorted() {
+                guard var sleeper = sleepers[ticket], let scope = sleeper.scope, scopes.contains(scope) else {
+                    continue
+                }
+                let until = now + .milliseconds(100) * Double.random(in: 0..<1, using: &generator)
+                guard until < sleeper.until else { continue }
+                sleeper.until = until
+                sleepers[ticket] = sleeper
+                if let task = sleeper.task { tasks.append(task) }
+            }
+            return tasks
         }
     }
 
-    /// Takes what a retry or a hedge costs; nil where the budget is spent.
-    func permit(
-        _ cause: RetryBudgetState.Cause,
-        _ traffic: Traffic = .caller,
-        now: MonotonicInstant
-    ) -> RetryGrant? {
+    private let inForce: RulesInForce
+    private let random: SharedRandom
+    private let state: Mutex<State>
+    private let isHeldBack = Atomic(false)
+
+    init(_ inForce: RulesInForce, random: SharedRandom, now: MonotonicInstant) {
+        self.inForce = inForce
+        self.random = random
+        var generator = random.generator
+        let budgets = [Traffic.caller, .background].map { _ in
+            RetryBudgetState(inForce.rules.budget, now: now.sinceOrigin, using: &generator)
+        }
+        state = Mutex(State(budgets: budgets, pacing: AdaptivePacing(now: now.sinceOrigin)))
+    }
+
+    // MARK: The budget
+
+    /// Takes note of an attempt's end: the one thing that a call that succeeds at once asks of the account.
+    ///
+    /// - Returns: whether it closed a gate.
+    func attemptEnded(_ end: AttemptEnd, now: MonotonicInstant) -> Bool {
+        var generator = random.generator
+        let now = now.sinceOrigin
+        let (woken, hasClosed): ([Task<Void, Never>], Bool) = state.withLock { state in
+            let traffic = end.traffic.rawValue
+            if end.isFirst {
+                state.counts.calls += 1
+                state.budgets[traffic].callBegan(now: now)
+            }
+            if !end.succeeded { state.counts.failedAttempts += 1 }
+            let calls = state.budgets[traffic]
+                .attemptEnded(end.grant, succeeded: end.succeeded, now: now, using: &generator)
+            var woken = calls.isEmpty ? [] : state.tell(calls)
+            guard let (notice, place, isProbe) = end.notice else { return (woken, false) }
+            let effect = state.gates.answered(notice, from: place, isProbe: isProbe, now: now)
+            isHeldBack.store(!state.gates.isEmpty, ordering: .relaxed)
+            woken += state.open(effect.opened, now: now, using: &generator)
+            return (woken, effect.hasClosed)
+        }
+        for task in woken { task.cancel() }
+        return hasClosed
+    }
+
+    /// Takes note of the end of a hedge or a resume.
+    func ended(_ grant: RetryGrant, succeeded: Bool, traffic: Traffic = .caller, now: MonotonicInstant) {
+        let end = AttemptEnd(grant: grant, isFirst: false, succeeded: succeeded, traffic: traffic)
+        _ = attemptEnded(end, now: now)
+    }
+
+    /// Gives back what was granted to an attempt that was not made, or whose end says nothing.
+    func giveBack(_ grant: RetryGrant, traffic: Traffic = .caller, now: MonotonicInstant) {
+        var generator = random.generator
+        let woken = state.withLock { state in
+            state.tell(state.budgets[traffic.rawValue].giveBack(grant, now: now.sinceOrigin, using: &generator))
+        }
+        for task in woken { task.cancel() }
+    }
+
+    /// Takes what a hedge costs; nil where the budget is spent.
+    func permitHedge(now: MonotonicInstant) -> RetryGrant? {
         state.withLock { state in
-            let grant =
-                switch traffic {
-                case .caller: state.callers.permit(cause, now: now.sinceOrigin)
-                case .background: state.background.permit(cause, now: now.sinceOrigin)
-                }
-            if grant != nil { state.counts.note(cause) }
+            let grant = state.budgets[Traffic.caller.rawValue].permit(.hedge, now: now.sinceOrigin)
+            if grant != nil { state.counts.note(.hedge) }
             return grant
         }
     }
 
-    /// Takes note of an attempt's end; `grant` is nil for a first attempt.
-    func attemptEnded(
-        _ grant: RetryGrant?,
-        succeeded: Bool,
-        _ traffic: Traffic = .caller,
+    /// Asks at a failure for a retry that is due after `delay`.
+    func plan(
+        _ cause: RetryCause,
+        after delay: Duration,
+        rules: RetryRules,
+        traffic: Traffic,
         now: MonotonicInstant
-    ) {
+    ) -> RetryBudgetState.Plan {
         state.withLock { state in
-            if !succeeded { state.counts.failedAttempts += 1 }
-            switch traffic {
-            case .caller: state.callers.attemptEnded(grant, succeeded: succeeded, now: now.sinceOrigin)
-            case .background: state.background.attemptEnded(grant, succeeded: succeeded, now: now.sinceOrigin)
-            }
+            let plan = state.budgets[traffic.rawValue]
+                .plan(cause, after: delay, patience: rules.patience, parks: rules.parks, now: now.sinceOrigin)
+            if case .granted = plan { state.counts.note(cause) }
+            return plan
         }
     }
 
-    /// Gives back what was granted to an attempt that was not made.
-    func giveBack(_ grant: RetryGrant, _ traffic: Traffic = .caller, now: MonotonicInstant) {
-        state.withLock { state in
-            switch traffic {
-            case .caller: state.callers.giveBack(grant, now: now.sinceOrigin)
-            case .background: state.background.giveBack(grant, now: now.sinceOrigin)
-            }
-        }
-    }
-
-    /// Closes the gate of a credential for as long as the server asked.
+    /// Waits until a retry that is due may go; nil: it may not.
     ///
-    /// - Returns: whether that changed anything.
-    func close(for credential: Int, asked: Duration, now: MonotonicInstant) -> Bool {
-        state.withLock { state in
-            let before = state.gates
-            state.gates.close(for: credential, asked: asked, now: now.sinceOrigin)
-            isHeldBack.store(!state.gates.isEmpty, ordering: .relaxed)
-            return state.gates != before
+    /// - Parameters:
+    ///   - deadline: when it must have gone; nil: no limit but that of the rules.
+    ///   - isWaiting: told until when it waits, and of the end of the wait.
+    /// - Throws: `CancellationError` promptly when the task is cancelled, and nothing else; nothing is granted then.
+    func permission(
+        _ cause: RetryCause,
+        rules: RetryRules,
+        traffic: Traffic,
+        deadline: MonotonicInstant?,
+        context: CallContext,
+        isWaiting: (MonotonicInstant?) -> Void
+    ) async throws -> RetryGrant? {
+        let now = context.clock.now.sinceOrigin
+        let longest = now + max(rules.patience, rules.maxParking)
+        let turn = RetryTurn(
+            patience: rules.patience,
+            end: min(longest, deadline.map { $0.sinceOrigin - rules.minimumAttemptTime } ?? longest)
+        )
+        var generator = random.generator
+        var (ticket, answer): (Int, RetryBudgetState.Answer) = state.withLock { state in
+            let ticket = state.nextTicket()
+            let answer = state.budgets[traffic.rawValue]
+                .ask(cause, turn, ticket: ticket, now: now, using: &generator)
+            switch answer {
+            case .go:
+                state.counts.note(cause)
+            case .wait(let until):
+                guard state.waiting < inForce.rules.maxWaiting else {
+                    state.budgets[traffic.rawValue].withdraw(ticket)
+                    return (ticket, .stop)
+                }
+                state.waiting += 1
+                state.sleepers[ticket] = Sleeper(until: until)
+            case .stop:
+                break
+            }
+            return (ticket, answer)
         }
+        guard case .wait = answer else { return answer.grant }
+        defer { isWaiting(nil) }
+        while case .wait(let until) = answer {
+            isWaiting(MonotonicInstant(sinceOrigin: until))
+            do {
+                try await sleep(ticket, until: until, context)
+            } catch {
+                leave(ticket, traffic, now: context.clock.now)
+                throw error
+            }
+            // Some clocks wake a little early, and those of tests at once.
+            let now = max(context.clock.now.sinceOrigin, until)
+            answer = state.withLock { state in
+                guard let sleeper = state.sleepers[ticket] else { return .stop }
+                var answer = sleeper.answer ?? .wait(until: sleeper.until)
+                if sleeper.answer == nil, sleeper.until >= until {
+                    answer = state.budgets[traffic.rawValue].askAgain(ticket, now: now, using: &generator)
+                }
+                if case .wait(let until) = answer {
+                    state.sleepers[ticket] = Sleeper(until: until)
+                } else {
+                    state.sleepers[ticket] = nil
+                    state.waiting -= 1
+                    if answer.grant != nil { state.counts.note(cause) }
+                }
+                return answer
+            }
+        }
+        return answer.grant
     }
 
-    /// Whether a gate may be closed: known without a lock and without the time.
-    var mayBeClosed: Bool { isHeldBack.load(ordering: .relaxed) }
-
-    /// The closed gate of a credential; nil, without taking a lock, where nothing is closed.
-    func gate(for credential: Int, now: MonotonicInstant) -> RetryGates.Gate? {
-        guard isHeldBack.load(ordering: .relaxed) else { return nil }
-        return state.withLock { state in
-            let gate = state.gates.closed(for: credential, now: now.sinceOrigin)
-            if gate == nil, state.gates.lastOpening(now: now.sinceOrigin) == nil { state.gates = RetryGates() }
-            isHeldBack.store(!state.gates.isEmpty, ordering: .relaxed)
-            return gate
-        }
-    }
-
-    /// Whether a call may pass a gate that is closed for longer than anybody waits, to see whether the server means it still.
-    func admitsProbe(for credential: Int, now: MonotonicInstant) -> Bool {
-        state.withLock { state in
-            state.gates.admitsProbe(
-                for: credential,
-                every: max(inForce.rules.maxServerDelay, .seconds(1)),
-                now: now.sinceOrigin
+    /// Leaves the line; what it was called with meanwhile goes back.
+    private func leave(_ ticket: Int, _ traffic: Traffic, now: MonotonicInstant) {
+        var generator = random.generator
+        let woken: [Task<Void, Never>] = state.withLock { state in
+            state.waiting -= 1
+            state.budgets[traffic.rawValue].withdraw(ticket)
+            guard let grant = state.sleepers.removeValue(forKey: ticket)?.answer?.grant else { return [] }
+            return state.tell(
+                state.budgets[traffic.rawValue].giveBack(grant, now: now.sinceOrigin, using: &generator)
             )
         }
+        for task in woken { task.cancel() }
     }
 
-    /// Whether the account holds what must not be forgotten.
-    func isBusy(now: MonotonicInstant) -> Bool {
-        state.withLock { state in
-            state.waiting > 0 || state.callers.inFlight > 0 || state.background.inFlight > 0
-                || state.gates.lastOpening(now: now.sinceOrigin) != nil
+    /// Sleeps until a time, or until the wait is brought to its end or forward.
+    private func sleep(_ ticket: Int, until: Duration, _ context: CallContext) async throws {
+        try Task.checkCancellation()
+        let task = context.background.start { [clock = context.clock] in
+            // Woken early or not, whoever waits looks why.
+            try? await clock.sleep(until: MonotonicInstant(sinceOrigin: until))
+        }
+        let isOver = state.withLock { state in
+            guard let sleeper = state.sleepers[ticket], sleeper.answer == nil, sleeper.until >= until else {
+                return true
+            }
+            state.sleepers[ticket]?.task = task
+            return false
+        }
+        if isOver { task.cancel() }
+        await withTaskCancellationHandler {
+            await task.value
+        } onCancel: {
+            task.cancel()
+        }
+        try Task.checkCancellation()
+    }
+
+    // MARK: Gates
+
+    /// Whether a gate may be closed, or wants to be told of answers: known without a lock and without the time.
+    var mayBeClosed: Bool { isHeldBack.load(ordering: .relaxed) }
+
+    /// Asks the gates for a call.
+    func check(_ place: GatePlace, admitsProbe: Bool, now: MonotonicInstant) -> RetryGates.Answer {
+        guard mayBeClosed else { return .open }
+        return state.withLock { state in
+            let answer = state.gates.check(
+                place,
+                admitsProbe: admitsProbe,
+                longestWait: inForce.rules.maxServerDelay,
+                now: now.sinceOrigin
+            )
+            isHeldBack.store(!state.gates.isEmpty, ordering: .relaxed)
+            return answer
         }
     }
 
-    /// Whether any gate of the origin is closed now.
-    func isClosed(now: MonotonicInstant) -> Bool {
-        guard isHeldBack.load(ordering: .relaxed) else { return false }
-        return state.withLock { $0.gates.lastOpening(now: now.sinceOrigin) != nil }
+    /// Waits at a closed gate until `end`, or until a probe has opened it.
+    ///
+    /// - Throws: `CancellationError` promptly when the task is cancelled, and nothing else.
+    func rest(at gate: RetryGates.Gate, until end: MonotonicInstant, _ context: CallContext) async throws {
+        let now = context.clock.now.sinceOrigin
+        let ticket: Int? = state.withLock { state in
+            if let scope = gate.scope, !state.gates.isClosed(scope: scope, now: now) { return nil }
+            let ticket = state.nextTicket()
+            state.sleepers[ticket] = Sleeper(until: end.sinceOrigin, scope: gate.scope)
+            return ticket
+        }
+        guard let ticket else { return }
+        defer { state.withLock { _ = $0.sleepers.removeValue(forKey: ticket) } }
+        var until = end.sinceOrigin
+        while true {
+            try await sleep(ticket, until: until, context)
+            let moved = state.withLock { $0.sleepers[ticket]?.until ?? until }
+            if moved >= until { return }
+            until = moved
+        }
+    }
+
+    /// Whether a gate of the origin, or of the request's resource, is closed now.
+    func isClosed(for request: URLRequest, now: MonotonicInstant) -> Bool {
+        guard mayBeClosed else { return false }
+        let resource = GatePlace.resource(of: request)
+        return state.withLock { $0.gates.isClosed(for: resource, now: now.sinceOrigin) }
+    }
+
+    // MARK: Pace, places and counts
+
+    /// Whether the account holds what must not be forgotten: who waits, a closed gate, a budget that was drawn on.
+    ///
+    /// An account that was forgotten and comes back is a new one, and its budget must not be more than it was.
+    func isBusy(now: MonotonicInstant) -> Bool {
+        let now = now.sinceOrigin
+        return state.withLock { state in
+            state.waiting > 0 || !state.sleepers.isEmpty || state.gates.lastOpening(now: now) != nil
+                || !state.budgets.allSatisfy { $0.isRested(now: now) }
+        }
     }
 
     /// How long to wait for the learned rate before asking again; nil: go, the attempt is counted.
@@ -183,12 +385,40 @@ final class RetryAccount: Sendable {
     func status(now: MonotonicInstant) -> RetryStatus {
         state.withLock { state in
             RetryStatus(
-                balance: state.callers.balance(now: now.sinceOrigin),
+                balance: state.budgets[Traffic.caller.rawValue].balance(now: now.sinceOrigin),
                 gateOpens: state.gates.lastOpening(now: now.sinceOrigin).map { MonotonicInstant(sinceOrigin: $0) },
                 waiting: state.waiting,
                 learnedRate: state.pacing.rate,
                 counts: state.counts
             )
         }
+    }
+}
+
+extension RetryBudgetState.Answer {
+    fileprivate var grant: RetryGrant? {
+        guard case .go(let grant) = self else { return nil }
+        return grant
+    }
+}
+
+extension RetryRules {
+    /// How long a retry that is due waits while retries fail.
+    fileprivate var patience: Duration { parks ? maxParking : PoolRules.patience }
+}
+
+extension GatePlace {
+    init(_ request: URLRequest, credential: Int) {
+        self.init(resource: GatePlace.resource(of: request), credential: credential)
+    }
+
+    /// The URL up to its query.
+    static func resource(of request: URLRequest) -> Int {
+        var hasher = Hasher()
+        for byte in (request.url?.absoluteString ?? "").utf8 {
+            if byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#") { break }
+            hasher.combine(byte)
+        }
+        return hasher.finalize()
     }
 }

@@ -14,7 +14,7 @@ private import Synchronization
 /// What all calls of a retrier factory share: the budgets, gates and counts of each origin.
 ///
 /// Make one and keep it as long as the client; pipelines that share it must go by the same clock. Safe to use from any
-/// number of tasks. Knows 1,024 origins; when there are more, those that are idle and were called longest ago are forgotten.
+/// number of tasks. Knows 1,024 origins; when there are more, those that are idle, with their budget whole, and were called longest ago are forgotten.
 public final class RetryGovernor: Sendable {
     /// The rules it goes by.
     public var rules: RetryRules { inForce.rules }
@@ -26,7 +26,7 @@ public final class RetryGovernor: Sendable {
     static let limit = 1024
 
     private let accounts: OriginTable<RetryAccount>
-    private let random: Mutex<any RandomNumberGenerator & Sendable>
+    private let random: SharedRandom
 
     /// A governor that knows nothing yet.
     ///
@@ -48,9 +48,10 @@ public final class RetryGovernor: Sendable {
         let inForce = RulesInForce(rules)
         self.inForce = inForce
         self.connectivity = connectivity
-        random = Mutex(generator)
+        let random = SharedRandom(generator)
+        self.random = random
         accounts = OriginTable(capacity: RetryGovernor.limit, isIdle: { !$0.isBusy(now: $1) }) { now in
-            RetryAccount(inForce, now: now)
+            RetryAccount(inForce, random: random, now: now)
         }
     }
 
@@ -69,28 +70,31 @@ public final class RetryGovernor: Sendable {
     }
 
     /// The governor's source of randomness, which all its users draw from.
-    var generator: Generator { Generator(governor: self) }
+    var generator: SharedRandom.Generator { random.generator }
 
     /// A sample from 0 up to but not including 1.
     func sample() -> Double {
         var generator = generator
         return Double.random(in: 0..<1, using: &generator)
     }
-
-    /// Draws from the generator of a governor.
-    struct Generator: RandomNumberGenerator {
-        let governor: RetryGovernor
-
-        func next() -> UInt64 {
-            governor.random.withLock { $0.next() }
-        }
-    }
 }
 
-extension OriginText {
-    /// The same text in storage of its own, so that a long URL is not kept for the sake of its beginning.
-    init(copying other: OriginText) {
-        text = String(other.text)[...]
+/// One source of randomness for many.
+final class SharedRandom: Sendable {
+    private let random: Mutex<any RandomNumberGenerator & Sendable>
+
+    init(_ generator: sending any RandomNumberGenerator & Sendable) {
+        random = Mutex(generator)
+    }
+
+    var generator: Generator { Generator(random: self) }
+
+    struct Generator: RandomNumberGenerator {
+        fileprivate let random: SharedRandom
+
+        func next() -> UInt64 {
+            random.random.withLock { $0.next() }
+        }
     }
 }
 
@@ -100,5 +104,44 @@ final class RulesInForce: Sendable {
 
     init(_ rules: RetryRules) {
         self.rules = rules
+    }
+}
+
+/// How it stands with the retries to one origin: for dashboards and tests.
+public struct RetryStatus: Sendable, Hashable {
+    /// How many retries the budget would permit now; `Int.max` without a budget.
+    public let balance: Int
+    /// When the last closed gate of the origin opens, by the pipeline's clock; nil where all are open.
+    public let gateOpens: MonotonicInstant?
+    /// How many calls wait at a closed gate or for the budget.
+    public let waiting: Int
+    /// The attempts a second that adaptive pacing lets through; nil where nothing was throttled, or nothing is paced.
+    public let learnedRate: Double?
+    /// What has been counted since the origin was first called.
+    public let counts: RetryCounts
+}
+
+/// What a governor counts of an origin.
+public struct RetryCounts: Sendable, Hashable {
+    /// Calls whose first attempt has ended: each once, however many attempts it makes, and each hop of a redirect chain.
+    public internal(set) var calls = 0
+    /// Attempts that ended in trouble.
+    public internal(set) var failedAttempts = 0
+    /// Retries that the budget permitted, and hedges.
+    public internal(set) var retries = 0
+    /// Hedges among them.
+    public internal(set) var hedges = 0
+    /// Why calls that had failed made no further attempt.
+    public internal(set) var stops: [StopReason: Int] = [:]
+
+    mutating func note(_ cause: RetryCause) {
+        retries += 1
+        if cause == .hedge { hedges += 1 }
+    }
+
+    mutating func note(_ reason: StopReason) {
+        // Reasons of other people's retriers could be anything, so their number is bounded.
+        guard stops[reason] != nil || stops.count < 64 else { return }
+        stops[reason, default: 0] += 1
     }
 }

@@ -111,7 +111,7 @@ struct HedgeRace {
         var grant: RetryGrant?
         if let account {
             // What was taken above goes back where this refuses, so that neither balance ever leaks.
-            guard !account.isClosed(now: now), let granted = account.permit(.hedge, now: now) else {
+            guard !account.isClosed(for: request, now: now), let granted = account.permitHedge(now: now) else {
                 pace.giveBack()
                 return course.plan.stop()
             }
@@ -155,7 +155,7 @@ struct HedgeRace {
         let succeeded = judge.succeeded(result)
         if number == 0 { course.firstSucceeded = succeeded }
         if let grant = course.copies[number].grant {
-            account?.attemptEnded(grant, succeeded: succeeded ?? true, now: end)
+            account?.ended(grant, succeeded: succeeded ?? true, now: end)
             course.copies[number].grant = nil
         }
     }
@@ -167,7 +167,7 @@ struct HedgeRace {
         for copy in course.copies {
             guard let grant = copy.grant else { continue }
             if let succeeded {
-                account?.attemptEnded(grant, succeeded: succeeded, now: now)
+                account?.ended(grant, succeeded: succeeded, now: now)
             } else {
                 account?.giveBack(grant, now: now)
             }

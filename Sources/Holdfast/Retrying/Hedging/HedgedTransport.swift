@@ -66,7 +66,7 @@ public final class HedgedTransport: Transport {
         let account = governor?.account(for: request, now: start)
         let pace = origins.cell(of: OriginText(request), now: start)
         let judge = HedgeJudge(request: request, context: context, rules: rulesInForce)
-        guard let delay = pace.attemptBegan(now: start), account?.isClosed(now: start) != true,
+        guard let delay = pace.attemptBegan(now: start), account?.isClosed(for: request, now: start) != true,
             context.attemptDeadline.map({ start.advanced(by: delay) < $0 }) ?? true
         else { return try await sendOnce(request, body, context, pace, judge, start: start) }
         let race = HedgeRace(

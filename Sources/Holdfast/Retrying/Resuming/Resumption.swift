@@ -45,16 +45,16 @@ struct Resumption: Sendable {
         var plan = plan
         let account = governor?.account(for: request, now: clock.now)
         while let delay = nextResume(&plan) {
-            guard account?.isClosed(now: clock.now) != true, var payment = ResumePayment(account, context) else {
-                return .failed
-            }
+            guard account?.isClosed(for: request, now: clock.now) != true,
+                var payment = ResumePayment(account, rules, after: delay, context)
+            else { return .failed }
             // Whatever ends the resume, cancellation in the wait included, what was granted and not used goes back.
             defer { payment.giveBack(now: clock.now) }
             if delay > .zero { try await clock.sleep(until: clock.now.advanced(by: delay)) }
             // The gate may have closed meanwhile, and then the server asked for less.
-            guard account?.isClosed(now: clock.now) != true, account?.pace(now: clock.now) == nil else {
-                return .failed
-            }
+            guard account?.isClosed(for: request, now: clock.now) != true, account?.pace(now: clock.now) == nil,
+                try await payment.isPermitted(rules, context)
+            else { return .failed }
             switch try await resume(&plan, &payment) {
             case .passing:
                 continue
@@ -153,26 +153,42 @@ private struct ResumePayment {
     private let traffic: RetryAccount.Traffic
     private var grant: RetryGrant?
 
-    /// Takes what a resume costs; nil where the budget is spent. Without an account it costs nothing.
-    init?(_ account: RetryAccount?, _ context: CallContext) {
+    /// Plans a resume that is due after `delay`; nil where the budget is spent. Without an account it costs nothing.
+    init?(_ account: RetryAccount?, _ rules: RetryRules, after delay: Duration, _ context: CallContext) {
         self.account = account
         traffic = context.isBackground ? .background : .caller
-        guard let account else { return }
-        grant = account.permit(.transient, traffic, now: context.clock.now)
-        if grant == nil { return nil }
+        let now = context.clock.now
+        switch account?.plan(.transient, after: delay, rules: rules, traffic: traffic, now: now) {
+        case nil, .asks: break
+        case .granted(let granted): grant = granted
+        case .refused: return nil
+        }
+    }
+
+    /// Waits until a resume that is due may be made; whether it may.
+    mutating func isPermitted(_ rules: RetryRules, _ context: CallContext) async throws -> Bool {
+        guard let account, grant == nil else { return true }
+        grant = try await account.permission(
+            .transient,
+            rules: rules,
+            traffic: traffic,
+            deadline: nil,
+            context: context
+        ) { _ in }
+        return grant != nil
     }
 
     /// Takes note of how the resume ended; only the first word counts.
     mutating func ended(succeeded: Bool, now: MonotonicInstant) {
         guard let grant else { return }
         self.grant = nil
-        account?.attemptEnded(grant, succeeded: succeeded, traffic, now: now)
+        account?.ended(grant, succeeded: succeeded, traffic: traffic, now: now)
     }
 
     /// Gives back what was granted to a resume that was not made, or whose end says nothing.
     mutating func giveBack(now: MonotonicInstant) {
         guard let grant else { return }
         self.grant = nil
-        account?.giveBack(grant, traffic, now: now)
+        account?.giveBack(grant, traffic: traffic, now: now)
     }
 }

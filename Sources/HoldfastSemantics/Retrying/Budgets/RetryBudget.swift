@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// How many retries the calls of a partition may make together: what keeps a fleet of clients from finishing off a server.
+/// How many retries the calls to an origin may make together: what keeps a fleet of clients from finishing off a server.
 ///
 /// Jitter spreads retries and does not lessen them; only a budget does. Each process has its own budget for each origin, and
-/// hedges draw on it as retries do. ``ratio`` is the default; the others are for those who must agree with another client.
-/// A ``RetryBudgetState`` holds a budget's balance.
+/// hedges draw on it as retries do. ``pool`` is the default; the others are for those who must agree with another client.
 public struct RetryBudget: Sendable, Hashable {
     package enum Kind: Sendable, Hashable {
         case unlimited
+        case pool(PoolRules)
         case ratio(RatioRules)
         case tokens(TokenRules)
         case throttle(maxTokens: Int, tokenRatio: Double)
@@ -19,45 +19,42 @@ public struct RetryBudget: Sendable, Hashable {
     /// No limit: for strategies of old, and for servers that nobody else uses.
     public static let unlimited = RetryBudget(kind: .unlimited)
 
-    /// A tenth of the fresh calls, and one retry in two seconds beside; see ``ratio(_:reservePerSecond:timeToLive:refunds:window:)``.
-    public static let ratio = RetryBudget.ratio(0.1)
-
-    /// A share of the fresh calls, and a small reserve for clients that call seldom.
+    /// Retries that help are free, and retries that fail are few: the default.
     ///
-    /// Each fresh call deposits the share, which lives for `timeToLive` (in ten slots); a retry costs 1; one that succeeds
-    /// gives it back, so what a budget really limits is retries that do not help. The reserve is counted **per process**: fifty
-    /// processes with the default add 25 retries a second to what the share allows, and with 10 a second, as is common, 500.
+    /// Permission is asked when a retry is due, not when the attempt fails. A retry that fails costs a token; each success of
+    /// any attempt earns a quarter of one, up to 16. An origin about which nothing is known has 3 tokens, and so has one that an
+    /// outage drained a minute or two ago. While retries fail, one at a time is sent, after a backoff of 0.1 s, 0.2 s, … 5 s that
+    /// all calls to the origin share; a retry that is due waits up to 1 s for it, and for as long as the call lasts where places lack
+    /// but nothing fails. Two retries may be in flight at first, one more with each that succeeds, up to 16.
+    public static let pool = RetryBudget(kind: .pool(.standard))
+
+    /// The pool for work that may wait: at most 4 retries in flight, and calls that waited through an outage return over
+    /// 10 s. Goes with ``RetryRules/parks``.
+    public static let patientPool = RetryBudget(kind: .pool(.patient))
+
+    /// A share of the calls, and a reserve for clients that call seldom, as Finagle, Linkerd and tower have it.
+    ///
+    /// Each call deposits the share, which lives for `timeToLive` (in ten slots); a retry costs 1, whether it helps or not. The
+    /// reserve is counted **per process**: fifty processes with 10 a second, as is common, add 500 retries a second.
     ///
     /// - Parameters:
-    ///   - share: retries per fresh call, above 0 and up to 1,000; exact to the millionth.
+    ///   - share: retries per call, above 0 and up to 1,000; exact to the millionth.
     ///   - reservePerSecond: retries a second that need no calls, on the average over `timeToLive`; 0.5 by default.
     ///   - timeToLive: how long deposits, and retries made, are remembered; 10 s by default, up to an hour.
-    ///   - refunds: whether a retry that succeeds costs nothing in the end; true by default. A hedge always costs.
-    ///   - window: limits the retries in flight; nil for no such limit.
     public static func ratio(
         _ share: Double,
         reservePerSecond: Double = 0.5,
-        timeToLive: Duration = .seconds(10),
-        refunds: Bool = true,
-        window: RetryWindow? = RetryWindow()
+        timeToLive: Duration = .seconds(10)
     ) -> RetryBudget {
         RetryBudget(
-            kind: .ratio(
-                RatioRules(
-                    share: share,
-                    reservePerSecond: reservePerSecond,
-                    timeToLive: timeToLive,
-                    refunds: refunds,
-                    window: window
-                )
-            )
+            kind: .ratio(RatioRules(share: share, reservePerSecond: reservePerSecond, timeToLive: timeToLive))
         )
     }
 
     /// The budget of Finagle, Linkerd and tower: a fifth of the calls and 10 retries a second beside.
     ///
     /// The reserve is far too much for a server with many clients: fifty of these never let an overloaded one recover.
-    public static let finagle = RetryBudget.ratio(0.2, reservePerSecond: 10, refunds: false, window: nil)
+    public static let finagle = RetryBudget.ratio(0.2, reservePerSecond: 10)
 
     /// The retry quota of the AWS SDKs, standard mode 2.0: 500 tokens, 5 for a retry and 10 after a timeout.
     public static let aws20 = RetryBudget.tokens(transient: 5, timeout: 10)
@@ -115,16 +112,15 @@ extension RetryBudget {
     /// A budget with a problem works with the nearest value that makes sense.
     public var problem: String? {
         switch kind {
-        case .unlimited: nil
+        case .unlimited, .pool: nil
         case .ratio(let rules): rules.problem
         case .tokens(let rules): rules.problem
         case .throttle(let maxTokens, let tokenRatio): FailureThrottle.problem(maxTokens, tokenRatio)
         }
     }
+}
 
-    /// The window of retries in flight; nil without one.
-    package var window: RetryWindow? {
-        guard case .ratio(let rules) = kind else { return nil }
-        return rules.window
-    }
+/// What a retry costs by, where a budget makes a difference.
+public enum RetryCause: Sendable, Hashable {
+    case transient, timeout, throttling, hedge
 }

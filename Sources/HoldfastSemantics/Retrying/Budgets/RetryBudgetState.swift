@@ -1,169 +1,308 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// The balance of a ``RetryBudget``: a value that is changed by what happens to calls, at the times it is told.
+/// The state of a ``RetryBudget`` for the calls to one origin, and the line of retries that wait for its permission: a value that
+/// is changed by what happens to calls, at the times it is told.
 ///
-/// Small, without references, and each step costs the same however long it has lived. Time that stands still or goes back is
-/// taken as standing still. Not a lock: whoever shares it between tasks guards it, and each method is one step then.
-public struct RetryBudgetState: Sendable, Hashable {
-    /// What a retry costs by.
-    public enum Cause: Sendable, Hashable {
-        case transient, timeout, throttling, hedge
+/// Each step costs the same however long it has lived, but for those that wait. Time that stands still or goes back is taken as
+/// standing still. Not a lock: whoever shares it between tasks guards it, and each method is one step then. Whoever waits
+/// comes back by ``askAgain(_:now:using:)`` at the time it was told, or is called earlier by what a method returns.
+package struct RetryBudgetState: Sendable, Hashable {
+    /// What a retry is told at the failure it follows.
+    package enum Plan: Sendable, Hashable {
+        /// It has been paid for.
+        case granted(RetryGrant)
+        /// It asks when it is due.
+        case asks
+        case refused
+    }
+
+    /// What a retry that is due is told.
+    package enum Answer: Sendable, Hashable {
+        case go(RetryGrant)
+        /// Ask again then, if not called before.
+        case wait(until: Duration)
+        case stop
+    }
+
+    /// One that waits, and what it is to do instead.
+    package struct Call: Sendable, Hashable {
+        package let ticket: Int
+        package let answer: Answer
     }
 
     private enum Balance: Sendable, Hashable {
         case unlimited
-        case ratio(RatioBalance, refunds: Bool)
+        case ratio(RatioBalance)
         case tokens(TokenBalance)
         case throttle(FailureThrottle)
     }
 
-    /// The budget.
-    public let budget: RetryBudget
+    private struct Waiter: Sendable, Hashable {
+        let ticket: Int
+        let cause: RetryCause
+        var turn: RetryTurn
+        var until: Duration
+    }
 
-    /// How many retries and hedges hold a grant.
-    public private(set) var inFlight = 0
-
+    /// The pool; nil where the budget only counts. Beside the balance, so that it is changed in place.
+    package private(set) var pool: RetryPool?
     private var balance: Balance
-    private var window: RetryWindowSize?
+    /// First come, first served.
+    private var waiters: [Waiter] = []
 
-    /// A partition's state before its first call.
+    /// An origin's state before its first call.
     ///
     /// - Parameters:
     ///   - budget: the rules.
     ///   - now: the time since any fixed origin, as in all calls.
-    public init(_ budget: RetryBudget, now: Duration) {
-        self.budget = budget
-        window = budget.window.map(RetryWindowSize.init)
+    package init(_ budget: RetryBudget, now: Duration, using generator: inout some RandomNumberGenerator) {
         balance =
             switch budget.kind {
-            case .unlimited: .unlimited
-            case .ratio(let rules): .ratio(RatioBalance(rules, now: now), refunds: rules.refunds)
+            case .unlimited, .pool: .unlimited
+            case .ratio(let rules): .ratio(RatioBalance(rules, now: now))
             case .tokens(let rules): .tokens(TokenBalance(rules))
             case .throttle(let maxTokens, let tokenRatio):
                 .throttle(FailureThrottle(maxTokens: maxTokens, tokenRatio: tokenRatio))
             }
+        if case .pool(let rules) = budget.kind { pool = RetryPool(rules, now: now, using: &generator) }
     }
 
-    /// How many retries and hedges may be in flight at once now; nil where the budget has no window.
-    public var windowSize: Int? { window?.retries }
+    /// The tickets of those that wait, in their order.
+    package var line: [Int] { waiters.map(\.ticket) }
 
-    /// Takes note of a fresh call; never called for a retry.
-    public mutating func callBegan(now: Duration) {
-        guard case .ratio(var ratio, let refunds) = balance else { return }
+    /// Takes note of a call; never called for a retry.
+    package mutating func callBegan(now: Duration) {
+        guard case .ratio(var ratio) = balance else { return }
         ratio.callBegan(now: now)
-        balance = .ratio(ratio, refunds: refunds)
+        balance = .ratio(ratio)
     }
 
-    /// Takes what a retry costs, and its place among the retries in flight; nil where either is lacking.
+    /// Asks at a failure for a retry that is due after `delay`.
     ///
-    /// One step: a refusal takes nothing of either.
-    public mutating func permit(_ cause: Cause, now: Duration) -> RetryGrant? {
-        if let window, inFlight >= window.retries { return nil }
-        guard var grant = take(cause, now: now) else { return nil }
-        grant.cause = cause
-        grant.holdsPlace = true
-        inFlight += 1
-        return grant
+    /// Budgets that count are charged now. The pool is asked when the retry is due, and refuses now where that would be in vain.
+    package mutating func plan(
+        _ cause: RetryCause,
+        after delay: Duration,
+        patience: Duration,
+        parks: Bool,
+        now: Duration
+    ) -> Plan {
+        if let isHopeless = pool?.isHopeless(after: delay, patience: patience, now: now) {
+            return isHopeless ? .refused : .asks
+        }
+        if let grant = permit(cause, now: now) { return .granted(grant) }
+        return parks ? .asks : .refused
+    }
+
+    /// Asks for a retry that is due; one that is to wait stands in line from then on.
+    ///
+    /// - Parameter ticket: what it is called by, and asks again by.
+    package mutating func ask(
+        _ cause: RetryCause,
+        _ turn: RetryTurn,
+        ticket: Int,
+        now: Duration,
+        using generator: inout some RandomNumberGenerator
+    ) -> Answer {
+        var waiter = Waiter(ticket: ticket, cause: cause, turn: turn, until: now)
+        let answer = ask(&waiter, now: now, using: &generator)
+        if case .wait(let until) = answer {
+            waiter.until = until
+            waiters.append(waiter)
+        }
+        return answer
+    }
+
+    /// Asks again for one that waits and has not been called; `stop` for a ticket that is not in line.
+    package mutating func askAgain(
+        _ ticket: Int,
+        now: Duration,
+        using generator: inout some RandomNumberGenerator
+    ) -> Answer {
+        guard let index = waiters.firstIndex(where: { $0.ticket == ticket }) else { return .stop }
+        var waiter = waiters[index]
+        let answer = ask(&waiter, now: now, using: &generator)
+        if case .wait(let until) = answer {
+            waiter.until = until
+            waiters[index] = waiter
+        } else {
+            waiters.remove(at: index)
+        }
+        return answer
+    }
+
+    /// Takes one out of the line that waits no longer; nothing where it was called.
+    package mutating func withdraw(_ ticket: Int) {
+        waiters.removeAll { $0.ticket == ticket }
+    }
+
+    /// Takes what a retry or a hedge costs, if it need not wait.
+    package mutating func permit(_ cause: RetryCause, now: Duration) -> RetryGrant? {
+        if pool != nil {
+            // A retry asks when it is due, and may have to wait.
+            return cause == .hedge && pool?.hedge(now: now) == true ? RetryGrant(cause: cause) : nil
+        }
+        switch balance {
+        case .unlimited:
+            return RetryGrant(cause: cause)
+        case .ratio(var ratio):
+            let slot = ratio.take(now: now)
+            balance = .ratio(ratio)
+            return slot.map { RetryGrant(cause: cause, cost: ratio.cost, slot: $0) }
+        case .tokens(var tokens):
+            guard let cost = tokens.take(cause) else { return nil }
+            balance = .tokens(tokens)
+            return RetryGrant(cause: cause, cost: cost)
+        case .throttle(let throttle):
+            return throttle.allows ? RetryGrant(cause: cause) : nil
+        }
     }
 
     /// Takes note of an attempt's end; a grant must be ended or given back exactly once.
-    ///
-    /// A retry that succeeds gives back its cost where the budget refunds, and widens the window; one that fails halves it. A
-    /// hedge gives back its place alone, so it makes no difference which copy won, or whether this one was cancelled.
     ///
     /// - Parameters:
     ///   - grant: what the attempt was permitted by; nil for a first attempt.
     ///   - succeeded: whether the server did its work: any answer that is no reason to retry.
     ///   - now: when it ended.
-    public mutating func attemptEnded(_ grant: RetryGrant?, succeeded: Bool, now: Duration) {
-        leave(grant)
+    /// - Returns: those that no longer wait, or no longer as long, in their order.
+    package mutating func attemptEnded(
+        _ grant: RetryGrant?,
+        succeeded: Bool,
+        now: Duration,
+        using generator: inout some RandomNumberGenerator
+    ) -> [Call] {
         let isHedge = grant?.cause == .hedge
-        if grant != nil, !isHedge { window?.retryEnded(succeeded: succeeded) }
+        if pool != nil {
+            // A hedge was paid for at its start, and the attempt that it belongs to tells how the server is.
+            if isHedge { return [] }
+            pool?.ended(started: grant?.started, succeeded: succeeded, now: now, using: &generator)
+            // The failure of a first attempt changes nothing for those that wait.
+            if grant == nil, !succeeded { return [] }
+            return waiters.isEmpty ? [] : calls(now: now, using: &generator)
+        }
         switch balance {
-        case .unlimited: break
-        case .ratio(var ratio, let refunds):
-            guard refunds, succeeded, !isHedge, let grant else { return }
-            ratio.refund(grant.cost, now: now)
-            balance = .ratio(ratio, refunds: refunds)
+        case .unlimited:
+            return []
+        case .ratio:
+            break
         case .tokens(var tokens):
-            guard succeeded, !isHedge else { return }
+            guard succeeded, !isHedge else { return [] }
             if let grant { tokens.add(grant.cost) } else { tokens.reward() }
             balance = .tokens(tokens)
         case .throttle(var throttle):
             throttle.attemptEnded(succeeded: succeeded)
             balance = .throttle(throttle)
         }
+        return waiters.isEmpty ? [] : calls(now: now, using: &generator)
     }
 
-    /// Gives back a grant whose attempt was not made: cost and place as if it had never been, the window untouched.
-    public mutating func giveBack(_ grant: RetryGrant, now: Duration) {
-        leave(grant)
+    /// Gives back a grant whose attempt was not made, or whose end says nothing.
+    ///
+    /// - Returns: those that no longer wait, in their order.
+    package mutating func giveBack(
+        _ grant: RetryGrant,
+        now: Duration,
+        using generator: inout some RandomNumberGenerator
+    ) -> [Call] {
+        if grant.cause == .hedge { pool?.giveBackHedge() } else { pool?.leave() }
         switch balance {
-        case .unlimited, .throttle: break
-        case .ratio(var ratio, let refunds):
+        case .unlimited, .throttle:
+            break
+        case .ratio(var ratio):
             ratio.giveBack(grant.cost, from: grant.slot, now: now)
-            balance = .ratio(ratio, refunds: refunds)
+            balance = .ratio(ratio)
         case .tokens(var tokens):
             tokens.add(grant.cost)
             balance = .tokens(tokens)
         }
+        return waiters.isEmpty ? [] : calls(now: now, using: &generator)
     }
 
-    /// How many transient retries could be made now; `Int.max` without a limit.
-    public func balance(now: Duration) -> Int {
-        let left =
-            switch balance {
-            case .unlimited: Int.max
-            case .ratio(let ratio, _): ratio.retries(now: now)
-            case .tokens(let tokens): tokens.retries
-            case .throttle(let throttle): throttle.retries
-            }
-        guard let window else { return left }
-        return min(left, max(0, window.retries - inFlight))
+    /// How many retries could be made now; `Int.max` without a limit.
+    package func balance(now: Duration) -> Int {
+        if let pool { return pool.balance(now: now) }
+        return switch balance {
+        case .unlimited: .max
+        case .ratio(let ratio): ratio.retries(now: now)
+        case .tokens(let tokens): tokens.retries
+        case .throttle(let throttle): throttle.retries
+        }
+    }
+
+    /// Whether nothing is lost where it is forgotten: a new one would permit as much, and nobody waits.
+    package func isRested(now: Duration) -> Bool {
+        guard waiters.isEmpty, pool?.isRested(now: now) ?? true else { return false }
+        return switch balance {
+        case .unlimited: true
+        case .ratio(let ratio): ratio.isRested(now: now)
+        case .tokens(let tokens): tokens.isRested
+        case .throttle(let throttle): throttle.isRested
+        }
     }
 
     /// What the budget counts in, for comparison with others: tokens, thousandths of them, or retries by time.
     package func units(now: Duration) -> Int {
         switch balance {
         case .unlimited: .max
-        case .ratio(let ratio, _): ratio.retries(now: now)
+        case .ratio(let ratio): ratio.retries(now: now)
         case .tokens(let tokens): tokens.tokens
         case .throttle(let throttle): throttle.thousandths
         }
     }
 
-    private mutating func take(_ cause: Cause, now: Duration) -> RetryGrant? {
-        switch balance {
-        case .unlimited:
-            return RetryGrant()
-        case .ratio(var ratio, let refunds):
-            let slot = ratio.take(now: now)
-            balance = .ratio(ratio, refunds: refunds)
-            return slot.map { RetryGrant(cost: ratio.cost, slot: $0) }
-        case .tokens(var tokens):
-            guard let cost = tokens.take(cause) else { return nil }
-            balance = .tokens(tokens)
-            return RetryGrant(cost: cost)
-        case .throttle(let throttle):
-            return throttle.allows ? RetryGrant() : nil
+    private mutating func ask(
+        _ waiter: inout Waiter,
+        now: Duration,
+        using generator: inout some RandomNumberGenerator
+    ) -> Answer {
+        if let answer = pool?.ask(&waiter.turn, now: now, using: &generator) {
+            return switch answer {
+            case .go: .go(RetryGrant(cause: waiter.cause, started: now))
+            case .wait(let until): .wait(until: until)
+            case .stop: .stop
+            }
         }
+        if let grant = permit(waiter.cause, now: now) { return .go(grant) }
+        waiter.turn.begin(now: now)
+        let patient = waiter.turn.patientUntil
+        guard now < patient else { return .stop }
+        // Tokens come with the ends of attempts; deposits and withdrawals are forgotten as slots end.
+        if case .ratio(let ratio) = balance { return .wait(until: min(patient, ratio.nextSlot(now: now))) }
+        return .wait(until: patient)
     }
 
-    private mutating func leave(_ grant: RetryGrant?) {
-        guard let grant, grant.holdsPlace else { return }
-        inFlight = max(0, inFlight - 1)
+    /// Asks again for all that wait.
+    private mutating func calls(now: Duration, using generator: inout some RandomNumberGenerator) -> [Call] {
+        var calls: [Call] = []
+        var left: [Waiter] = []
+        left.reserveCapacity(waiters.count)
+        for var waiter in waiters {
+            let answer = ask(&waiter, now: now, using: &generator)
+            if case .wait(let until) = answer {
+                // Told to come later it may as well come at the old time, and is told again.
+                if until < waiter.until {
+                    waiter.until = until
+                    calls.append(Call(ticket: waiter.ticket, answer: answer))
+                }
+                left.append(waiter)
+            } else {
+                calls.append(Call(ticket: waiter.ticket, answer: answer))
+            }
+        }
+        waiters = left
+        return calls
     }
 }
 
-/// The permission for one retry.
-public struct RetryGrant: Sendable, Hashable {
-    /// What was taken from the balance, in the budget's own units.
-    package var cost = 0
-    /// Whether it holds a place among the retries in flight.
-    package var holdsPlace = false
+/// The permission for one retry or hedge.
+package struct RetryGrant: Sendable, Hashable {
     /// What it was granted for.
-    package var cause = RetryBudgetState.Cause.transient
+    package var cause: RetryCause
+    /// What was taken from the balance, in the budget's own units.
+    var cost = 0
     /// The slot of time that the cost was taken from, where the budget counts by time.
-    package var slot: Int64 = 0
+    var slot: Int64 = 0
+    /// When it was granted.
+    var started: Duration = .zero
 }

@@ -8,7 +8,7 @@ public struct RetryJudgement: Sendable, Hashable {
     /// What the attempt proved.
     public var retryClass: RetryClass
     /// What the retry costs the budget by; nil where it is free, and where there is none.
-    public var cause: RetryBudgetState.Cause?
+    public var cause: RetryCause?
     /// The wait that the server asked for, also where the call ends because of it: whoever gives up now knows when to try
     /// again. Counted from the receipt of the answer; nil where it asked for none.
     public var serverDelay: Duration?
@@ -17,7 +17,7 @@ public struct RetryJudgement: Sendable, Hashable {
     public init(
         _ decision: RetryDecision,
         _ retryClass: RetryClass,
-        cause: RetryBudgetState.Cause? = nil,
+        cause: RetryCause? = nil,
         serverDelay: Duration? = nil
     ) {
         self.decision = decision
@@ -36,7 +36,7 @@ extension RetryRules {
     ///   - retryClass: what the attempt proved.
     ///   - outcome: how it ended.
     /// - Returns: nil where nothing is sent again.
-    public func cause(of retryClass: RetryClass, outcome: AttemptOutcome) -> RetryBudgetState.Cause? {
+    public func cause(of retryClass: RetryClass, outcome: AttemptOutcome) -> RetryCause? {
         switch (retryClass, outcome) {
         case (.never, _): nil
         case (.throttled, _): .throttling

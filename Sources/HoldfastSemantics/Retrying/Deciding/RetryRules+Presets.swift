@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 extension RetryRules {
-    /// Four attempts, full jitter from 100 ms, a budget of a tenth of the calls.
+    /// Four attempts, full jitter from 100 ms, the pool.
     public static let `default` = RetryRules()
 
     /// One retry and no more, as RFC 9110 §9.2.2 has it.
@@ -14,16 +14,17 @@ extension RetryRules {
         return rules
     }()
 
-    /// For work that may wait: many attempts, and an empty budget is waited out instead of giving up.
+    /// For work that may wait: many attempts, and a retry waits its turn, for a minute, instead of being given up.
     public static let patient: RetryRules = {
         var rules = RetryRules(maxAttempts: 50)
         rules.parks = true
-        // Half the usual window: what was parked during an outage comes back at 2.4 times the capacity instead of 3.9.
-        rules.budget = .ratio(0.1, window: RetryWindow(limit: 8))
+        rules.budget = .patientPool
         return rules
     }()
 
-    /// For somebody who looks on: short waits, and a server that asks for more than 2 s is not waited for.
+    /// For somebody who looks on: short waits, an end within 10 s, and a server that asks for more than 2 s is not waited for.
+    ///
+    /// An attempt may take 4 s and the whole call 10 s, where neither the call nor its pipeline sets another limit.
     public static let interactive: RetryRules = {
         var rules = RetryRules(
             backoff: Backoff(base: .milliseconds(50), cap: .seconds(1)),
@@ -31,6 +32,8 @@ extension RetryRules {
             maxServerDelay: .seconds(2)
         )
         rules.throttlingBackoff = Backoff(base: .milliseconds(200), cap: .seconds(1))
+        rules.attemptTimeout = .seconds(4)
+        rules.callTimeout = .seconds(10)
         return rules
     }()
 

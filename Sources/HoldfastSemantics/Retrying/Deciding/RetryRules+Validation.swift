@@ -55,6 +55,9 @@ extension RetryRules {
         try check("minimumAttemptTime", minimumAttemptTime, "is no time for an attempt; use 0 s or more") {
             $0 >= .zero
         }
+        if let callTimeout {
+            try check("callTimeout", callTimeout, "leaves a call no time; use more than 0 s, or nil") { $0 > .zero }
+        }
         guard let attemptTimeout else { return }
         try check("attemptTimeout", attemptTimeout, "leaves an attempt no time; use more than 0 s, or nil") {
             $0 > .zero

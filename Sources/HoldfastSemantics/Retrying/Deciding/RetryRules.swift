@@ -22,18 +22,18 @@ public struct RetryRules: Sendable, Hashable {
     /// The waits after the server asked for less (429, 503, 413 with Retry-After); from 1 s by default.
     public var throttlingBackoff = Backoff(base: .seconds(1))
 
-    /// How many retries the calls to one origin may make together; ``RetryBudget/ratio`` by default.
-    public var budget = RetryBudget.ratio
+    /// How many retries the calls to one origin may make together; ``RetryBudget/pool`` by default.
+    public var budget = RetryBudget.pool
 
-    /// Whether a retry that finds the budget empty waits for a token instead of being given up; false by default.
+    /// Whether a retry that the budget refuses waits its turn, for ``maxParking``, instead of being given up; false by default.
     ///
-    /// It waits no longer than the call's deadline allows, and ``maxParking`` in any case.
+    /// Where it is false, a retry waits up to 1 s for its turn in the ``RetryBudget/pool``, and for no other budget.
     public var parks = false
 
-    /// The longest a retry waits for a token; 60 s by default.
+    /// The longest a retry waits for its turn where the rules park, or where it has no deadline; 60 s by default.
     public var maxParking: Duration = .seconds(60)
 
-    /// How many calls to one origin may wait at a closed gate or for a token; 1,000 by default. Further ones fail at once.
+    /// How many calls to one origin may wait at a closed gate or for the budget; 1,000 by default. Further ones fail at once.
     public var maxWaiting = 1000
 
     // MARK: Whom to obey
@@ -45,12 +45,15 @@ public struct RetryRules: Sendable, Hashable {
     /// than being cut.
     public var maxServerDelay: Duration = .seconds(60)
 
-    /// Whether a 429 or 503 with Retry-After holds back all calls to its partition until that time; true by default. False
-    /// leaves the gate open whatever comes, ``obeysRateLimit`` included.
+    /// Whether Retry-After holds back other calls than the one it was told; true by default.
+    ///
+    /// A 429 holds back the caller's other calls to the origin, until a probe is answered; a 503 those to its resource, from
+    /// the second in a row, and all of the origin where several resources say so. False leaves all gates open,
+    /// ``obeysRateLimit`` included.
     public var closesGate = true
 
-    /// Whether a RateLimit field with nothing left closes the gate before a 429 does, and holds back a retry where there is
-    /// no Retry-After; true by default.
+    /// Whether a RateLimit field with nothing left closes the gate of its resource before a 429 does, and holds back a retry
+    /// where there is no Retry-After; true by default.
     public var obeysRateLimit = true
 
     /// Which vendors' own fields are read; none by default.
@@ -88,6 +91,9 @@ public struct RetryRules: Sendable, Hashable {
     public var replayLimit = 64 << 10
 
     // MARK: Time
+
+    /// The time a call may take up to its response head, where neither it nor its pipeline limits it; nil, the default: none.
+    public var callTimeout: Duration?
 
     /// The time one attempt may take up to its response head; nil, the default: as the pipeline is configured.
     public var attemptTimeout: Duration?

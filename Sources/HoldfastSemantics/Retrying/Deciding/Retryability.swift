@@ -78,7 +78,7 @@ public enum Retryability {
         case .misdirectedRequest, .tooEarly: .unprocessed
         case .tooManyRequests: .throttled
         // Without a word on when to come back it is a failure like a 500: a server that fails by chance is no slower to
-        // recover for it, and waits of seconds would only hold the places in the budget's window (decision 0018).
+        // recover for it, and waits of seconds would only hold the places in the budget (decision 0018).
         case .serviceUnavailable: head.fields.contains(.retryAfter) ? .throttled : .ambiguous
         case .contentTooLarge: head.fields.contains(.retryAfter) ? .throttled : .never(.notRetryable)
         // Another attempt with the same key is at work; draft-ietf-httpapi-idempotency-key-header asks to come back.

@@ -1,9 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// The gates of one origin: closed by a server that asked for a pause, each for one credential.
+/// What a call asks of the gates of its origin.
+package struct GatePlace: Sendable, Hashable {
+    /// The URL without its query, as a hash.
+    package var resource: Int
+    /// The caller as far as the request tells, as a hash.
+    package var credential: Int
+
+    package init(resource: Int, credential: Int) {
+        self.resource = resource
+        self.credential = credential
+    }
+
+    /// The resource as this caller is given it.
+    fileprivate var ownResource: Int {
+        var hasher = Hasher()
+        hasher.combine(resource)
+        hasher.combine(credential)
+        return hasher.finalize()
+    }
+}
+
+/// What a response tells the gates.
+package struct GateNotice: Sendable, Hashable {
+    package enum Kind: Sendable, Hashable {
+        /// 429: this caller asks too much.
+        case throttled
+        /// 503: the resource is not to be had now.
+        case unavailable
+        /// A quota with nothing left.
+        case quota
+        /// Any other answer; the server did its work, or not.
+        case answer(succeeded: Bool)
+    }
+
+    package var kind: Kind
+    /// For how long nothing is to be sent, from the answer.
+    package var asked: Duration
+    /// What a quota is counted by, as a hash, where the server says so (`pk` of RateLimit).
+    package var partition: Int?
+
+    package init(_ kind: Kind, asked: Duration = .zero, partition: Int? = nil) {
+        self.kind = kind
+        self.asked = asked
+        self.partition = partition
+    }
+}
+
+/// The gates of one origin: closed by a server that asked for a pause, and no wider than what it is known to mean.
 ///
-/// A value that is told the time; it holds a bounded number of gates, of which those that open first go first.
+/// - 503 with Retry-After closes the resource, from the second in a row; the origin where several resources say so more often
+///   than others answer.
+/// - 429 with Retry-After closes the resource, and at once the origin for the credential. Probes find out whether it was meant
+///   for the whole origin: a good one opens it, and for a minute later 429s close their resource alone.
+/// - A quota with nothing left closes what it is counted by, else the resource, and the credential by the same evidence.
+///
+/// A value that is told the time. Everything in it is bounded in number and in time.
 package struct RetryGates: Sendable, Hashable {
     /// A closed gate.
     package struct Gate: Sendable, Hashable {
@@ -12,69 +65,290 @@ package struct RetryGates: Sendable, Hashable {
         /// How far the calls behind it are spread after it opened: half of what the server asked, 5 s at most, so that
         /// they do not come back all at once.
         package var spread: Duration
-        /// When a probe was let through, or the gate closed.
-        package var lastProbe: Duration = .zero
+        /// Until when a call that could not wait for ``opens`` waits for the first probe; only of wide gates.
+        package var holdsUntil: Duration?
+        /// What it is closed for; nil for a resource.
+        package var scope: Int?
+        fileprivate var nextProbe: Duration
+        fileprivate var interval: Duration
     }
 
-    /// The most gates that are kept.
-    package static let limit = 256
+    /// What a call is told.
+    package enum Answer: Sendable, Hashable {
+        case open
+        /// Go, and tell what came of it.
+        case probe
+        case closed(Gate)
+    }
 
-    private var gates: [Int: Gate] = [:]
+    /// What a notice changed.
+    package struct Effect: Sendable, Hashable {
+        /// Whether a gate was closed, or closed for longer.
+        package var hasClosed = false
+        /// The scopes that were opened before their time.
+        package var opened: [Int] = []
+    }
+
+    /// What is known of one width of gate: of all callers, one credential, one partition of a quota.
+    private struct Scope: Sendable, Hashable {
+        var gate: Gate?
+        var score = 0
+        var resources: Set<Int> = []
+        var narrowUntil: Duration = .zero
+
+        /// One more resource asks for a pause; whether enough do to speak for all.
+        mutating func gathers(_ resource: Int) -> Bool {
+            score = min(2 * RetryGates.need, score + 1)
+            if resources.count < RetryGates.distinct { resources.insert(resource) }
+            return score >= RetryGates.need && resources.count >= RetryGates.distinct
+        }
+
+        mutating func loses() {
+            score = max(0, score - 2)
+            if score == 0 { resources = [] }
+        }
+
+        var opens: Duration { gate?.opens ?? .zero }
+
+        func isOver(_ now: Duration) -> Bool {
+            score == 0 && narrowUntil <= now && gate.map { $0.opens <= now } ?? true
+        }
+    }
+
+    /// The most gates, and resources that are remembered for what they said, each.
+    package static let limit = 256
+    /// The longest a gate stays closed, whatever a server says: an hour.
+    package static let longestPause: Duration = .seconds(3600)
+    /// The evidence that closes an origin: a score, and how many resources at least.
+    private static let (need, distinct) = (6, 3)
+    /// The scope of all callers. A hash may be as much: then somebody's 429 holds back all of one origin.
+    private static let everyone = 0
+    /// For how long a credential's 429s close their resource alone, once a probe was answered well.
+    private static let narrowTime: Duration = .seconds(60)
+    /// For how long what resources said is remembered while nothing more is said.
+    private static let memory: Duration = .seconds(60)
+
+    private var scopes: [Int: Scope] = [:]
+    private var resources: [Int: Gate] = [:]
+    /// 503s with Retry-After in a row.
+    private var strikes: [Int: Int] = [:]
+    /// What the quotas of resources are counted by.
+    private var partitions: [Int: Int] = [:]
+    private var lastNotice: Duration = .zero
 
     /// No gate closed.
     package init() {}
 
-    /// Whether all gates are open, as far as is known without looking at the time.
-    package var isEmpty: Bool { gates.isEmpty }
+    /// Whether there is nothing to ask or to tell, as far as is known without looking at the time.
+    package var isEmpty: Bool { scopes.isEmpty && resources.isEmpty && strikes.isEmpty && partitions.isEmpty }
 
-    /// The longest a gate stays closed, whatever a server says: an hour.
-    package static let longestPause: Duration = .seconds(3600)
+    /// How much is remembered.
+    package var size: Int { scopes.count + resources.count + strikes.count + partitions.count }
 
-    /// Closes a gate; one that is closed for longer already stays so.
+    /// Asks for a call.
     ///
     /// - Parameters:
-    ///   - credential: whose gate it is.
-    ///   - asked: for how long, from `now`.
-    package mutating func close(for credential: Int, asked: Duration, now: Duration) {
-        guard asked > .zero else { return }
-        let asked = min(asked, RetryGates.longestPause)
-        let opens = now + asked
-        guard gates[credential].map({ $0.opens < opens }) ?? true else { return }
-        if gates.count >= RetryGates.limit, gates[credential] == nil { makeRoom(now: now) }
-        var gate = Gate(opens: opens, spread: min(asked / 2, .seconds(5)))
-        gate.lastProbe = now
-        gates[credential] = gate
+    ///   - admitsProbe: whether the call may be sent as a probe, which counts as one.
+    ///   - longestWait: a resource that is closed for longer is probed as often: a server that asks for an hour by mistake
+    ///     is not lost for an hour.
+    package mutating func check(
+        _ place: GatePlace,
+        admitsProbe: Bool,
+        longestWait: Duration,
+        now: Duration
+    ) -> Answer {
+        if isEmpty { return .open }
+        for key in [place.resource, place.ownResource] {
+            guard var gate = resources[key] else { continue }
+            guard gate.opens > now else {
+                resources[key] = nil
+                continue
+            }
+            let interval = max(longestWait, .seconds(1))
+            // Where the origin is closed too, all its resources together are probed no more often than it.
+            let isDue = keys(of: place).allSatisfy { scopes[$0]?.gate.map { $0.nextProbe <= now } ?? true }
+            if admitsProbe, gate.opens - now > longestWait, now >= gate.nextProbe + interval, isDue {
+                gate.nextProbe = now
+                resources[key] = gate
+                probes(place, now: now)
+                return .probe
+            }
+            return .closed(gate)
+        }
+        var closed: Gate?
+        for key in keys(of: place) {
+            guard let gate = scopes[key]?.gate, gate.opens > now else { continue }
+            if closed.map({ $0.opens < gate.opens }) ?? true { closed = gate }
+        }
+        guard var gate = closed else {
+            clear(now: now)
+            return .open
+        }
+        let rest = gate.opens - now
+        if admitsProbe, now >= gate.nextProbe, now + min(.seconds(1), rest) / 2 < gate.opens {
+            probes(place, now: now)
+            return .probe
+        }
+        if let held = gate.holdsUntil, held <= now { gate.holdsUntil = nil }
+        return .closed(gate)
     }
 
-    /// Whether a call may pass a closed gate as a probe: one in each interval, the first of which begins with the closing.
+    /// Takes note of what a response says.
     ///
-    /// For gates that are closed for longer than anybody waits: a server that asks for an hour by mistake is not lost for an
-    /// hour.
-    package mutating func admitsProbe(for credential: Int, every interval: Duration, now: Duration) -> Bool {
-        guard var gate = gates[credential], now - gate.lastProbe >= interval else { return false }
-        gate.lastProbe = now
-        gates[credential] = gate
-        return true
+    /// - Parameter isProbe: whether the call was let through a closed gate.
+    package mutating func answered(
+        _ notice: GateNotice,
+        from place: GatePlace,
+        isProbe: Bool,
+        now: Duration
+    ) -> Effect {
+        var effect = Effect()
+        makeRoom(now: now)
+        if let partition = notice.partition { partitions[place.resource] = partition }
+        let asked = min(notice.asked, RetryGates.longestPause)
+        if notice.kind != .answer(succeeded: true), notice.kind != .answer(succeeded: false) { lastNotice = now }
+        func closes(_ scope: Int, _ gates: inout RetryGates) {
+            effect.hasClosed = gates.close(scope, asked: asked, now: now) || effect.hasClosed
+        }
+        func closes(resource: Int, _ gates: inout RetryGates) {
+            effect.hasClosed = gates.close(resource: resource, asked: asked, now: now) || effect.hasClosed
+        }
+        switch notice.kind {
+        case .throttled:
+            closes(resource: place.ownResource, &self)
+            let isNarrow = now < scopes[place.credential]?.narrowUntil ?? .zero
+            if !isNarrow || isProbe { closes(place.credential, &self) }
+            if isNarrow, gathers(place.credential, place.resource) {
+                scopes[place.credential]?.narrowUntil = .zero
+                closes(place.credential, &self)
+            }
+        case .unavailable:
+            strikes[place.resource, default: 0] += 1
+            if strikes[place.resource, default: 0] >= 2 { closes(resource: place.resource, &self) }
+            if gathers(RetryGates.everyone, place.resource) { closes(RetryGates.everyone, &self) }
+        case .quota:
+            if let partition = notice.partition {
+                closes(partition, &self)
+            } else {
+                closes(resource: place.ownResource, &self)
+                if gathers(place.credential, place.resource) { closes(place.credential, &self) }
+            }
+        case .answer(let succeeded):
+            strikes[place.resource] = nil
+            let keys = keys(of: place)
+            for key in keys { scopes[key]?.loses() }
+            if isProbe, succeeded {
+                (resources[place.resource], resources[place.ownResource]) = (nil, nil)
+                effect.opened = keys.filter { opens($0, for: place, now: now) }
+            }
+            for key in keys where scopes[key]?.isOver(now) == true { scopes[key] = nil }
+        }
+        return effect
     }
 
-    /// The closed gate of a credential; nil where it is open.
-    package mutating func closed(for credential: Int, now: Duration) -> Gate? {
-        guard let gate = gates[credential] else { return nil }
-        if gate.opens > now { return gate }
-        gates[credential] = nil
-        return nil
+    /// Whether a gate is closed for a call, as far as its credential does not matter. Does not count as a probe.
+    package func isClosed(for resource: Int, now: Duration) -> Bool {
+        scopes.values.contains { $0.gate.map { $0.opens > now } ?? false }
+            || resources[resource].map { $0.opens > now } ?? false
+    }
+
+    /// Whether a scope is closed.
+    package func isClosed(scope: Int, now: Duration) -> Bool {
+        scopes[scope]?.gate.map { $0.opens > now } ?? false
     }
 
     /// When the last of the closed gates opens; nil where all are open.
     package func lastOpening(now: Duration) -> Duration? {
-        gates.values.map(\.opens).max().flatMap { $0 > now ? $0 : nil }
+        let all = scopes.values.compactMap { $0.gate?.opens } + resources.values.map(\.opens)
+        return all.max().flatMap { $0 > now ? $0 : nil }
+    }
+
+    private func keys(of place: GatePlace) -> [Int] {
+        [RetryGates.everyone, place.credential] + (partitions[place.resource].map { [$0] } ?? [])
+    }
+
+    /// A call goes out as a probe: the next one of its scopes comes an interval later.
+    private mutating func probes(_ place: GatePlace, now: Duration) {
+        for key in keys(of: place) {
+            guard let interval = scopes[key]?.gate?.interval else { continue }
+            scopes[key]?.gate?.nextProbe = now + interval
+        }
+    }
+
+    private mutating func gathers(_ scope: Int, _ resource: Int) -> Bool {
+        scopes[scope, default: Scope()].gathers(resource)
+    }
+
+    /// Opens a scope that a probe found open, whether or not it was closed.
+    private mutating func opens(_ key: Int, for place: GatePlace, now: Duration) -> Bool {
+        guard let gate = scopes[key]?.gate, gate.opens > now else { return false }
+        scopes[key] = Scope(narrowUntil: key == place.credential ? now + RetryGates.narrowTime : .zero)
+        return true
+    }
+
+    private mutating func close(_ scope: Int, asked: Duration, now: Duration) -> Bool {
+        guard asked > .zero else { return false }
+        let old = scopes[scope]?.gate
+        let gate = gate(after: old, scope: scope, asked: asked, now: now)
+        scopes[scope, default: Scope()].gate = gate
+        return gate != old
+    }
+
+    private mutating func close(resource: Int, asked: Duration, now: Duration) -> Bool {
+        guard asked > .zero else { return false }
+        let old = resources[resource]
+        let gate = gate(after: old, scope: nil, asked: asked, now: now)
+        resources[resource] = gate
+        return gate != old
+    }
+
+    /// A gate that is closed for longer already stays so.
+    private func gate(after old: Gate?, scope: Int?, asked: Duration, now: Duration) -> Gate {
+        let opens = now + asked
+        let spread = min(asked / 2, .seconds(5))
+        let interval = max(.seconds(1), asked / 60)
+        if var old, old.opens > now {
+            guard opens > old.opens else { return old }
+            (old.opens, old.spread, old.interval) = (opens, spread, interval)
+            return old
+        }
+        return Gate(
+            opens: opens,
+            spread: spread,
+            holdsUntil: scope == nil ? nil : now + .milliseconds(500),
+            scope: scope,
+            // A resource's probes are counted from its closing, those of an origin begin soon: often it was meant for less.
+            nextProbe: scope == nil ? now : now + .milliseconds(100),
+            interval: interval
+        )
+    }
+
+    /// Forgets everything once nothing is closed and nothing was said for a while, so that good calls pay for nothing.
+    private mutating func clear(now: Duration) {
+        guard now > lastNotice + RetryGates.memory, lastOpening(now: now) == nil else { return }
+        let kept = partitions
+        self = RetryGates()
+        partitions = kept
     }
 
     private mutating func makeRoom(now: Duration) {
-        gates = gates.filter { $0.value.opens > now }
-        guard gates.count >= RetryGates.limit, let first = gates.min(by: { $0.value.opens < $1.value.opens }) else {
-            return
+        if resources.count >= RetryGates.limit {
+            resources = resources.filter { $0.value.opens > now }
+            while resources.count >= RetryGates.limit,
+                let first = resources.min(by: { $0.value.opens < $1.value.opens })
+            {
+                resources[first.key] = nil
+            }
         }
-        gates[first.key] = nil
+        if scopes.count >= RetryGates.limit {
+            scopes = scopes.filter { !$0.value.isOver(now) }
+            while scopes.count >= RetryGates.limit,
+                let first = scopes.min(by: { $0.value.opens < $1.value.opens })
+            {
+                scopes[first.key] = nil
+            }
+        }
+        if strikes.count >= RetryGates.limit { strikes = [:] }
+        if partitions.count >= RetryGates.limit { partitions = [:] }
     }
 }

@@ -42,6 +42,18 @@ public struct RateLimitQuota: Sendable, Hashable {
         return left > 0 ? .seconds(left) : nil
     }
 
+    /// What the quotas of a response are counted by, as a hash; nil where it does not say (`pk`), or says several things.
+    static func partition(_ fields: HeaderFields) -> Int? {
+        guard let value = fields["RateLimit"], let list = try? StructuredList(parsing: value) else { return nil }
+        let keys = Set(
+            list.members.compactMap { member -> [UInt8]? in
+                guard case .byteSequence(let key) = member.item?.parameters["pk"] else { return nil }
+                return Array(key)
+            }
+        )
+        return keys.count == 1 ? keys.first?.hashValue : nil
+    }
+
     private static func members(_ fields: HeaderFields) -> [RateLimitQuota] {
         guard let value = fields["RateLimit"], let list = try? StructuredList(parsing: value) else { return [] }
         let concurrent = concurrentPolicies(fields)

@@ -43,25 +43,30 @@ extension RetryRules {
         return hint(head, receivedAt: failed.receivedAt).wait
     }
 
-    /// For how long a response holds back all calls to its partition; nil: not at all.
+    /// What a response tells the gates of its origin beyond that it came; nil: nothing.
     ///
-    /// Asked of every response, also of good ones: a RateLimit field with nothing left closes the gate before a 429 does,
-    /// for ``maxServerDelay`` at most, because it is a forecast. A 429 or 503 closes it for what its Retry-After asks,
-    /// however long that is, so a gate must let a probe through from time to time.
+    /// Asked of every response, also of good ones: a RateLimit field with nothing left closes a gate before a 429 does,
+    /// for ``maxServerDelay`` at most, because it is a forecast. A 429 or 503 closes one for what its Retry-After asks,
+    /// however long that is.
     ///
     /// - Parameters:
     ///   - head: the response.
     ///   - receivedAt: when it came.
-    /// - Returns: more than zero, counted from the receipt.
-    public func gateDelay(_ head: ResponseHead, receivedAt: Timestamp) -> Duration? {
+    /// - Returns: a notice that asks for more than zero, counted from the receipt.
+    package func gateNotice(_ head: ResponseHead, receivedAt: Timestamp) -> GateNotice? {
         guard closesGate else { return nil }
-        let isRefusal = head.status == .tooManyRequests || head.status == .serviceUnavailable
-        if isRefusal, let asked = askedWait(head, receivedAt: receivedAt) { return asked > .zero ? asked : nil }
+        let isThrottled = head.status == .tooManyRequests
+        let isRefusal = isThrottled || head.status == .serviceUnavailable
+        if isRefusal, let asked = askedWait(head, receivedAt: receivedAt) {
+            return asked > .zero ? GateNotice(isThrottled ? .throttled : .unavailable, asked: asked) : nil
+        }
         guard !head.status.isRedirection,
             let quota = quotaWait(head, receivedAt: receivedAt, assumesNothingLeft: isRefusal)
         else { return nil }
         let bounded = min(quota, maxServerDelay)
-        return bounded > .zero ? bounded : nil
+        guard bounded > .zero else { return nil }
+        if isThrottled { return GateNotice(.throttled, asked: bounded) }
+        return GateNotice(.quota, asked: bounded, partition: RateLimitQuota.partition(head.fields))
     }
 
     private func askedWait(_ head: ResponseHead, receivedAt: Timestamp) -> Duration? {

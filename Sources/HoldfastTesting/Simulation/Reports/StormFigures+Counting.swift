@@ -7,6 +7,13 @@ extension StormFigures {
     /// Counts what a run's book holds.
     init(_ scenario: StormScenario, _ book: StormWorld.Book) {
         self.init()
+        var book = book
+        if scenario.warmUp > 0 {
+            let start = Duration(boundedSeconds: scenario.warmUp)
+            book.begun -= book.calls.count { $0.start < start }
+            book.calls.removeAll { $0.start < start }
+            book.attempts.removeAll { $0 < start }
+        }
         let calls = book.calls
         requests = Double(calls.count)
         success = StormFigures.successShare(calls)
@@ -20,15 +27,22 @@ extension StormFigures {
         earlySends = Double(book.earlySends)
         closedSeconds = book.closedTime.doubleSeconds
         stranded = Double(book.begun - calls.count)
-        if scenario.burst != nil {
+        if scenario.isBurst {
             lastSuccessSeconds = calls.last { $0.succeeded }?.end.doubleSeconds
+        }
+        if let singled = scenario.faults.compactMap(\.resources).max() {
+            let healthy = calls.filter { $0.resource >= singled }
+            healthySuccess = StormFigures.successShare(healthy)
+            let lengths = healthy.filter(\.succeeded).map { ($0.end - $0.start).doubleSeconds }.sorted()
+            healthyP99SuccessSeconds = StormFigures.quantile(lengths, 0.99)
         }
         let window = scenario.faultWindow
         if let window { countFault(window, book) }
         let end = window?.upperBound ?? 0
         guard end < scenario.horizon else { return }
-        peakRate = StormFigures.peakRate(book.attempts, from: end)
-        if window != nil, scenario.burst == nil { countRecovery(from: end, horizon: scenario.horizon, calls) }
+        peakRate = StormFigures.peakRate(book.attempts, from: end, bins: 10)
+        peakSecondRate = StormFigures.peakRate(book.attempts, from: end, bins: 1)
+        if window != nil, !scenario.isBurst { countRecovery(from: end, horizon: scenario.horizon, calls) }
     }
 
     private mutating func countFault(_ window: Range<Double>, _ book: StormWorld.Book) {
@@ -66,12 +80,13 @@ extension StormFigures {
         sorted.isEmpty ? nil : sorted[min(sorted.count - 1, Int(share * Double(sorted.count)))]
     }
 
-    private static func peakRate(_ attempts: [Duration], from start: Double) -> Double {
-        var tenths: [Int64: Int] = [:]
+    /// The most attempts of a bin of time, as a rate; so many bins a second.
+    private static func peakRate(_ attempts: [Duration], from start: Double, bins: Int64) -> Double {
+        var counts: [Int64: Int] = [:]
         for attempt in attempts where attempt.doubleSeconds >= start {
             let (seconds, attoseconds) = attempt.components
-            tenths[seconds * 10 + attoseconds / 100_000_000_000_000_000, default: 0] += 1
+            counts[seconds * bins + attoseconds / (1_000_000_000_000_000_000 / bins), default: 0] += 1
         }
-        return Double(tenths.values.max() ?? 0) * 10
+        return Double(counts.values.max() ?? 0) * Double(bins)
     }
 }

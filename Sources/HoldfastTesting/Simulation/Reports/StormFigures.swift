@@ -29,13 +29,20 @@ public struct StormFigures: Sendable, Hashable, Codable {
     public var recovers: Bool?
     /// The most attempts of a tenth of a second after the faults, by the second: what the server meets as it returns.
     public var peakRate: Double?
+    /// The most attempts of a whole second after the faults.
+    public var peakSecondRate: Double?
+    /// Of the calls to resources that no fault singles out: the share that succeeded, where one singles out others.
+    public var healthySuccess: Double?
+    /// The 99th percentile of these.
+    public var healthyP99SuccessSeconds: Double?
     /// When the last call of a burst succeeded; nil where none did.
     public var lastSuccessSeconds: Double?
     /// Requests that were served after their sender had given up.
     public var wastedWork = 0.0
-    /// Attempts sent by a process that had been told to wait (429 with Retry-After), before that time had come.
+    /// Attempts sent by a process that had been told to wait (429 with Retry-After; for one resource: 503) before that time
+    /// had come, and refused.
     public var earlySends = 0.0
-    /// How long processes had been told to wait, added up over all of them.
+    /// How long processes had been told to wait, added up over all of them, and over their resources.
     public var closedSeconds = 0.0
     /// Calls that never ended: a fault of the retrier, which waits for what does not come.
     public var stranded = 0.0
@@ -60,6 +67,9 @@ public struct StormFigures: Sendable, Hashable, Codable {
         recovers = answers.isEmpty ? nil : answers.allSatisfy { $0 }
         recoverySeconds = recovers == false ? nil : mean(\.recoverySeconds)
         peakRate = mean(\.peakRate)
+        peakSecondRate = mean(\.peakSecondRate)
+        healthySuccess = mean(\.healthySuccess)
+        healthyP99SuccessSeconds = mean(\.healthyP99SuccessSeconds)
         lastSuccessSeconds = mean(\.lastSuccessSeconds)
         wastedWork = mean(\.wastedWork) ?? 0
         earlySends = mean(\.earlySends) ?? 0

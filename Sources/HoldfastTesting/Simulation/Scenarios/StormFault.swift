@@ -21,8 +21,12 @@ public struct StormFault: Sendable, Hashable, Codable {
         public static let err = Kind(rawValue: "err")
         /// Every request is refused with 429 and `Retry-After: amount` (whole seconds) at once.
         public static let throttle = Kind(rawValue: "throttle")
+        /// Every request is refused with 503 and `Retry-After: amount` (whole seconds) at once.
+        public static let unavailable = Kind(rawValue: "unavailable")
+        /// The first attempt of every call is refused at once, and no other.
+        public static let once = Kind(rawValue: "once")
 
-        static let all: [Kind] = [.down, .slow, .err, .throttle]
+        static let all: [Kind] = [.down, .slow, .err, .throttle, .unavailable, .once]
     }
 
     /// What is wrong.
@@ -31,28 +35,43 @@ public struct StormFault: Sendable, Hashable, Codable {
     public var from: Double
     /// When it is over, in seconds.
     public var to: Double
-    /// How bad it is, in the kind's own measure; 0 for `down`.
+    /// How bad it is, in the kind's own measure; 0 for `down` and `once`.
     public var amount: Double
+    /// The share of requests that it befalls, each by chance; 1 by default.
+    public var share = 1.0
+    /// It befalls so many of the scenario's resources, from the first; nil, the default: all.
+    public var resources: Int?
 
     /// A fault.
-    public init(_ kind: Kind, from: Double, to: Double, amount: Double = 0) {
+    public init(
+        _ kind: Kind,
+        from: Double,
+        to: Double,
+        amount: Double = 0,
+        share: Double = 1,
+        resources: Int? = nil
+    ) {
         self.kind = kind
         self.from = from
         self.to = to
         self.amount = amount
+        self.share = share
+        self.resources = resources
     }
 
-    /// Reads a fault; `amount` may be left out.
+    /// Reads a fault; `amount`, `share` and `resources` may be left out.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         kind = try container.decode(Kind.self, forKey: .kind)
         from = try container.decode(Double.self, forKey: .from)
         to = try container.decode(Double.self, forKey: .to)
         amount = try container.decodeIfPresent(Double.self, forKey: .amount) ?? 0
+        share = try container.decodeIfPresent(Double.self, forKey: .share) ?? 1
+        resources = try container.decodeIfPresent(Int.self, forKey: .resources)
     }
 
-    /// Whether it is there at a time.
-    func isActive(at seconds: Double) -> Bool {
-        from <= seconds && seconds < to
+    /// Whether it is there at a time, for a resource.
+    func isActive(at seconds: Double, for resource: Int) -> Bool {
+        from <= seconds && seconds < to && resources.map { resource < $0 } ?? true
     }
 }

@@ -23,7 +23,13 @@ extension StormScenario {
     public func validate() throws(StormScenarioError) {
         try check("processes", Double(processes), 1...100_000)
         try check("horizon", horizon, 0.001...86_400)
-        if let burst {
+        if !arrivals.isEmpty {
+            for (index, arrival) in arrivals.enumerated() {
+                try check("arrivals[\(index)].at", arrival.at, 0...86_400)
+                try check("arrivals[\(index)].calls", Double(arrival.calls), 1...1_000_000)
+                try check("arrivals[\(index)].spread", arrival.spread, 0...86_400)
+            }
+        } else if let burst {
             try check("burst", Double(burst), 1...1_000_000)
         } else if let rate {
             try check("rate", rate, 0.001...1_000_000)
@@ -31,8 +37,13 @@ extension StormScenario {
                 throw StormScenarioError("rate", "\(rate) for \(horizon) s are more than 10 million calls; take fewer.")
             }
         } else {
-            throw StormScenarioError("rate", "there is neither rate nor burst; set one of them.")
+            throw StormScenarioError("rate", "there is neither rate nor burst nor arrivals; set one of them.")
         }
+        try check("warmUp", warmUp, 0...86_400)
+        try check("batch", Double(batch), 1...100_000)
+        try check("batchSpread", batchSpread, 0...86_400)
+        if let period { try check("period", period, 0.001...86_400) }
+        try check("resources", Double(resources), 1...1_000_000)
         try check("server.workers", Double(server.workers), 1...100_000)
         try check("server.mean", server.mean, 0.000_001...3_600)
         try check("server.maxWait", server.maxWait, 0...86_400)
@@ -50,11 +61,13 @@ extension StormScenario {
         guard fault.from < fault.to else {
             throw StormScenarioError("\(place).to", "\(fault.to) is not after the start at \(fault.from).")
         }
+        try check("\(place).share", fault.share, 0...1)
+        if let resources = fault.resources { try check("\(place).resources", Double(resources), 1...1_000_000) }
         switch fault.kind {
-        case .down: break
+        case .down, .once: break
         case .slow: try check("\(place).amount", fault.amount, 0.001...1_000_000)
         case .err: try check("\(place).amount", fault.amount, 0...1)
-        case .throttle: try check("\(place).amount", fault.amount, 0...86_400)
+        case .throttle, .unavailable: try check("\(place).amount", fault.amount, 0...86_400)
         default:
             let known = StormFault.Kind.all.map(\.rawValue).joined(separator: ", ")
             throw StormScenarioError("\(place).kind", "'\(fault.kind.rawValue)' is not known; the kinds are \(known).")

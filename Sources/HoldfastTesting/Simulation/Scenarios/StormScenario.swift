@@ -3,8 +3,8 @@
 
 /// A load, a server and what goes wrong with it: what ``Storm`` runs retriers through.
 ///
-/// Times are in seconds of the virtual clock. As JSON every property is optional but ``name`` and one of ``rate`` and
-/// ``burst``; what is left out has its default.
+/// Times are in seconds of the virtual clock. As JSON every property is optional but ``name`` and one of ``rate``,
+/// ``burst`` and ``arrivals``; what is left out has its default.
 public struct StormScenario: Sendable, Hashable {
     /// A server without a network before it: so many workers, one queue, service times distributed exponentially.
     public struct Server: Sendable, Hashable {
@@ -30,10 +30,22 @@ public struct StormScenario: Sendable, Hashable {
     public var rate: Double?
     /// So many calls within the first 10 ms and none after; nil: see ``rate``, which is not heard where both are set.
     public var burst: Int?
+    /// Calls at times of their own, in place of ``rate`` and ``burst``; none by default.
+    public var arrivals: [Arrival] = []
+    /// So many calls arrive together in a process, ``rate`` remaining what it is; 1 by default.
+    public var batch = 1
+    /// The calls of a batch begin within so many seconds; 0 by default.
+    public var batchSpread = 0.0
+    /// The seconds between the batches of a process; nil, the default: they arrive independently, by ``rate``.
+    public var period: Double?
+    /// How many URLs the calls go to, each chosen evenly; 1 by default.
+    public var resources = 1
     /// Client processes, each with a pipeline and a retrier factory of its own; 50 by default.
     public var processes = 50
     /// No fresh call begins after this time; 60 by default.
     public var horizon = 60.0
+    /// What happens before this time is not in the figures: calls that begin before it, and attempts; 0 by default.
+    public var warmUp = 0.0
     /// What goes wrong; nothing by default. Faults may overlap.
     public var faults: [StormFault] = []
     /// The server.
@@ -59,6 +71,33 @@ public struct StormScenario: Sendable, Hashable {
         self.burst = burst
     }
 
+    /// A scenario of the defaults, of one process, with calls at times of their own.
+    public init(_ name: String, arrivals: [Arrival]) {
+        self.name = name
+        self.arrivals = arrivals
+        processes = 1
+    }
+
+    /// Calls that begin together.
+    public struct Arrival: Sendable, Hashable, Codable {
+        /// When the first may begin, in seconds.
+        public var at: Double
+        /// How many.
+        public var calls: Int
+        /// They begin within so many seconds.
+        public var spread: Double
+
+        /// An arrival.
+        public init(at: Double, calls: Int, spread: Double = 0.01) {
+            self.at = at
+            self.calls = calls
+            self.spread = spread
+        }
+    }
+
+    /// The calls that stop coming: there is no load whose recovery could be seen.
+    var isBurst: Bool { burst != nil || !arrivals.isEmpty }
+
     /// From the start of the first fault to the end of the last; nil without faults.
     public var faultWindow: Range<Double>? {
         guard let start = faults.map(\.from).min(), let end = faults.map(\.to).max(), start < end else { return nil }
@@ -68,7 +107,8 @@ public struct StormScenario: Sendable, Hashable {
 
 extension StormScenario: Codable {
     private enum CodingKeys: String, CodingKey {
-        case name, rate, burst, processes, horizon, faults, server, attemptTimeout, deadline, attempts, seeds
+        case name, rate, burst, arrivals, batch, batchSpread, period, resources, processes, horizon, warmUp, faults
+        case server, attemptTimeout, deadline, attempts, seeds
     }
 
     /// Reads a scenario; ``validate()`` is the caller's to call.
@@ -77,8 +117,14 @@ extension StormScenario: Codable {
         name = try container.decode(String.self, forKey: .name)
         rate = try container.decodeIfPresent(Double.self, forKey: .rate)
         burst = try container.decodeIfPresent(Int.self, forKey: .burst)
+        arrivals = try container.decodeIfPresent([Arrival].self, forKey: .arrivals) ?? arrivals
+        batch = try container.decodeIfPresent(Int.self, forKey: .batch) ?? batch
+        batchSpread = try container.decodeIfPresent(Double.self, forKey: .batchSpread) ?? batchSpread
+        period = try container.decodeIfPresent(Double.self, forKey: .period)
+        resources = try container.decodeIfPresent(Int.self, forKey: .resources) ?? resources
         processes = try container.decodeIfPresent(Int.self, forKey: .processes) ?? processes
         horizon = try container.decodeIfPresent(Double.self, forKey: .horizon) ?? horizon
+        warmUp = try container.decodeIfPresent(Double.self, forKey: .warmUp) ?? warmUp
         faults = try container.decodeIfPresent([StormFault].self, forKey: .faults) ?? faults
         server = try container.decodeIfPresent(Server.self, forKey: .server) ?? server
         attemptTimeout = try container.decodeIfPresent(Double.self, forKey: .attemptTimeout) ?? attemptTimeout

@@ -23,7 +23,7 @@ public struct StormSubject: Sendable, Hashable {
     ]
 
     /// What others do, as far as a simulated server without hints can tell: attempts, waits and budget.
-    public static let peers = [fullJitter, aws, grpc, alamofire, immediate]
+    public static let peers = [fullJitter, aws, grpc, finagle, alamofire, polly, immediate]
 
     /// Three retries without a wait.
     public static let immediate = peer(
@@ -49,6 +49,12 @@ public struct StormSubject: Sendable, Hashable {
         .grpc()
     )
 
+    /// Finagle's budget, a fifth of the calls and 10 retries a second, with four attempts and full jitter.
+    public static let finagle = peer("finagle", attempts: 4, Backoff(), .finagle)
+
+    /// Polly's retries as .NET's standard resilience handler sets them up: four attempts, from 2 s, its jitter, no budget.
+    public static let polly = peer("polly", attempts: 4, Backoff(base: .seconds(2), jitter: .pollyV2), .unlimited)
+
     /// The defaults of Alamofire's RetryPolicy: three attempts, after 0.5 s and 1 s, no jitter, no budget.
     public static let alamofire = peer(
         "alamofire",
@@ -57,27 +63,16 @@ public struct StormSubject: Sendable, Hashable {
         .unlimited
     )
 
-    /// Full jitter with the default budget and four attempts, and what it is made of: the candidates of the study behind
-    /// the defaults.
-    static let candidates: [StormSubject] = [
-        peer("candidate-a", attempts: 4, Backoff(), .ratio(0.1, window: nil)),
-        peer("candidate-b", attempts: 4, Backoff(), .ratio(0.1, window: nil), parks: true),
-        peer("candidate-c", attempts: 4, Backoff(), .ratio, parks: true),
-        peer("candidate-d", attempts: 4, Backoff(), .ratio),
-    ]
-
     /// Rules that wait alike after all failures and heed neither the server's hints nor each other.
     private static func peer(
         _ name: String,
         attempts: Int,
         _ backoff: Backoff,
-        _ budget: RetryBudget,
-        parks: Bool = false
+        _ budget: RetryBudget
     ) -> StormSubject {
         var rules = RetryRules(backoff: backoff, maxAttempts: attempts)
         rules.throttlingBackoff = backoff
         rules.budget = budget
-        rules.parks = parks
         rules.obeysRetryAfter = false
         rules.obeysRateLimit = false
         rules.closesGate = false

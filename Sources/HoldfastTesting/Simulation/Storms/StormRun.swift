@@ -54,8 +54,8 @@ struct StormRun: Sendable {
             let (arrival, wake) = (arrivals.next, clock.nextDeadline)
             if let arrival, wake.map({ arrival <= $0 }) ?? true {
                 clock.move(to: arrival)
-                guard let process = arrivals.removeNext() else { break }
-                begin(pipelines[process], process, world)
+                guard let process = arrivals.removeNext() else { continue }
+                begin(pipelines[process], process, resource: arrivals.resource(), world)
             } else if wake != nil {
                 clock.wakeNext()
             } else {
@@ -65,14 +65,15 @@ struct StormRun: Sendable {
         return StormReport(scenario, seed: seed, world.book)
     }
 
-    private func begin(_ pipeline: Pipeline, _ process: Int, _ world: StormWorld) {
+    private func begin(_ pipeline: Pipeline, _ process: Int, resource: Int, _ world: StormWorld) {
         let start = clock.now.sinceOrigin
         world.callBegan(process, now: start)
         let clock = clock
         _ = Task(executorPreference: executor) {
-            let response = try? await pipeline.send(StormRun.request)
+            let response = try? await pipeline.send(StormRun.request(for: resource))
             world.callEnded(
                 process,
+                resource: resource,
                 start: start,
                 now: clock.now.sinceOrigin,
                 succeeded: response?.status.isSuccessful ?? false
@@ -91,40 +92,76 @@ struct StormRun: Sendable {
     }
 
     private static let request = URLRequest(url: URL(string: "https://storm.example/") ?? URL(filePath: "/"))
+
+    private static func request(for resource: Int) -> URLRequest {
+        var request = request
+        if resource > 0 { request.url?.append(path: "\(resource)") }
+        return request
+    }
 }
 
 /// When calls begin, and in which process.
 private struct Arrivals {
-    private var queue = EventQueue<Int>()
+    private enum Event {
+        case call(Int)
+        /// A call, its batch, and the time of the next.
+        case batch(Int)
+    }
+
+    private var queue = EventQueue<Event>()
     private var numbers: SimulationNumbers
-    private let meanGap: Double?
+    private let scenario: StormScenario
     private let horizon: Duration
 
     init(_ scenario: StormScenario, seed: UInt64) {
         numbers = SimulationNumbers(seed: seed)
+        self.scenario = scenario
         horizon = Duration(boundedSeconds: scenario.horizon)
-        if let burst = scenario.burst {
-            meanGap = nil
-            for call in 0..<burst {
-                queue.add(call % scenario.processes, at: Duration(boundedSeconds: numbers.uniform() * 0.01))
+        var arrivals = scenario.arrivals
+        if arrivals.isEmpty, let burst = scenario.burst { arrivals = [.init(at: 0, calls: burst)] }
+        if arrivals.isEmpty {
+            for process in 0..<scenario.processes {
+                let first = scenario.period.map { numbers.uniform() * $0 }
+                add(process, after: .zero, seconds: first ?? gap())
             }
-        } else {
-            let gap = Double(scenario.processes) / (scenario.rate ?? 1)
-            meanGap = gap
-            for process in 0..<scenario.processes { add(process, after: .zero, gap) }
+        }
+        for arrival in arrivals {
+            for call in 0..<arrival.calls {
+                let time = arrival.at + numbers.uniform() * arrival.spread
+                queue.add(.call(call % scenario.processes), at: Duration(boundedSeconds: time))
+            }
         }
     }
 
     var next: Duration? { queue.next?.time }
 
+    /// Takes out the next call: its process.
     mutating func removeNext() -> Int? {
-        guard let (time, process) = queue.removeNext() else { return nil }
-        if let meanGap { add(process, after: time, meanGap) }
-        return process
+        guard let (time, event) = queue.removeNext() else { return nil }
+        switch event {
+        case .call(let process):
+            return process
+        case .batch(let process):
+            for _ in 1..<max(1, scenario.batch) {
+                let later = Duration(boundedSeconds: numbers.uniform() * scenario.batchSpread)
+                queue.add(.call(process), at: time + later)
+            }
+            add(process, after: time, seconds: scenario.period ?? gap())
+            return process
+        }
     }
 
-    private mutating func add(_ process: Int, after time: Duration, _ meanGap: Double) {
-        let next = time + Duration(boundedSeconds: numbers.exponential(mean: meanGap))
-        if next < horizon { queue.add(process, at: next) }
+    /// What a call asks for.
+    mutating func resource() -> Int {
+        scenario.resources > 1 ? min(Int(numbers.uniform() * Double(scenario.resources)), scenario.resources - 1) : 0
+    }
+
+    private mutating func gap() -> Double {
+        numbers.exponential(mean: Double(scenario.processes * scenario.batch) / (scenario.rate ?? 1))
+    }
+
+    private mutating func add(_ process: Int, after time: Duration, seconds: Double) {
+        let next = time + Duration(boundedSeconds: seconds)
+        if next < horizon { queue.add(.batch(process), at: next) }
     }
 }

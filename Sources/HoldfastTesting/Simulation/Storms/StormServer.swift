@@ -10,7 +10,7 @@ internal import HoldfastSemantics
 struct StormServer {
     /// How a request ends for its sender.
     enum Ending: UInt8 {
-        case served, refused, throttled, timedOut
+        case served, refused, throttled, timedOut, unavailable
     }
 
     /// When a request ends for its sender, and how.
@@ -46,14 +46,20 @@ struct StormServer {
     /// - Parameters:
     ///   - now: the time, never less than before.
     ///   - limit: when its sender gives up; nil: never.
-    mutating func submit(now: Duration, limit: Duration?) -> Answer {
+    ///   - resource: what it asks for.
+    ///   - attempt: which attempt of its call it is; the first is 1.
+    mutating func submit(now: Duration, limit: Duration?, resource: Int = 0, attempt: Int = 1) -> Answer {
         var factor = 1.0
         let seconds = now.doubleSeconds
-        for fault in faults where fault.isActive(at: seconds) {
+        for fault in faults where fault.isActive(at: seconds, for: resource) {
+            if fault.share < 1, numbers.uniform() >= fault.share { continue }
             switch fault.kind {
             case .down: return turnedAway(.refused, now, limit)
             case .err: if numbers.uniform() < fault.amount { return turnedAway(.refused, now, limit) }
-            case .throttle: return turnedAway(.throttled, now, limit, advice: Int(max(0, min(fault.amount, 86_400))))
+            case .once: if attempt == 1 { return turnedAway(.refused, now, limit) }
+            case .throttle, .unavailable:
+                let ending: Ending = fault.kind == .throttle ? .throttled : .unavailable
+                return turnedAway(ending, now, limit, advice: Int(max(0, min(fault.amount, 86_400))))
             case .slow: factor *= fault.amount
             default: break
             }

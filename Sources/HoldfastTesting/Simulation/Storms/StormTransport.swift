@@ -20,8 +20,11 @@ struct StormTransport: Transport {
     var enforcesDeadline: Bool { true }
 
     func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
+        let resource = request.url.flatMap { Int($0.lastPathComponent) } ?? 0
         let answer = world.submit(
             process,
+            resource: resource,
+            attempt: context.attempt,
             now: context.clock.now.sinceOrigin,
             limit: context.attemptDeadline?.sinceOrigin
         )
@@ -31,7 +34,7 @@ struct StormTransport: Transport {
             world.stopped(process, answer, now: context.clock.now.sinceOrigin)
             throw error
         }
-        world.answered(process, answer, now: context.clock.now.sinceOrigin)
+        world.answered(process, answer, resource: resource, now: context.clock.now.sinceOrigin)
         switch answer.ending {
         case .served:
             return Response(status: .ok)
@@ -39,6 +42,8 @@ struct StormTransport: Transport {
             return Response(status: refusal)
         case .throttled:
             return Response(status: .tooManyRequests, fields: [.retryAfter: "\(answer.advice)"])
+        case .unavailable:
+            return Response(status: .serviceUnavailable, fields: [.retryAfter: "\(answer.advice)"])
         case .timedOut:
             throw ServiceError(.timeout, "The simulated server did not answer in time.", progress: .bodySent)
         }

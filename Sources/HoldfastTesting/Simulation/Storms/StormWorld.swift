@@ -11,6 +11,7 @@ final class StormWorld: Sendable {
         let start: Duration
         let end: Duration
         let succeeded: Bool
+        var resource = 0
     }
 
     /// What happened.
@@ -21,7 +22,7 @@ final class StormWorld: Sendable {
         var calls: [Call] = []
         /// Calls that began.
         var begun = 0
-        /// Attempts sent although their process had been told to wait.
+        /// Attempts refused that were sent although their process had been told to wait.
         var earlySends = 0
         /// How long processes had been told to wait, added up over all of them.
         var closedTime: Duration = .zero
@@ -41,7 +42,7 @@ final class StormWorld: Sendable {
 
     fileprivate enum Event: UInt8 {
         case callBegan = 1, sent, callSucceeded, callFailed, stopped
-        case served = 16, refused, throttled, timedOut
+        case served = 16, refused, throttled, timedOut, unavailable
     }
 
     private struct State {
@@ -49,6 +50,8 @@ final class StormWorld: Sendable {
         var book = Book()
         /// Until when each process has been told to wait.
         var closedUntil: [Duration]
+        /// The same for one resource, by process and resource.
+        var resourceClosedUntil: [Int: Duration] = [:]
     }
 
     private let state: Mutex<State>
@@ -78,25 +81,37 @@ final class StormWorld: Sendable {
         }
     }
 
-    func callEnded(_ process: Int, start: Duration, now: Duration, succeeded: Bool) {
+    func callEnded(_ process: Int, resource: Int, start: Duration, now: Duration, succeeded: Bool) {
         state.withLock { state in
-            state.book.calls.append(Call(start: start, end: now, succeeded: succeeded))
+            state.book.calls.append(Call(start: start, end: now, succeeded: succeeded, resource: resource))
             state.book.note(succeeded ? .callSucceeded : .callFailed, process, at: now)
         }
     }
 
     /// Sends an attempt.
-    func submit(_ process: Int, now: Duration, limit: Duration?) -> StormServer.Answer {
+    func submit(
+        _ process: Int,
+        resource: Int,
+        attempt: Int,
+        now: Duration,
+        limit: Duration?
+    ) -> StormServer.Answer {
         state.withLock { state in
             state.book.attempts.append(now)
             state.book.note(.sent, process, at: now)
-            if now < state.closedUntil[process] { state.book.earlySends += 1 }
-            return state.server.submit(now: now, limit: limit)
+            let closed = max(
+                state.closedUntil[process],
+                state.resourceClosedUntil[StormWorld.key(process, resource)] ?? .zero
+            )
+            let answer = state.server.submit(now: now, limit: limit, resource: resource, attempt: attempt)
+            // What the server takes all the same was not too early.
+            if now < closed, answer.ending != .served { state.book.earlySends += 1 }
+            return answer
         }
     }
 
     /// Takes note that an attempt's answer came.
-    func answered(_ process: Int, _ answer: StormServer.Answer, now: Duration) {
+    func answered(_ process: Int, _ answer: StormServer.Answer, resource: Int, now: Duration) {
         state.withLock { state in
             let event: Event =
                 switch answer.ending {
@@ -104,15 +119,28 @@ final class StormWorld: Sendable {
                 case .refused: .refused
                 case .throttled: .throttled
                 case .timedOut: .timedOut
+                case .unavailable: .unavailable
                 }
             state.book.note(event, process, at: now)
-            guard answer.ending == .throttled else { return }
-            let (closed, asked) = (state.closedUntil[process], now + .seconds(answer.advice))
+            let asked = now + .seconds(answer.advice)
+            let key = StormWorld.key(process, resource)
+            let closed: Duration
+            switch answer.ending {
+            case .throttled: closed = state.closedUntil[process]
+            case .unavailable: closed = state.resourceClosedUntil[key] ?? .zero
+            default: return
+            }
             guard asked > closed else { return }
             state.book.closedTime += asked - max(now, closed)
-            state.closedUntil[process] = asked
+            if answer.ending == .throttled {
+                state.closedUntil[process] = asked
+            } else {
+                state.resourceClosedUntil[key] = asked
+            }
         }
     }
+
+    private static func key(_ process: Int, _ resource: Int) -> Int { process * 1_000_000 + resource }
 
     /// Takes note that an attempt was stopped before its answer.
     func stopped(_ process: Int, _ answer: StormServer.Answer, now: Duration) {

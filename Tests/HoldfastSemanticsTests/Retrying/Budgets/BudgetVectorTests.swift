@@ -24,7 +24,7 @@ import Testing
         )
         if vector.id == "aws-standard-2.0", VectorFile.isOwn { #expect(budget == .aws20) }
         if vector.id == "aws-standard-2.1", VectorFile.isOwn { #expect(budget == .aws21) }
-        let causes: [String: RetryBudgetState.Cause] = [
+        let causes: [String: RetryCause] = [
             "transient": .transient, "timeout": .timeout, "throttling": .throttling,
         ]
         var state = RetryBudgetState(budget, now: .zero)
@@ -69,7 +69,7 @@ import Testing
             state.attemptEnded(nil, succeeded: step.outcome == "S", now: .zero)
             let count = try #require(step.tokenCount)
             #expect(state.units(now: .zero) == Int(count * 1000 + 0.5), "step \(number)")
-            for cause in [RetryBudgetState.Cause.transient, .hedge] {
+            for cause in [RetryCause.transient, .hedge] {
                 let grant = state.permit(cause, now: .zero)
                 #expect((grant != nil) == step.retriesAllowed, "step \(number)")
                 if let grant { state.giveBack(grant, now: .zero) }
@@ -103,9 +103,7 @@ import Testing
         let budget = RetryBudget.ratio(
             share,
             reservePerSecond: reserve,
-            timeToLive: life,
-            refunds: false,
-            window: nil
+            timeToLive: life
         )
         var state = RetryBudgetState(budget, now: .zero)
         let expected = try #require(vector.expected)
@@ -125,7 +123,7 @@ import Testing
     )
     func quantization(vector: BackoffVectors.Trace) throws {
         let share = try #require(vector.params["retry_percent"])
-        let budget = RetryBudget.ratio(share, reservePerSecond: 0, refunds: false, window: nil)
+        let budget = RetryBudget.ratio(share, reservePerSecond: 0)
         var state = RetryBudgetState(budget, now: .zero)
         for _ in 0..<1000 { state.callBegan(now: .zero) }
         var granted = 0

@@ -14,10 +14,6 @@ import Testing
             (.ratio(0.1, reservePerSecond: .infinity), "reservePerSecond inf"),
             (.ratio(0.1, timeToLive: .zero), "timeToLive 0"),
             (.ratio(0.1, timeToLive: .seconds(3601)), "timeToLive 36"),
-            (.ratio(0.1, window: RetryWindow(start: 0)), "window start 0"),
-            (.ratio(0.1, window: RetryWindow(start: 17)), "window start 17"),
-            (.ratio(0.1, window: RetryWindow(growth: 0)), "window growth 0"),
-            (.ratio(0.1, window: RetryWindow(limit: 0)), "window limit 0"),
             (.tokens(capacity: 0, transient: 1, timeout: 1), "capacity 0"),
             (.tokens(transient: -5, timeout: 1), "transient -5"), (.tokens(transient: 1, timeout: 501), "timeout 501"),
             (.tokens(transient: 1, timeout: 1, throttling: 0), "throttling 0"),
@@ -38,7 +34,7 @@ import Testing
 
     @Test(
         "The named budgets have no problem",
-        arguments: [RetryBudget.unlimited, .ratio, .finagle, .aws20, .aws21, .grpc(), .ratio(0.3, window: nil)]
+        arguments: [RetryBudget.unlimited, .pool, .patientPool, .finagle, .aws20, .aws21, .grpc(), .ratio(0.3)]
     )
     func named(budget: RetryBudget) {
         #expect(budget.problem == nil)
@@ -49,52 +45,12 @@ import Testing
         for rules in [RetryRules.default, .strict, .patient, .interactive, .gateway] {
             #expect(rules.budget != .unlimited)
         }
-        #expect(RetryRules().budget == .ratio && RetryBudget.ratio == .ratio(0.1))
-    }
-
-    @Test("A fresh budget has its reserve: 5 retries, one at a time")
-    func fresh() throws {
-        var state = RetryBudgetState(.ratio, now: .zero)
-        #expect(state.balance(now: .zero) == 1 && state.windowSize == 1 && state.units(now: .zero) == 5)
-        let grant = try state.granted(.transient, now: .zero)
-        #expect(state.inFlight == 1 && state.balance(now: .zero) == 0)
-        #expect(state.permit(.throttling, now: .zero) == nil)
-        state.attemptEnded(grant, succeeded: false, now: .zero)
-        #expect(state.inFlight == 0 && state.units(now: .zero) == 4)
-    }
-
-    @Test("The window grows by 3 with a success and is halved by a failure, from 1 to 16")
-    func window() throws {
-        var state = RetryBudgetState(.ratio(1000), now: .zero)
-        for _ in 0..<10 { state.callBegan(now: .zero) }
-        var sizes: [Int] = []
-        for succeeded in [true, true, false, true, true, true, true, true, false, false, false, false, false, true] {
-            let grant = try state.granted(.timeout, now: .zero)
-            state.attemptEnded(grant, succeeded: succeeded, now: .zero)
-            sizes.append(state.windowSize ?? 0)
-        }
-        #expect(sizes == [4, 7, 3, 6, 9, 12, 15, 16, 8, 4, 2, 1, 1, 4])
-    }
-
-    @Test("Complaint 9 of 12: a retry that succeeds gives its cost back, one that fails does not, a hedge never")
-    func refunds() throws {
-        var state = RetryBudgetState(.ratio(0.1, window: RetryWindow(start: 4)), now: .zero)
-        func left() -> Int { state.units(now: .zero) }
-        var grant = try state.granted(.transient, now: .zero)
-        #expect(left() == 4)
-        state.attemptEnded(grant, succeeded: true, now: .zero)
-        #expect(left() == 5 && state.windowSize == 7)
-        grant = try state.granted(.hedge, now: .zero)
-        state.attemptEnded(grant, succeeded: true, now: .zero)
-        #expect(left() == 4 && state.windowSize == 7 && state.inFlight == 0)
-        grant = try state.granted(.transient, now: .zero)
-        state.attemptEnded(grant, succeeded: false, now: .zero)
-        #expect(left() == 3 && state.windowSize == 3)
+        #expect(RetryRules().budget == .pool && RetryRules.patient.budget == .patientPool)
     }
 
     @Test("Deposits and withdrawals are forgotten after ten slots, not before", arguments: [(9999, 0), (10_000, 5)])
     func expiry(milliseconds: Int, left: Int) {
-        var state = RetryBudgetState(.ratio(0.1, window: nil), now: .zero)
+        var state = RetryBudgetState(.ratio(0.1), now: .zero)
         var granted = 0
         while granted <= 5, let grant = state.permit(.transient, now: .milliseconds(500)) {
             granted += 1
@@ -106,7 +62,7 @@ import Testing
 
     @Test("Complaint 9 of 12: useless at low traffic: a client that calls once in a minute can retry")
     func lowTraffic() throws {
-        var state = RetryBudgetState(.ratio, now: .zero)
+        var state = RetryBudgetState(.ratio(0.1), now: .zero)
         for minute in 0..<100 {
             let now = Duration.seconds(60 * minute)
             state.callBegan(now: now)
@@ -117,9 +73,9 @@ import Testing
         }
     }
 
-    @Test("A grant that was not used gives back cost and place, and leaves the window")
+    @Test("A grant that was not used gives back its cost")
     func giveBack() throws {
-        for budget in [RetryBudget.ratio, .aws20, .aws21, .grpc(), .unlimited, .finagle] {
+        for budget in [RetryBudget.ratio(0.1), .aws20, .aws21, .finagle] {
             var state = RetryBudgetState(budget, now: .zero)
             for _ in 0..<20 { state.callBegan(now: .zero) }
             let before = state
@@ -140,8 +96,24 @@ import Testing
 }
 
 extension RetryBudgetState {
+    /// A budget that only counts draws no lots.
+    init(_ budget: RetryBudget, now: Duration) {
+        var generator = SeededGenerator(seed: 1)
+        self.init(budget, now: now, using: &generator)
+    }
+
+    mutating func attemptEnded(_ grant: RetryGrant?, succeeded: Bool, now: Duration) {
+        var generator = SeededGenerator(seed: 1)
+        _ = attemptEnded(grant, succeeded: succeeded, now: now, using: &generator)
+    }
+
+    mutating func giveBack(_ grant: RetryGrant, now: Duration) {
+        var generator = SeededGenerator(seed: 1)
+        _ = giveBack(grant, now: now, using: &generator)
+    }
+
     /// A grant, for tests that have no use for a refusal.
-    mutating func granted(_ cause: Cause, now: Duration) throws -> RetryGrant {
+    mutating func granted(_ cause: RetryCause, now: Duration) throws -> RetryGrant {
         let grant = permit(cause, now: now)
         return try #require(grant, "refused")
     }

@@ -37,7 +37,7 @@ import Testing
         #expect(sends(rules, [.status(500)]) == 4)
         #expect(sends(rules, [.staleSocket, .status(500)]) == 5)
         #expect(rules.backoff == Backoff(base: .milliseconds(100), jitter: .full))
-        #expect(rules.budget == .ratio && !rules.parks)
+        #expect(rules.budget == .pool && !rules.parks)
     }
 
     @Test("strict: one retry and no more, whatever the failures (RFC 9110 §9.2.2)")
@@ -110,7 +110,8 @@ import Testing
             #expect(sends(.none, [outcome]) == 1)
         }
         #expect(
-            RetryRules.none.gateDelay(ResponseHead(status: 429, fields: ["Retry-After": "1"]), receivedAt: .noon) != nil
+            RetryRules.none.gateNotice(ResponseHead(status: 429, fields: ["Retry-After": "1"]), receivedAt: .noon)
+                != nil
         )
     }
 }

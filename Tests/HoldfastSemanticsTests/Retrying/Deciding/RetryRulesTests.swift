@@ -110,7 +110,7 @@ import Testing
     @Test("RETRY.md §2.2, §3.2.6: what a retry costs by; a Retry-After of 0 costs a token too")
     func causes() {
         for (outcome, cause) in [
-            (AttemptOutcome.status(500), RetryBudgetState.Cause.transient), (.status(504), .transient),
+            (AttemptOutcome.status(500), RetryCause.transient), (.status(504), .transient),
             (.failed(.connect, .notSent), .transient), (.failed(.timeout), .timeout),
             (.failed(.timeout, .notSent), .timeout), (.status(429), .throttling),
             (.status(503, ["Retry-After": "0"]), .throttling), (.status(413, ["Retry-After": "0"]), .throttling),

@@ -2,52 +2,232 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import HoldfastSemantics
+import HoldfastTesting
 import Testing
+
+/// The gates of an origin, and a clock that is moved by hand.
+private struct Bench {
+    var gates = RetryGates()
+    var now: Duration = .zero
+
+    /// An answer: 429, 503 or a quota asking for so many seconds; nil: a good one.
+    @discardableResult
+    mutating func answer(
+        _ kind: GateNotice.Kind = .answer(succeeded: true),
+        _ seconds: Int = 0,
+        from resource: Int,
+        credential: Int = 1000,
+        isProbe: Bool = false
+    ) -> RetryGates.Effect {
+        gates.answered(
+            GateNotice(kind, asked: .seconds(seconds)),
+            from: GatePlace(resource: resource, credential: credential),
+            isProbe: isProbe,
+            now: now
+        )
+    }
+
+    mutating func check(_ resource: Int, credential: Int = 1000, admitsProbe: Bool = false) -> RetryGates.Answer {
+        gates.check(
+            GatePlace(resource: resource, credential: credential),
+            admitsProbe: admitsProbe,
+            longestWait: .seconds(60),
+            now: now
+        )
+    }
+
+    /// Until when a call is held back; nil: it may go.
+    mutating func opens(_ resource: Int, credential: Int = 1000) -> Duration? {
+        guard case .closed(let gate) = check(resource, credential: credential) else { return nil }
+        return gate.opens
+    }
+}
 
 @Suite("Retrying: gates")
 struct RetryGatesTests {
-    @Test("A gate stays closed until the very instant that was asked for, and opens by itself")
-    func opens() {
-        var gates = RetryGates()
-        gates.close(for: 1, asked: .seconds(10), now: .seconds(5))
-        #expect(gates.closed(for: 1, now: .milliseconds(14_999))?.opens == .seconds(15))
-        #expect(gates.closed(for: 1, now: .seconds(15)) == nil)
-        #expect(gates.isEmpty)
+    @Test("503 with Retry-After closes its resource from the second in a row, for all callers, and no other")
+    func strikes() {
+        var bench = Bench()
+        #expect(bench.answer(.unavailable, 10, from: 1).hasClosed == false)
+        #expect(bench.opens(1) == nil)
+        bench.answer(from: 1)
+        #expect(bench.answer(.unavailable, 10, from: 1).hasClosed == false, "not in a row")
+        #expect(bench.answer(.unavailable, 10, from: 1).hasClosed)
+        #expect(
+            bench.opens(1) == .seconds(10) && bench.opens(1, credential: 7) == .seconds(10) && bench.opens(2) == nil
+        )
+        bench.now = .seconds(10)
+        #expect(bench.opens(1) == nil)
     }
 
-    @Test("A gate is closed for one credential and for no other")
-    func credentials() {
-        var gates = RetryGates()
-        gates.close(for: 1, asked: .seconds(10), now: .zero)
-        #expect(gates.closed(for: 2, now: .zero) == nil)
-        #expect(gates.closed(for: 1, now: .zero) != nil)
+    @Test(
+        "It closes the origin at a score of six with three resources: each 503 counts one, another answer takes two",
+        arguments: [
+            (pattern: "abcabc", isClosed: true), ("abcab", false), ("ababababab", false), ("abcabgc", false),
+            ("abcabgcabc", true), ("aabbcc", true), ("abcabcg", true), ("ggggabcabc", true),
+        ]
+    )
+    func widening(_ row: (pattern: String, isClosed: Bool)) {
+        var bench = Bench()
+        for letter in row.pattern.utf8 {
+            if letter == UInt8(ascii: "g") {
+                bench.answer(from: 50)
+            } else {
+                bench.answer(.unavailable, 10, from: Int(letter))
+            }
+        }
+        #expect((bench.opens(51) != nil) == row.isClosed)
+        #expect((bench.opens(51, credential: 5) != nil) == row.isClosed)
     }
 
-    @Test("A later answer that asks for less does not open the gate earlier; one that asks for more keeps it closed")
-    func longest() {
-        var gates = RetryGates()
-        gates.close(for: 1, asked: .seconds(10), now: .zero)
-        gates.close(for: 1, asked: .seconds(3), now: .seconds(1))
-        #expect(gates.lastOpening(now: .seconds(1)) == .seconds(10))
-        gates.close(for: 1, asked: .seconds(30), now: .seconds(1))
-        #expect(gates.lastOpening(now: .seconds(1)) == .seconds(31))
+    @Test("429 with Retry-After closes the origin at once, for its credential")
+    func throttled() {
+        var bench = Bench()
+        #expect(bench.answer(.throttled, 10, from: 1).hasClosed)
+        #expect(bench.opens(1) == .seconds(10) && bench.opens(2) == .seconds(10))
+        #expect(bench.opens(1, credential: 5) == nil && bench.opens(2, credential: 5) == nil)
     }
 
-    @Test("Who waited comes back spread over half of the pause, 5 s at most", arguments: [(4, 2), (60, 5)])
-    func spread(asked: Int, spread: Int) {
-        var gates = RetryGates()
-        gates.close(for: 1, asked: .seconds(asked), now: .zero)
-        #expect(gates.closed(for: 1, now: .zero)?.spread == .seconds(spread))
+    @Test("Probes ask another resource: the first after 100 ms, then one a second, none when it is nearly over")
+    func probes() {
+        var bench = Bench()
+        bench.answer(.throttled, 3, from: 1)
+        var probes: [Duration] = []
+        for step in 1..<300 {
+            bench.now = .milliseconds(step * 10)
+            #expect(bench.check(1, admitsProbe: true) != .probe, "what asked for the pause is not probed")
+            if bench.check(2, admitsProbe: true) == .probe { probes.append(bench.now) }
+        }
+        #expect(probes == [.milliseconds(100), .milliseconds(1100), .milliseconds(2100)])
     }
 
-    @Test("The gates are bounded in number and in time, whatever servers ask for")
+    @Test(
+        "A good probe opens the origin, a bad one does not; then 429s close their resource for a minute, unless many say so"
+    )
+    func narrows() {
+        var bench = Bench()
+        bench.answer(.throttled, 30, from: 1)
+        bench.now = .milliseconds(100)
+        #expect(bench.check(2, admitsProbe: true) == .probe)
+        bench.answer(.answer(succeeded: false), from: 2, isProbe: true)
+        #expect(bench.opens(2) == .seconds(30))
+        bench.now = .milliseconds(1100)
+        #expect(bench.check(2, admitsProbe: true) == .probe)
+        #expect(bench.answer(from: 2, isProbe: true).opened == [1000])
+        #expect(bench.opens(2) == nil && bench.opens(1) == .seconds(30))
+        bench.answer(.throttled, 10, from: 3)
+        #expect(bench.opens(3) != nil && bench.opens(2) == nil)
+        for resource in [4, 5, 3, 4] { bench.answer(.throttled, 10, from: resource) }
+        #expect(bench.opens(9) == nil)
+        bench.answer(.throttled, 10, from: 5)
+        #expect(bench.opens(9) != nil)
+        bench.now = .seconds(62)
+        bench.answer(.throttled, 10, from: 1)
+        #expect(bench.opens(2) == .seconds(72))
+    }
+
+    @Test("Until the first probe answers, half a second at most, a wide gate says so")
+    func holds() {
+        var bench = Bench()
+        bench.answer(.throttled, 30, from: 1)
+        func holds() -> Duration? {
+            guard case .closed(let gate) = bench.check(2) else { return nil }
+            return gate.holdsUntil
+        }
+        #expect(holds() == .milliseconds(500))
+        bench.now = .milliseconds(500)
+        #expect(holds() == nil)
+    }
+
+    @Test("A quota with nothing left closes its resource, the origin by evidence, and what it is counted by at once")
+    func quotas() {
+        var bench = Bench()
+        bench.answer(.quota, 10, from: 1)
+        #expect(bench.opens(1) == .seconds(10) && bench.opens(2) == nil && bench.opens(1, credential: 5) == nil)
+        for resource in [2, 3, 1, 2, 3] { bench.answer(.quota, 10, from: resource) }
+        #expect(bench.opens(9) == .seconds(10) && bench.opens(9, credential: 5) == nil)
+
+        var counted = RetryGates()
+        let place = { GatePlace(resource: $0, credential: 1) }
+        for resource in [1, 2] {
+            let notice = GateNotice(.quota, asked: .seconds(resource * 10), partition: 77)
+            _ = counted.answered(notice, from: place(resource), isProbe: false, now: .zero)
+        }
+        guard case .closed(let gate) = counted.check(place(1), admitsProbe: false, longestWait: .zero, now: .zero)
+        else {
+            Issue.record("both are counted together")
+            return
+        }
+        #expect(gate.opens == .seconds(20))
+        #expect(counted.check(place(3), admitsProbe: false, longestWait: .zero, now: .zero) == .open)
+    }
+
+    @Test("A resource that is closed for longer than anybody waits is probed as often")
+    func longPause() {
+        var bench = Bench()
+        bench.answer(.throttled, 3600, from: 1)
+        var probes: [Int] = []
+        for second in 1...300 {
+            bench.now = .seconds(second)
+            if bench.check(1, admitsProbe: true) == .probe { probes.append(second) }
+        }
+        #expect(probes == [60, 120, 180, 240, 300])
+        // The origin is probed sixty times in all.
+        var others = 0
+        for second in 301...3600 {
+            bench.now = .seconds(second)
+            if bench.check(2, admitsProbe: true) == .probe { others += 1 }
+        }
+        #expect((54...56).contains(others))
+    }
+
+    @Test("Many resources that are closed for longer than anybody waits are probed together, once a second")
+    func manyLongPauses() {
+        var bench = Bench()
+        for resource in 1...100 { bench.answer(.throttled, 50, from: resource) }
+        var probes = 0
+        for step in 1...400 {
+            bench.now = .milliseconds(step * 100)
+            for resource in 1...100 {
+                let place = GatePlace(resource: resource, credential: 1000)
+                let answer = bench.gates.check(place, admitsProbe: true, longestWait: .seconds(2), now: bench.now)
+                if answer == .probe { probes += 1 }
+            }
+        }
+        #expect((30...40).contains(probes), "\(probes) in 40 s")
+    }
+
+    @Test(
+        "A later answer that asks for less does not open a gate earlier; the spread is half of the pause, 5 s at most",
+        arguments: [
+            (asked: 4, spread: 2), (60, 5),
+        ]
+    )
+    func longest(_ row: (asked: Int, spread: Int)) {
+        var bench = Bench()
+        bench.answer(.throttled, row.asked, from: 1)
+        bench.now = .seconds(1)
+        bench.answer(.throttled, 1, from: 1)
+        guard case .closed(let gate) = bench.check(1) else {
+            Issue.record("it should be closed")
+            return
+        }
+        #expect(gate.opens == .seconds(row.asked) && gate.spread == .seconds(row.spread))
+    }
+
+    @Test("Bounded in number and in time whatever servers ask for; forgotten once nothing is closed")
     func bounds() {
-        var gates = RetryGates()
-        gates.close(for: 0, asked: .seconds(4_000_000_000), now: .zero)
-        #expect(gates.lastOpening(now: .zero) == RetryGates.longestPause)
-        for credential in 1...RetryGates.limit { gates.close(for: credential, asked: .seconds(credential), now: .zero) }
-        // The gate that would have opened first made room.
-        #expect(gates.closed(for: 1, now: .zero) == nil)
-        #expect(gates.closed(for: 0, now: .zero) != nil)
+        var bench = Bench()
+        bench.answer(.throttled, 4_000_000_000, from: 0)
+        #expect(bench.gates.lastOpening(now: .zero) == RetryGates.longestPause)
+        for index in 1...10_000 {
+            bench.answer(.unavailable, index % 50 + 1, from: index, credential: index)
+            bench.answer(.throttled, index % 50 + 1, from: index, credential: index)
+        }
+        #expect(bench.gates.size <= 4 * RetryGates.limit + 4)
+        #expect(bench.opens(0) != nil, "what opens last stays")
+        bench.now = .seconds(7200)
+        #expect(bench.opens(0) == nil)
+        #expect(bench.gates.isEmpty)
     }
 }

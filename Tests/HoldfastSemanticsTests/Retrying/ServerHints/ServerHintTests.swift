@@ -9,7 +9,7 @@ import Testing
     private let quota: HeaderFields = ["RateLimit": "\"a\";r=0;t=30"]
 
     private func gate(_ status: StatusCode, _ fields: HeaderFields, _ rules: RetryRules = .default) -> Duration? {
-        rules.gateDelay(ResponseHead(status: status, fields: fields), receivedAt: .noon)
+        rules.gateNotice(ResponseHead(status: status, fields: fields), receivedAt: .noon)?.asked
     }
 
     private func asked(_ outcome: AttemptOutcome, _ rules: RetryRules = .default) -> Duration? {

@@ -97,7 +97,7 @@ import Testing
             rules.vendorHints = .all
             let received = Timestamp(millisecondsSinceEpoch: Int64(bitPattern: source.next()))
             #expect(rules.hint(head, receivedAt: received).wait.map { $0 >= .zero } ?? true)
-            #expect(rules.gateDelay(head, receivedAt: received).map { $0 > .zero } ?? true)
+            #expect(rules.gateNotice(head, receivedAt: received).map { $0.asked > .zero } ?? true)
         }
     }
 }

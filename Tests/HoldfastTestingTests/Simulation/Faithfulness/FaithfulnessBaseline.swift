@@ -31,22 +31,12 @@ enum FaithfulnessBaseline {
         grpc: loadInFault 1.03062 0.00226, recoverySeconds 0 0, peakRate 152.5 14.8,
         grpc: medianSuccessSeconds 0.0468801 0.00355, p99SuccessSeconds 0.251255 0.0222,
         grpc: p99FailureSeconds 0.170473 0.0767, wastedWork 0 0
-        candidate-d: success 0.749934 0.00869, successInFault 0.000493917 0.000767, load 1.0346 0.000794,
-        candidate-d: loadInFault 1.1379 0.00374, recoverySeconds 0 0, peakRate 152.5 14.8,
-        candidate-d: medianSuccessSeconds 0.0469287 0.00352, p99SuccessSeconds 0.251457 0.022,
-        candidate-d: p99FailureSeconds 0.475875 0.0348, wastedWork 0 0
-        candidate-a: success 0.74994 0.00868, successInFault 0.000515558 0.000771, load 1.03485 0.000789,
-        candidate-a: loadInFault 1.13891 0.00458, recoverySeconds 0 0, peakRate 152.5 14.8,
-        candidate-a: medianSuccessSeconds 0.0469239 0.00352, p99SuccessSeconds 0.251321 0.022,
-        candidate-a: p99FailureSeconds 0.423291 0.0487, wastedWork 0 0
-        candidate-b: success 0.755011 0.0355, successInFault 0.174003 0.0338, load 1.21793 0.0367,
-        candidate-b: loadInFault 1.13902 0.00453, recoverySeconds 4.16667 2.25, peakRate 855.5 50.8,
-        candidate-b: medianSuccessSeconds 0.140278 0.0571, p99SuccessSeconds 9.69087 0.0933,
-        candidate-b: p99FailureSeconds 10 9.46e-16, wastedWork 500.017 186
-        candidate-c: success 0.8054 0.0244, successInFault 0.259559 0.0537, load 1.19303 0.033,
-        candidate-c: loadInFault 1.1381 0.00396, recoverySeconds 2.78333 2.42, peakRate 315.833 49.9,
-        candidate-c: medianSuccessSeconds 0.244569 0.17, p99SuccessSeconds 9.51833 0.118,
-        candidate-c: p99FailureSeconds 10 8.63e-16, wastedWork 288.683 141
+        pool: success 0.753025 0.00863, successInFault 0.0123426 0.0131, load 1.01604 0.00319,
+        pool: loadInFault 1.05188 0.00341, recoverySeconds 0 0, peakRate 154.333 15.4,
+        pool: p99SuccessSeconds 0.344042 0.225, p99FailureSeconds 1.10131 0.0501
+        patient-pool: success 0.842895 0.0133, successInFault 0.371862 0.0479, load 1.12776 0.00831,
+        patient-pool: loadInFault 1.05195 0.00337, recoverySeconds 0 0, peakRate 193.5 15.4,
+        patient-pool: p99SuccessSeconds 9.643 0.114, p99FailureSeconds 10 8.71e-16
         """,
         "slow": """
         none: success 0.627623 0.0276, successInFault 0.124366 0.0425, load 1 0, loadInFault 1 0,
@@ -72,22 +62,12 @@ enum FaithfulnessBaseline {
         grpc: loadInFault 1.03186 0.00261, recoverySeconds 14.3833 1.25, peakRate 159.667 13.3,
         grpc: medianSuccessSeconds 0.0546297 0.00434, p99SuccessSeconds 0.91084 0.0399,
         grpc: p99FailureSeconds 2.09203 0.00427, wastedWork 1463.18 110
-        candidate-d: success 0.58935 0.0341, successInFault 0.124176 0.0423, load 1.03026 0.00224,
-        candidate-d: loadInFault 1.07167 0.0105, recoverySeconds 16.7 1.68, peakRate 162.833 13.4,
-        candidate-d: medianSuccessSeconds 0.0557911 0.00439, p99SuccessSeconds 0.941276 0.0314,
-        candidate-d: p99FailureSeconds 4.29496 0.0466, wastedWork 1699.35 151
-        candidate-a: success 0.525494 0.0397, successInFault 0.124176 0.0423, load 1.07042 0.0061,
-        candidate-a: loadInFault 1.13703 0.00332, recoverySeconds 20.4667 2, peakRate 218.667 27,
-        candidate-a: medianSuccessSeconds 0.0578671 0.00538, p99SuccessSeconds 1.01307 0.268,
-        candidate-a: p99FailureSeconds 3.12607 0.128, wastedWork 2087.73 191
-        candidate-b: success 0.540643 0.048, successInFault 0.124176 0.0423, load 1.1635 0.0289,
-        candidate-b: loadInFault 1.13748 0.0033, recoverySeconds 24.0333 3.66, peakRate 618.167 85.1,
-        candidate-b: medianSuccessSeconds 0.180484 0.0966, p99SuccessSeconds 9.56349 0.159,
-        candidate-b: p99FailureSeconds 10 0, wastedWork 2412.8 258
-        candidate-c: success 0.615757 0.0365, successInFault 0.124176 0.0423, load 1.12217 0.0301,
-        candidate-c: loadInFault 1.07494 0.00964, peakRate 223.333 30.7,
-        candidate-c: medianSuccessSeconds 0.252579 0.203, p99SuccessSeconds 9.31173 0.226,
-        candidate-c: p99FailureSeconds 10 2.29e-16, wastedWork 1973.37 236
+        pool: success 0.627433 0.0307, successInFault 0.123584 0.0291, load 1.01863 0.00615,
+        pool: loadInFault 1.044 0.0019, recoverySeconds 14.3667 1.64, peakRate 172.167 25.7,
+        pool: p99SuccessSeconds 1.93277 1.12, p99FailureSeconds 3.13462 0.126
+        patient-pool: success 0.660605 0.0321, successInFault 0.123584 0.0291, load 1.0696 0.00651,
+        patient-pool: loadInFault 1.044 0.0019, recoverySeconds 14.6167 1.66, peakRate 195.333 22.4,
+        patient-pool: p99SuccessSeconds 9.51015 0.224, p99FailureSeconds 10 1.44e-15
         """,
         "herd": """
         none: success 0 0, successInFault 0 0, load 1 0, loadInFault 1 0, peakRate 0 0,
@@ -105,18 +85,10 @@ enum FaithfulnessBaseline {
         aws-2.1: p99FailureSeconds 0.0668007 0.0129, wastedWork 0 0
         grpc: success 0 0, successInFault 0 0, load 1.1 0, loadInFault 1.1 0, peakRate 0 0,
         grpc: p99FailureSeconds 0.126369 0.00218, wastedWork 0 0
-        candidate-d: success 0.0239167 0.00227, successInFault 0.0239167 0.00227, load 1.20517 0.00567,
-        candidate-d: loadInFault 1.18125 0.00699, peakRate 10.8333 2.79, lastSuccessSeconds 20.6023 3.74,
-        candidate-d: medianSuccessSeconds 15.507 2.55, p99SuccessSeconds 20.6021 3.74,
-        candidate-d: p99FailureSeconds 0.153525 1.15, wastedWork 0 0
-        candidate-a: success 0 0, successInFault 0 0, load 1.225 0, loadInFault 1.225 0, peakRate 0 0,
-        candidate-a: p99FailureSeconds 0.105558 0.00366, wastedWork 0 0
-        candidate-b: success 1 0, successInFault 1 0, load 2.225 0, loadInFault 1.225 0,
-        candidate-b: peakRate 235.167 20.9, lastSuccessSeconds 12.0828 0.166,
-        candidate-b: medianSuccessSeconds 11.02 0.108, p99SuccessSeconds 12.0263 0.158, wastedWork 0 0
-        candidate-c: success 1 0, successInFault 1 0, load 2.18183 0.00701, loadInFault 1.18183 0.00701,
-        candidate-c: peakRate 104 20.9, lastSuccessSeconds 23.1633 4.04, medianSuccessSeconds 15.6429 2.36,
-        candidate-c: p99SuccessSeconds 22.4943 4.01, wastedWork 0 0
+        pool: success 0 0, successInFault 0 0, load 1.075 0, loadInFault 1.075 0, peakRate 0 0,
+        pool: p99FailureSeconds 0.904633 0.283
+        patient-pool: success 1 0, successInFault 1 0, load 2.08792 0.00523, loadInFault 1.08792 0.00523,
+        patient-pool: peakRate 130 28.3, lastSuccessSeconds 27.1617 1.7, p99SuccessSeconds 26.9425 1.71
         """,
         "brownout": """
         none: success 0.700966 0.0112, successInFault 0.700966 0.0112, load 1 0, loadInFault 1 0,
@@ -138,20 +110,10 @@ enum FaithfulnessBaseline {
         grpc: success 0.717435 0.0122, successInFault 0.717435 0.0122, load 1.0237 0.00148,
         grpc: loadInFault 1.0237 0.00148, medianSuccessSeconds 0.0376163 0.00195,
         grpc: p99SuccessSeconds 0.271415 0.0242, p99FailureSeconds 0.0389067 0.047, wastedWork 0 0
-        candidate-d: success 0.933759 0.014, successInFault 0.933759 0.014, load 1.33142 0.0138,
-        candidate-d: loadInFault 1.33029 0.0137, medianSuccessSeconds 0.0540774 0.0029,
-        candidate-d: p99SuccessSeconds 0.365926 0.0322, p99FailureSeconds 0.537208 0.0867, wastedWork 0 0
-        candidate-a: success 0.949881 0.0144, successInFault 0.949881 0.0144, load 1.35417 0.0143,
-        candidate-a: loadInFault 1.35308 0.0144, medianSuccessSeconds 0.0558972 0.00312,
-        candidate-a: p99SuccessSeconds 0.381174 0.036, p99FailureSeconds 0.516162 0.0749, wastedWork 0 0
-        candidate-b: success 0.991028 0.00436, successInFault 0.991028 0.00436, load 1.40522 0.0154,
-        candidate-b: loadInFault 1.3853 0.0169, medianSuccessSeconds 0.0611581 0.00365,
-        candidate-b: p99SuccessSeconds 4.84156 1.72, p99FailureSeconds 6.77635 3.59,
-        candidate-b: wastedWork 0.0333333 0.181
-        candidate-c: success 0.991929 0.00339, successInFault 0.991929 0.00339, load 1.40545 0.0162,
-        candidate-c: loadInFault 1.38445 0.0143, medianSuccessSeconds 0.0619351 0.00356,
-        candidate-c: p99SuccessSeconds 4.97263 1.55, p99FailureSeconds 6.61481 3.62,
-        candidate-c: wastedWork 0.0333333 0.181
+        pool: success 0.990252 0.00428, successInFault 0.990252 0.00428, load 1.41358 0.023,
+        pool: loadInFault 1.41159 0.0233, p99SuccessSeconds 0.531007 0.0567, p99FailureSeconds 0.67531 0.128
+        patient-pool: success 0.99871 0.0024, successInFault 0.99871 0.0024, load 1.42509 0.0229,
+        patient-pool: loadInFault 1.42297 0.0229, p99SuccessSeconds 0.742153 0.138
         """,
     ]
 }

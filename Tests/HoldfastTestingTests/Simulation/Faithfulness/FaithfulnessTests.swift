@@ -51,7 +51,10 @@ struct FaithfulnessTests {
         return Dictionary(uniqueKeysWithValues: scenarios.map { ($0.name, $0) })
     }()
 
-    static let subjects = [StormSubject("none", .none)] + StormSubject.peers + StormSubject.candidates
+    /// Those that the other simulator has as well.
+    static let subjects =
+        [StormSubject("none", .none), StormSubject("pool", .default), StormSubject("patient-pool", .patient)]
+        + StormSubject.peers.filter { $0.name != "finagle" && $0.name != "polly" }
 
     /// A figure of the other simulator; no mean: it never recovered.
     private struct Expected {
@@ -72,7 +75,7 @@ struct FaithfulnessTests {
     }
 
     @Test(
-        "Every figure lies within 4.5 standard errors of the study's simulator, for none, the peers and the candidates",
+        "Every figure lies within 4.5 standard errors of the study's simulator, for none, the pools and the peers",
         arguments: compared,
         subjects
     )

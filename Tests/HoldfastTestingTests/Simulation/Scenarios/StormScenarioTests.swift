@@ -21,7 +21,8 @@ struct StormScenarioTests {
             StormScenario.study.map(\.name) == [
                 "outage", "slow", "brownout-1", "brownout-5", "brownout-10", "brownout-30", "brownout-50",
                 "brownout-90",
-                "herd", "advised-herd", "gate",
+                "herd", "advised-herd", "gate", "blip-8", "blip-32", "idle-blip-32", "drained-blip-32", "app", "apps",
+                "one-resource", "quota", "quickstart", "quickstart-unadvised",
             ]
         )
         #expect(StormScenario.outage.server.capacity == 1_000 && StormScenario.outage.processes == 50)

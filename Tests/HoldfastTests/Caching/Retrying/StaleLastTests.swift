@@ -18,6 +18,8 @@ struct StaleLastTests {
     static let spare: HeaderFields = ["Cache-Control": "max-age=10, stale-if-error=1000"]
     static let strict = ["must-revalidate", "no-cache"]
     static let elsewhere = URLRequest.get("http://origin.example/elsewhere")
+    /// What shares its gate with the URL that is stored.
+    private static let sameResource = URLRequest.get("http://origin.example/a?elsewhere")
 
     /// A bench over an origin that gave `fields` once, which is stale by now, and goes on with `steps`.
     static func bench(
@@ -105,12 +107,12 @@ struct StaleLastTests {
         let clock = ManualClock()
         let bench = try await Self.bench(
             ["Cache-Control": "max-age=10"],
-            [.respond(503, ["Retry-After": "5"]), .respond(200, cacheable, body: "new")],
+            [.respond(429, ["Retry-After": "5"]), .respond(200, cacheable, body: "new")],
             clock: clock,
             retrierFactory: .seeded { $0.maxAttempts = 1 },
             staleAfter: .milliseconds(300)
         )
-        try await bench.load(Self.elsewhere)
+        try await bench.load(Self.sameResource)
         #expect(try await bench.load() == .stale("old"))
         #expect(bench.sends == 2)
         try await clock.waitForSleeps(1)
@@ -122,7 +124,7 @@ struct StaleLastTests {
     }
 
     @Test(
-        "§3.6.1: a gate closed for longer than the call may wait is answered as the 503 that closed it would be",
+        "§3.6.1: a gate closed for longer than the call may wait is answered as the 429 that closed it would be",
         arguments: [("max-age=10, stale-if-error=1000", true), ("max-age=10", false), ("no-store", false)],
         [Duration.milliseconds(300), nil]
     )
@@ -130,12 +132,12 @@ struct StaleLastTests {
         let clock = ManualClock()
         let bench = try await Self.bench(
             ["Cache-Control": stored.cacheControl],
-            [.respond(503, ["Retry-After": "90"])],
+            [.respond(429, ["Retry-After": "90"])],
             clock: clock,
             retrierFactory: .seeded(),
             staleAfter: staleAfter
         )
-        try await bench.load(Self.elsewhere)
+        try await bench.load(Self.sameResource)
         let isImpatient = staleAfter != nil && stored.cacheControl == "max-age=10"
         if stored.standsIn || isImpatient {
             let response = try await bench.pipeline.send(.get())

@@ -35,7 +35,7 @@ struct RetryGovernorTests {
         for _ in 0..<40 {
             reasons.append(try await pipeline.send(.get()).attempts.last?.stopReason)
         }
-        // Forty calls earn four retries and the reserve of some seconds; without a budget there would be 120 sends.
+        // Three retries that fail, and what time brings; without a budget there would be 120.
         #expect(transport.sent.count < 80)
         #expect(reasons.contains(.budget))
         let status = try #require(
@@ -49,7 +49,7 @@ struct RetryGovernorTests {
         #expect(other.attempts.count > 1)
     }
 
-    @Test("A success refunds: where each second attempt succeeds, no call is left without its retry")
+    @Test("A retry that succeeds is free: where each second attempt succeeds, no call is left without its retry")
     func refunds() async throws {
         let steps = (0..<60).flatMap { _ in [ScriptedTransport.Step.respond(503), .respond(200)] }
         let transport = ScriptedTransport(steps)
@@ -91,7 +91,7 @@ struct RetryGovernorTests {
         options.timeout = .seconds(8)
         let late = try await pipeline(down, .backoff(rules), clock).send(.get(), options: options)
         #expect([.budget, .deadline].contains(late.attempts.last?.stopReason))
-        #expect(started.duration(to: clock.now) < .seconds(8))
+        #expect(started.duration(to: clock.now) <= .seconds(8))
     }
 
     @Test("Without a deadline a retry is parked for maxParking and no longer")
@@ -102,7 +102,7 @@ struct RetryGovernorTests {
         let down = ScriptedTransport([.respond(503)], repeatsLastStep: true)
         let response = try await pipeline(down, .backoff(rules), clock).send(.get())
         #expect(response.attempts.last?.stopReason == .budget)
-        #expect(clock.now.sinceOrigin <= .seconds(3) && clock.now.sinceOrigin > .seconds(2))
+        #expect(clock.now.sinceOrigin <= .milliseconds(3_100) && clock.now.sinceOrigin > .seconds(2))
     }
 
     @Test("Rules of one call, under the budget of all: none switches retries off, others change what they say")
@@ -143,7 +143,7 @@ struct RetryGovernorTests {
         #expect(response.attempts.map(\.stopReason) == [.budget])
     }
 
-    @Test("Cancelling a call in its backoff gives the place and the token back")
+    @Test("Cancelling a call in its backoff costs nothing")
     func cancelledInBackoff() async throws {
         let clock = ManualClock()
         var rules = RetryRules.default
@@ -158,7 +158,7 @@ struct RetryGovernorTests {
         call.cancel()
         await #expect(throws: CancellationError.self) { try await call.value }
         let after = try #require(factory.governor?.status(of: origin, now: clock.now))
-        #expect(after.balance == during.balance + 1)
+        #expect(after.balance == 2 && during.balance == 2)
         #expect(clock.sleeperCount == 0)
     }
 

@@ -60,7 +60,7 @@ struct HedgeBudgetTests {
         for _ in 0..<19 { try await sendLate(hedged, transport, isHedged: false) }
         #expect(balance == 2, "what its own budget refuses costs the shared one nothing")
 
-        let grants = [account.permit(.transient, now: clock.now), account.permit(.transient, now: clock.now)]
+        let grants = [account.granted(now: clock.now), account.granted(now: clock.now)]
         #expect(grants.allSatisfy { $0 != nil })
         try await sendLate(hedged, transport, isHedged: false)
         for grant in grants.compactMap(\.self) { account.giveBack(grant, now: clock.now) }
@@ -77,7 +77,7 @@ struct HedgeBudgetTests {
         try await sendLate(hedged, transport, isHedged: true)
         #expect(balance == 0)
         try await sendLate(hedged, transport, isHedged: false)
-        #expect(account.permit(.transient, now: clock.now) == nil)
+        #expect(account.granted(now: clock.now) == nil)
     }
 
     @Test("E10: a cancelled call gives back what its hedge was granted")
@@ -98,7 +98,7 @@ struct HedgeBudgetTests {
     func closedGate() async throws {
         let transport = ScriptedTransport([.respond().delayed(by: .milliseconds(30))], repeatsLastStep: true)
         let hedged = HedgedTransport(transport, rules: bench.rules, governor: governor)
-        _ = account.close(for: 0, asked: .seconds(60), now: clock.now)
+        account.close(asked: .seconds(60), now: clock.now)
         let call = Task { try await bench.send(hedged, clock) }
         try await clock.waitForSleeps(1)
         clock.advance(by: .milliseconds(30))

@@ -64,7 +64,7 @@ struct ResumeBudgetTests {
 
     @Test("complaint 8 of 12: where the budget is spent nothing is resumed, and the original failure goes up")
     func spent() async throws {
-        for _ in 0..<3 { _ = account.permit(.transient, now: clock.now) }
+        for _ in 0..<3 { _ = account.granted(now: clock.now) }
         let origin = BreakingOrigin([.breaks(after: 10)])
         await #expect(throws: ServiceError.self) { try await read(origin) }
         #expect(origin.requests.count == 1)
@@ -73,7 +73,7 @@ struct ResumeBudgetTests {
 
     @Test("RETRY §3.2: nothing is resumed while the gate of the origin is closed, nor where it closes meanwhile")
     func gate() async throws {
-        _ = account.close(for: 1, asked: .seconds(10), now: clock.now)
+        account.close(asked: .seconds(10), now: clock.now)
         let origin = BreakingOrigin([.breaks(after: 10)])
         await #expect(throws: ServiceError.self) { try await read(origin) }
         #expect(origin.requests.count == 1)
@@ -88,7 +88,7 @@ struct ResumeBudgetTests {
         let reader = Task { try await response.body.collect() }
         try await manual.waitForSleeps(1)
         #expect(account.status(now: manual.now).balance == 2)
-        _ = account.close(for: 1, asked: .seconds(10), now: manual.now)
+        account.close(asked: .seconds(10), now: manual.now)
         manual.advance(by: .seconds(1))
         await #expect(throws: ServiceError.self) { try await reader.value }
         #expect(other.requests.count == 1)
