@@ -73,21 +73,32 @@ extension CachingHook {
         in context: CallContext
     ) async -> StoredEntry? {
         let lookup = received.lookup
-        guard cache.writer.holds(lookup.generation, for: lookup.key.target) else { return nil }
+        let answersQueries = stored.head.fields.contains(.noVarySearch)
+        guard cache.writer.holds(lookup.generation, for: lookup.key.target, answersQueries: answersQueries) else {
+            return nil
+        }
         var description = entry.description
         description.metadata = stored.encoded
         description.uselessAfter = StoreInstant(stored.uselessAfter(cache.options))
         if let known = cache.decoded.response(of: entry) {
             description.tags = cache.tags(cache.ownTags(description.tags, of: known), for: stored)
         }
+        let equivalent = await noteSearchVariance(
+            of: stored,
+            under: entry.key,
+            until: description.uselessAfter,
+            context
+        )
         do throws(StoreError) {
-            return try await cache.writer.freshen(
+            let freshened = try await cache.writer.freshen(
                 entry,
                 with: description,
                 claim: received.claim(on: entry.key, nominated: stored.nominated),
                 for: lookup.key.target,
                 now: context.clock.timestamp
             )
+            await removeOlder(than: received.exchange.requestTime, under: equivalent, for: lookup, in: context)
+            return freshened
         } catch {
             storeFailed(error, context)
             return nil

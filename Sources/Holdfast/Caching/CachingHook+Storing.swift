@@ -186,10 +186,9 @@ extension CachingHook {
     ) async throws(Unstored) -> HopOutcome {
         let lookup = received.lookup
         let writer = try await writer(of: entry, response.body.bytesInMemory, received, context)
-        let equivalent = await noteSearchVariance(of: response, entry, lookup, context)
         let filling = context[Filling.self]
         filling?.note(isReusable: isReusable(entry.stored, lookup, context))
-        let finish = commit(entry, received, context, replacing: equivalent)
+        let finish = commit(entry, received, context)
         guard let source = response.body.source else {
             delivered(response.body.length ?? 0)
             await finish(writer, nil)
@@ -285,22 +284,19 @@ extension CachingHook {
     }
 
     /// Commits an entry: at once, or once the caller's acceptance has taken the response.
-    ///
-    /// - Parameter equivalent: the keys under which older responses may be stored that it replaces too (No-Vary-Search).
     func commit(
         _ entry: AdmittedEntry,
         _ received: ReceivedExchange,
-        _ context: CallContext,
-        replacing equivalent: [CacheKey] = []
+        _ context: CallContext
     ) -> @Sendable (any EntryWriter, EntryDescription?) async -> Void {
         { [self] writer, description in
             guard let verdict = context.verdict else {
-                return await commit(writer, description, entry, received, context, replacing: equivalent)
+                return await commit(writer, description, entry, received, context)
             }
             context[Filling.self]?.awaitVerdict()
             await verdict.whenDecided { [self] accepted in
                 if accepted {
-                    await commit(writer, description, entry, received, context, replacing: equivalent)
+                    await commit(writer, description, entry, received, context)
                 } else {
                     writer.abandon()
                     context[Filling.self]?.end(.failed)
@@ -314,14 +310,19 @@ extension CachingHook {
         _ description: EntryDescription?,
         _ admitted: AdmittedEntry,
         _ received: ReceivedExchange,
-        _ context: CallContext,
-        replacing equivalent: [CacheKey]
+        _ context: CallContext
     ) async {
         let lookup = received.lookup
         if cache.leasing != nil, await isNewerStored(than: admitted, received, context) {
             writer.abandon()
             return overtaken(context)
         }
+        let equivalent = await noteSearchVariance(
+            of: admitted.stored,
+            under: admitted.key,
+            until: admitted.description.uselessAfter,
+            context
+        )
         do throws(StoreError) {
             let entry = try await cache.writer.commit(
                 writer,

@@ -37,9 +37,11 @@ public struct CallOptions: Sendable {
         get { parts.value.timeout }
         set { parts.value.timeout = newValue }
     }
-    /// The rules of retrying for this call, under the budget and the gates of the pipeline's factory; nil: the factory's.
+    /// The rules of retrying for this call, under the gates of the pipeline's factory; nil: the factory's.
     ///
-    /// `.none` switches retries off. Without a governor in the factory, all such calls of a pipeline share one of its own.
+    /// They take the place of those of the factory's ``BackoffRetrier``, whose condition stays; another factory is not asked then.
+    /// Where their budget is another than the factory's, the calls with this budget share one of their own, for each origin. A
+    /// gateway stays one whatever they say. `.none` switches retries off.
     public var retryRules: RetryRules? {
         get { rulesInForce?.rules }
         set { rulesInForce = newValue.map { RulesInForce($0) } }

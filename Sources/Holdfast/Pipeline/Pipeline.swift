@@ -26,7 +26,7 @@ public struct Pipeline: Transport {
 
     private typealias Stages = HookChain<AcceptanceStage<RedirectLoop<HookChain<AttemptLoop>>>>
     private let stages: Stages
-    private let retrierFactory: any RetrierFactory
+    private let governance: Governance
     private let environment: CallEnvironment
     private let callTimeout: Duration?
     /// The caching hook, where no other hook, observer or surrounding takes part in a call.
@@ -57,13 +57,14 @@ public struct Pipeline: Transport {
         self.transport = transport
         self.cache = cache
         self.configuration = configuration
-        self.retrierFactory = retrierFactory
-        callTimeout = configuration.callTimeout ?? retrierFactory.governor?.rules.callTimeout
+        let governance = Governance(retrierFactory)
+        self.governance = governance
+        callTimeout = configuration.callTimeout ?? governance.own?.rules.callTimeout
         let isAlone =
             hooks.isEmpty && configuration.authorization == nil && configuration.observers.isEmpty
             && configuration.surroundings.isEmpty
         loneCache = isAlone ? cache.map { CachingHook($0) } : nil
-        mayMintKeys = retrierFactory.governor?.rules.mintsIdempotencyKey ?? false
+        mayMintKeys = governance.own?.rules.mintsIdempotencyKey ?? false
         keepsCallerFields =
             configuration.authorization != nil || !hooks.allSatisfy { $0 is CachingHook || $0 is CachingServiceHook }
         environment = CallEnvironment(
@@ -81,7 +82,7 @@ public struct Pipeline: Transport {
             ? transport : SurroundedTransport(transport: transport, surroundings: configuration.surroundings)
         let attempts = AttemptLoop(
             transport: sending,
-            retrierFactory: retrierFactory,
+            governance: governance,
             prepare: configuration.prepare,
             authorization: configuration.authorization,
             attemptTimeout: configuration.attemptTimeout
@@ -90,7 +91,7 @@ public struct Pipeline: Transport {
         let redirects = RedirectLoop(
             policy: configuration.redirects,
             trustedOrigins: configuration.trustedOrigins,
-            retrierFactory: retrierFactory,
+            governance: governance,
             firstHookBeneath: callHooks.count,
             next: hops
         )
@@ -148,8 +149,7 @@ public struct Pipeline: Transport {
 
     /// The time a call with options of its own may take: its own word, the pipeline's, that of the rules it goes by.
     private func timeout(of options: CallOptions) -> Duration? {
-        let rules = options.rulesInForce?.rules ?? options.retrierFactory?.governor?.rules
-        return options.timeout ?? configuration.callTimeout ?? rules.map(\.callTimeout) ?? callTimeout
+        options.timeout ?? configuration.callTimeout ?? governance.rules(for: options)?.rules.callTimeout
     }
 
     /// Sends a request as the transport of another pipeline: its deadline and options hold here too.
@@ -271,9 +271,7 @@ public struct Pipeline: Transport {
 
     /// Once per call, above redirects, so that all that is sent for it bears one key.
     private func addIdempotencyKey(to request: inout URLRequest, _ options: CallOptions) {
-        let inForce = options.rulesInForce ?? (options.retrierFactory ?? retrierFactory).governor?.inForce
-        guard let inForce, inForce.rules.mintsIdempotencyKey else { return }
-        let rules = inForce.rules
+        guard let rules = governance.rules(for: options)?.rules, rules.mintsIdempotencyKey else { return }
         // A method in other letters is another method, which the URLRequest cannot show.
         if let exact = options.exactHead, exact.stands(for: request), ![.post, .patch].contains(exact.method) {
             return

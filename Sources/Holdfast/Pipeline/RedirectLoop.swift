@@ -16,7 +16,7 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
     /// The other origins that may be sent what hooks and prepare steps add.
     let trustedOrigins: CredentialScope
     /// Whose rules say how long a redirect is waited with; without a governor there are none.
-    let retrierFactory: any RetrierFactory
+    let governance: Governance
     /// The place of the first hook beneath, whose state belongs to one hop.
     let firstHookBeneath: Int
     let next: Next
@@ -76,10 +76,12 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
 
     /// Whether the next hop is sent, and after which wait (RFC 9110 §10.2.3).
     private func decideFollowing(_ response: Response, _ context: CallContext) -> RetryDecision {
-        let factory = context.options.retrierFactory ?? retrierFactory
-        guard response.fields.contains(.retryAfter), let rules = context.options.retryRules ?? factory.governor?.rules
+        // A factory of the call's own that has no rules waits for nothing.
+        let hasRules = context.options.retryRules != nil || governance.factory(for: context.options).governor != nil
+        guard hasRules, response.fields.contains(.retryAfter),
+            let rules = governance.rules(for: context.options)?.rules,
+            var generator = governance.governor(for: context.options)?.generator
         else { return .retryNow }
-        var generator: any RandomNumberGenerator = factory.governor?.generator ?? SystemRandomNumberGenerator()
         return rules.decideFollowing(
             response.headForRetrying,
             receivedAt: context.clock.timestamp,

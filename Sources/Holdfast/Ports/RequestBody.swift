@@ -23,7 +23,8 @@ public struct RequestBody: Sendable {
         case factory(length: Int?, @Sendable () async throws -> any ByteSource)
         /// A stream that can be read once; the length if known.
         case oneShot(length: Int?, any ByteSource)
-        /// The `httpBodyStream` of the URLRequest itself: one-shot, and on Linux silently empty when sent twice.
+        /// The `httpBodyStream` of the URLRequest itself: one-shot, and on Linux silently empty when sent twice. Sent again only
+        /// where nobody opened it, such as after a refused connection.
         case requestStream
     }
 
@@ -32,16 +33,18 @@ public struct RequestBody: Sendable {
 
     /// What keeps the first bytes of a one-shot body; its form is then that of a factory.
     private let replay: ReplayableBody?
+    /// The request whose stream it is.
+    private let carrier: URLRequest?
 
     /// A body of this form.
     public init(_ form: Form) {
-        self.form = form
-        replay = nil
+        self.init(form, replay: nil, carrier: nil)
     }
 
-    private init(_ replay: ReplayableBody, length: Int?) {
-        form = .factory(length: length) { replay.makeReader() }
+    private init(_ form: Form, replay: ReplayableBody?, carrier: URLRequest?) {
+        self.form = form
         self.replay = replay
+        self.carrier = carrier
     }
 
     /// No content.
@@ -72,7 +75,8 @@ public struct RequestBody: Sendable {
     /// The content that a URLRequest carries itself.
     public static func carried(by request: URLRequest) -> RequestBody {
         if let data = request.httpBody { return .data(data) }
-        return request.httpBodyStream == nil ? .none : RequestBody(.requestStream)
+        return request.httpBodyStream == nil
+            ? .none : RequestBody(.requestStream, replay: nil, carrier: request)
     }
 
     /// Whether the content can be sent again byte for byte.
@@ -86,8 +90,11 @@ public struct RequestBody: Sendable {
 
     /// Whether the next attempt can send the content whole: replayable, or one-shot and not begun to be read.
     var isWhole: Bool {
-        guard case .oneShot(_, let source) = form else { return isReplayable }
-        return (source as? OneShotSource)?.isUntouched ?? false
+        switch form {
+        case .oneShot(_, let source): (source as? OneShotSource)?.isUntouched ?? false
+        case .requestStream: carrier?.httpBodyStream?.streamStatus == .notOpen
+        case .none, .bytes, .file, .factory: isReplayable
+        }
     }
 
     /// The body with its first `limit` bytes kept, where it is one-shot and nobody began to read it; else as it is.
@@ -96,7 +103,8 @@ public struct RequestBody: Sendable {
     /// before it could be sent twice.
     func teed(limit: Int) -> RequestBody {
         guard limit > 0, isWhole, case .oneShot(let length, let source) = form else { return self }
-        return RequestBody(ReplayableBody(source, limit: limit), length: length)
+        let replay = ReplayableBody(source, limit: limit)
+        return RequestBody(.factory(length: length) { replay.makeReader() }, replay: replay, carrier: nil)
     }
 
     /// Lets go of what is kept of a one-shot body, since no further attempt will follow.

@@ -22,7 +22,11 @@ public protocol Retrier: Sendable {
 
     /// Says whether to send the call again, and after which wait.
     ///
-    /// The loop overrules a retrier where sending again is impossible: the body cannot be replayed, or no time is left.
+    /// The loop overrules a retrier where sending again is impossible or does harm: the content cannot be replayed, no time is
+    /// left, the budget is spent, or the server may have acted on a request that is not idempotent
+    /// (``StopReason/notIdempotent``; RFC 9110 §9.2.2), unless the call declares it so by ``CallOptions/isIdempotent`` or an
+    /// Idempotency-Key. No call is sent more often than `RetryRules.maxAttempts` and five times more, or a hundred times where
+    /// its factory has no governor.
     func retry(_ request: URLRequest, after attempt: FailedAttempt, context: CallContext) async -> RetryDecision
 }
 
@@ -38,6 +42,11 @@ public struct FailedAttempt: Sendable {
     public let error: (any Error)?
     /// The response, head and unread body, where there was one.
     public let response: Response?
+
+    /// What the failure proves, by the rules that hold for the call; those of ``RetryRules/default`` where none do.
+    ///
+    /// `.never` says that the rules would not send the request again, and why.
+    public let classification: RetryClass
 
     /// Which attempt it was; the first is 1.
     public var number: Int { exchange.attempt }

@@ -35,11 +35,23 @@ extension RetrierFactory {
 
 /// A retrier factory made of a closure.
 public struct AnyRetrierFactory: RetrierFactory {
+    public let governor: RetryGovernor?
     public let judgesAttempts: Bool
     private let make: @Sendable (URLRequest) -> any Retrier
 
     /// A factory that calls `make` for each call that fails.
-    public init(judgesAttempts: Bool = false, _ make: @escaping @Sendable (URLRequest) -> any Retrier) {
+    ///
+    /// - Parameters:
+    ///   - governor: holds the retries of all calls to its budgets and gates, and each call to the number of attempts of its rules;
+    ///     nil, the default: nothing but the retrier itself and a hundred sends bounds them.
+    ///   - judgesAttempts: as ``RetrierFactory/judgesAttempts``; false by default.
+    ///   - make: makes the retrier of one call.
+    public init(
+        governor: RetryGovernor? = nil,
+        judgesAttempts: Bool = false,
+        _ make: @escaping @Sendable (URLRequest) -> any Retrier
+    ) {
+        self.governor = governor
         self.judgesAttempts = judgesAttempts
         self.make = make
     }

@@ -130,7 +130,7 @@ public final class BackoffRetrier: Retrier {
     }
 
     /// Makes ``BackoffRetrier``s.
-    public struct Factory: RetrierFactory {
+    public struct Factory: RetrierFactory, RuledRetrierFactory {
         let strategy: Strategy
         let retryCondition: (@Sendable (FailedAttempt) async -> Bool)?
         let makeGenerator: @Sendable () -> any RandomNumberGenerator & Sendable
@@ -139,6 +139,14 @@ public final class BackoffRetrier: Retrier {
 
         public func create(for request: URLRequest) -> any Retrier {
             BackoffRetrier(strategy: strategy, retryCondition: retryCondition, generator: makeGenerator())
+        }
+
+        func create(for request: URLRequest, rules: RetryRules) -> (any Retrier)? {
+            BackoffRetrier(
+                strategy: .exponential(rules),
+                retryCondition: retryCondition,
+                generator: makeGenerator()
+            )
         }
     }
 }

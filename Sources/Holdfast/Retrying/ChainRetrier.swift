@@ -24,6 +24,8 @@ public final class ChainRetrier: Retrier {
 
     private let factories: [any RetrierFactory]
     private let request: URLRequest
+    /// The rules of the call, in the place of those of the members that go by rules.
+    private let rules: RetryRules?
     private let state = Mutex(State())
 
     /// A retrier for one call.
@@ -31,9 +33,14 @@ public final class ChainRetrier: Retrier {
     /// - Parameters:
     ///   - factories: what makes the members, in the order in which they are asked.
     ///   - request: the call's request.
-    public init(_ factories: [any RetrierFactory], for request: URLRequest) {
+    public convenience init(_ factories: [any RetrierFactory], for request: URLRequest) {
+        self.init(factories, for: request, rules: nil)
+    }
+
+    fileprivate init(_ factories: [any RetrierFactory], for request: URLRequest, rules: RetryRules?) {
         self.factories = factories
         self.request = request
+        self.rules = rules
     }
 
     /// A factory of chains of what `factories` make.
@@ -67,20 +74,31 @@ public final class ChainRetrier: Retrier {
         }
         if isSpent { return nil }
         if let known { return known }
-        let made = factories[index].create(for: request)
+        let factory = factories[index]
+        let ruled = rules.flatMap { (factory as? any RuledRetrierFactory)?.create(for: request, rules: $0) }
+        let made = ruled ?? factory.create(for: request)
         state.withLock { $0.members.append(made) }
         return made
     }
 
     /// Makes ``ChainRetrier``s.
-    public struct Factory: RetrierFactory {
+    public struct Factory: RetrierFactory, RuledRetrierFactory {
         let factories: [any RetrierFactory]
 
         public func create(for request: URLRequest) -> any Retrier {
             ChainRetrier(factories, for: request)
         }
 
-        /// That of the first member that has one.
+        func create(for request: URLRequest, rules: RetryRules) -> (any Retrier)? {
+            guard
+                factories.contains(where: {
+                    ($0 as? any RuledRetrierFactory)?.create(for: request, rules: rules) != nil
+                })
+            else { return nil }
+            return ChainRetrier(factories, for: request, rules: rules)
+        }
+
+        /// That of the first member that has one: its budgets and gates hold for the retries of all members.
         public var governor: RetryGovernor? {
             for factory in factories {
                 if let governor = factory.governor { return governor }

@@ -5,20 +5,51 @@ public import HoldfastSemantics
 
 /// Factories by the name of the decision. Each use makes a new one with budgets and gates of its own: make it once per client.
 extension RetrierFactory where Self == BackoffRetrier.Factory {
-    /// Exponential backoff with full jitter by `rules`: 100 ms, 200 ms, … capped at 20 s, four attempts by default.
+    /// Exponential backoff with full jitter, budget and gates of `RetryRules.default`, and what is commonly changed of it.
+    ///
+    /// The wait before retry n is random between 0 and the lesser of `cap` and `base` · 2ⁿ⁻¹. A value that
+    /// `RetryRules.validate()` refuses ends the program with its message, because it is a mistake in the program.
+    ///
+    /// - Parameters:
+    ///   - base: the longest first wait; 100 ms by default.
+    ///   - cap: the longest wait; 20 s by default, and no less than `base`.
+    ///   - attempts: how many attempts a call may make, the first included; 4 by default, 1 to 1,000.
+    ///   - statuses: the statuses that are retried, of 400 or more, and no others; nil, the default: those of
+    ///     `RetryRules.default`. Attempts that end without a response are retried all the same.
+    ///   - methods: the methods that are sent again although the server may have acted; nil, the default: the idempotent ones.
+    ///     Name POST only where the server makes nothing twice.
+    ///   - connectivity: says whether the machine is online, for `RetryRules.waitsForConnectivity`; nil, the default: nobody asks.
+    public static func backoff(
+        base: Duration = .milliseconds(100),
+        cap: Duration = .seconds(20),
+        attempts: Int = 4,
+        retry statuses: Set<StatusCode>? = nil,
+        methods: Set<RequestMethod>? = nil,
+        connectivity: (any Connectivity)? = nil
+    ) -> BackoffRetrier.Factory {
+        var rules = RetryRules(backoff: Backoff(base: base, cap: cap), maxAttempts: attempts)
+        if let statuses {
+            rules.retryableStatuses = statuses
+            rules.finalStatuses = Set((400...599).map { StatusCode($0) }).subtracting(statuses)
+        }
+        rules.repeatableMethods = methods
+        return .backoff(rules, connectivity: connectivity)
+    }
+
+    /// Exponential backoff by `rules`.
     ///
     /// - Parameters:
     ///   - rules: the rules; a value that `RetryRules.validate()` refuses ends the program with its message, because it
     ///     is a mistake in the program.
     ///   - connectivity: says whether the machine is online, for `rules.waitsForConnectivity`.
     public static func backoff(
-        _ rules: RetryRules = .default,
+        _ rules: RetryRules,
         connectivity: (any Connectivity)? = nil
     ) -> BackoffRetrier.Factory {
         BackoffRetrier.factory(strategy: .exponential(rules), connectivity: connectivity)
     }
 
-    /// Four attempts, full jitter, a budget of a tenth of the calls: `RetryRules.default`.
+    /// Four attempts, full jitter, the pool of retries: `RetryRules.default`.
     public static var `default`: BackoffRetrier.Factory { .backoff(.default) }
 
     /// One retry and no more: `RetryRules.strict`.

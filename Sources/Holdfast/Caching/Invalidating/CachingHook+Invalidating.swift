@@ -60,9 +60,11 @@ extension CachingHook {
             do throws(StoreError) {
                 try await cache.writer.invalidate([key] + equivalent)
                 guard cache.holdsContentKeys else { continue }
-                for method: RequestMethod in [.query, .post] {
-                    let prefix = CacheKey.prefix(partition: partition, methodGroup: method, target: target)
-                    try await cache.writer.purge(.keyPrefix(prefix), now: context.clock.timestamp)
+                for target in [target] + equivalent.map(\.target) {
+                    for method: RequestMethod in [.query, .post] {
+                        let prefix = CacheKey.prefix(partition: partition, methodGroup: method, target: target)
+                        try await cache.writer.purge(.keyPrefix(prefix), now: context.clock.timestamp)
+                    }
                 }
             } catch {
                 storeFailed(error, context)

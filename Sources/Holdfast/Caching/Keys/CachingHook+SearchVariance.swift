@@ -30,21 +30,25 @@ extension CachingHook {
         return NoVarySearch(stored.head.fields).isEquivalent(target, lookup.key.target)
     }
 
-    /// Remembers for which queries a response that is about to be stored answers too.
+    /// Remembers for which queries a response that is about to be stored, or given other fields, answers too.
     ///
-    /// Should the response not be stored after all, what is remembered leads to nothing and does no harm.
+    /// Should it not be stored after all, what is remembered leads to nothing and does no harm. Where its content is in its key no
+    /// look-up of another query finds it, but what makes the other query invalid makes it invalid too.
     ///
     /// - Returns: the keys of the URIs under which others are stored that answer for the same queries.
     func noteSearchVariance(
-        of response: Response,
-        _ entry: AdmittedEntry,
-        _ lookup: CacheLookup,
+        of stored: StoredResponse,
+        under storeKey: StoreKey,
+        until uselessAfter: StoreInstant,
         _ context: CallContext
     ) async -> [CacheKey] {
-        guard let value = response.fields[.noVarySearch], value.utf8.count <= SearchVarianceKeys.longestValue,
+        guard let value = stored.head.fields[.noVarySearch], value.utf8.count <= SearchVarianceKeys.longestValue,
             !NoVarySearch(fieldValue: value).isNone
         else { return [] }
-        let key = entry.key == lookup.storeKey ? lookup.key : lookup.sharedKey ?? lookup.key
+        guard let parts = CacheKey.Parts(framed: storeKey.bytes), let target = try? TargetURI(parts.target) else {
+            return []
+        }
+        let key = CacheKey(partition: parts.partition, method: .get, target: target)
         guard let keys = SearchVarianceKeys(key) else { return [] }
         cache.noteSearchVariance()
         let place = StoreKey(keys.ofPath.framed)
@@ -55,7 +59,7 @@ extension CachingHook {
         let text = key.target.canonical
         let alias = EntryDescription(
             metadata: ByteChunk(copying: text.utf8),
-            uselessAfter: entry.description.uselessAfter
+            uselessAfter: uselessAfter
         )
         let query = keys.ofQuery(value)
         let others = await entries(for: StoreKey(query.framed), context)

@@ -18,7 +18,7 @@ struct AttemptCourse {
     let account: RetryAccount?
     /// Who the attempt to come is made for: callers leave an exchange, and join it.
     var traffic: RetryAccount.Traffic
-    private let request: URLRequest
+    let request: URLRequest
     private let principal: String?
     private let credentialFields: [FieldName]
     /// Finds out whether a layer beneath has retried; nil where none can stand there.
@@ -52,11 +52,19 @@ struct AttemptCourse {
         principal = context.options.principal
         credentialFields = context.options.credentialFields
         traffic = context.isBackground ? .background : .caller
-        guard let governor else {
-            account = nil
-            return
-        }
-        account = governor.account(for: request, now: context.clock.now)
+        account = governor?.account(for: request, now: context.clock.now)
+        chooseBudget(context)
+    }
+
+    /// Chooses the budget that pays for the attempt to come.
+    mutating func chooseBudget(_ context: CallContext) {
+        traffic = context.isBackground ? .background : .caller
+        guard let account, let rules, inForce !== governor?.inForce else { return }
+        traffic = account.traffic(
+            under: rules.budget,
+            isBackground: context.isBackground,
+            now: context.clock.now
+        )
     }
 
     /// The rules, all of them; for what happens after a failure.
@@ -131,10 +139,15 @@ struct AttemptCourse {
         return rules.cause(of: retryClass, outcome: failed.outcome) ?? .transient
     }
 
+    /// Why the request is not sent again whatever a retrier says.
+    func veto(_ failed: FailedExchange) -> StopReason? {
+        (rules ?? .default).veto(failed, sends: records.count, most: rules?.mostSends ?? RetryRules.mostUngovernedSends)
+    }
+
     /// Puts down what a failure proved and what the server asked for.
     mutating func explain(_ failed: FailedAttempt) {
         guard let rules else { return }
-        records[records.count - 1].retryClass = rules.classify(failed.exchange)
+        records[records.count - 1].retryClass = failed.classification
         records[records.count - 1].retryAfter = rules.serverDelay(failed.exchange)
     }
 

@@ -72,7 +72,7 @@ extension AttemptLoop {
 
     private func send(_ request: URLRequest, _ course: AttemptCourse, _ context: CallContext) async throws -> Response {
         guard let scope = course.scope else { return try await send(request, context) }
-        scope.ended(exhausted: false)
+        scope.begin(request)
         return try await RetryScope.$current.withValue(scope) { try await send(request, context) }
     }
 

@@ -41,7 +41,7 @@ extension AttemptLoop {
                 beneath: response.attempts
             )
             if response.status.rawValue < 400 {
-                RetryScope.current?.ended(exhausted: false)
+                RetryScope.current?.ended(request, exhausted: false)
                 response.attempts = [record]
                 if case .network = response.source { response.source = .network(attempts: 1) }
             }

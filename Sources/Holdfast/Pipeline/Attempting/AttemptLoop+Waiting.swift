@@ -39,7 +39,7 @@ extension AttemptLoop {
     private func waitForBudget(_ cause: RetryCause, _ course: inout AttemptCourse, _ context: CallContext) async throws
     {
         course.pending = nil
-        course.traffic = context.isBackground ? .background : .caller
+        course.chooseBudget(context)
         guard let account = course.account, let rules = course.rules else { return }
         var waits = false
         let grant = try await account.permission(
@@ -153,7 +153,7 @@ extension AttemptLoop {
             if !rules.fits(wait + gate.spread, timeLeft) { return .gateClosed }
         }
         guard let cause = course.cause(of: failed.exchange, rules) else { return nil }
-        course.traffic = context.isBackground ? .background : .caller
+        course.chooseBudget(context)
         switch account.plan(cause, after: delay, rules: rules, traffic: course.traffic, now: now) {
         case .granted(let grant): course.grant = grant
         case .asks: course.pending = cause

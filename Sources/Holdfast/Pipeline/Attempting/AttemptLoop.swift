@@ -10,18 +10,14 @@ internal import HoldfastSemantics
 
 /// Sends a request, and sends it again where a retrier says so: the one place where attempts are made.
 ///
-/// The retrier judges; the loop overrules it where sending again is impossible, and the governor of its factory where it
-/// would do harm: the budget of the origin is spent, its gate is closed.
+/// The retrier judges. The loop overrules it where sending again is impossible, or might act twice (`RetryRules.veto`), and
+/// the governor of its factory where it would do harm: the budget of the origin is spent, its gate is closed.
 struct AttemptLoop: Exchanging {
     let transport: any Transport
-    let retrierFactory: any RetrierFactory
+    let governance: Governance
     let prepare: [PrepareStep]
     let authorization: AuthorizationRefresh?
     let attemptTimeout: Duration?
-    /// The governor of the pipeline's own factory, which calls with a factory of their own come under as well.
-    let ownGovernor: RetryGovernor?
-    /// Governs calls that bring rules of their own where the pipeline has no governor.
-    let fallbackGovernor: RetryGovernor
     /// Whether the transport talks to the network itself, so that no other layer can retry beneath.
     let isInnermost: Bool
     /// Whether an attempt of a call without options of its own is nothing but a send.
@@ -29,21 +25,19 @@ struct AttemptLoop: Exchanging {
 
     init(
         transport: any Transport,
-        retrierFactory: any RetrierFactory,
+        governance: Governance,
         prepare: [PrepareStep],
         authorization: AuthorizationRefresh?,
         attemptTimeout: Duration?
     ) {
-        self.transport = AttemptLoop.guarded(transport, retrierFactory.governor)
-        self.retrierFactory = retrierFactory
+        self.transport = AttemptLoop.guarded(transport, governance.own)
+        self.governance = governance
         self.prepare = prepare
         self.authorization = authorization
         self.attemptTimeout = attemptTimeout
-        ownGovernor = retrierFactory.governor
-        fallbackGovernor = ownGovernor ?? RetryGovernor()
         isInnermost = transport is URLSessionTransport
         isUngoverned =
-            ownGovernor == nil && prepare.isEmpty && authorization == nil && self.transport.enforcesDeadline
+            governance.own == nil && prepare.isEmpty && authorization == nil && self.transport.enforcesDeadline
     }
 
     /// Whether the first attempt needs no permission, no preparation and no judgement but that of its status.
@@ -175,14 +169,12 @@ struct AttemptLoop: Exchanging {
     }
 
     private func course(of request: URLRequest, _ context: CallContext) -> AttemptCourse {
-        var governor = context.options.retrierFactory?.governor ?? ownGovernor
-        if governor == nil, context.options.rulesInForce != nil { governor = fallbackGovernor }
-        let inForce = context.options.rulesInForce ?? governor?.inForce
+        let inForce = governance.rules(for: context.options)
         let listens = !isInnermost && inForce?.rules.respectsInnerRetries ?? false
         return AttemptCourse(
             of: request,
             inForce: inForce,
-            governor: governor,
+            governor: governance.governor(for: context.options),
             scope: listens ? RetryScope() : nil,
             context
         )
@@ -206,21 +198,16 @@ struct AttemptLoop: Exchanging {
     ) async throws -> RetryDecision {
         if let timeLeft = failed.timeLeft, timeLeft <= .zero { return .stop(.deadline) }
         if let retrier = course.retrier, !retrier.allowsMultipleRetries { return .stop(.attemptsExhausted) }
-        let asked = course.retrier ?? makeRetrier(for: request, context)
+        let asked = course.retrier ?? governance.makeRetrier(for: request, context.options)
         course.retrier = asked
         let decision = await asked.retry(request, after: failed, context: context)
         try checkCancellation(discarding: failed.response)
         guard case .retry(let delay) = decision else { return decision }
-        if !failed.bodyIsReplayable { return .stop(.notReplayable) }
+        if let reason = course.veto(failed.exchange) { return .stop(reason) }
         if let reason = refusal(of: failed, after: max(delay, .zero), &course, context) {
             return .stop(reason)
         }
         return .retry(after: max(delay, .zero))
-    }
-
-    private func makeRetrier(for request: URLRequest, _ context: CallContext) -> any Retrier {
-        if let rules = context.options.retryRules { return BackoffRetrier(strategy: .exponential(rules)) }
-        return (context.options.retrierFactory ?? retrierFactory).create(for: request)
     }
 
     private func checkCancellation(discarding result: Result<Response, any Error>) throws {
@@ -258,7 +245,7 @@ struct AttemptLoop: Exchanging {
                     event.stopReason = .gateClosed
                     event.retryAfter = refusal?.retryAfter
                 }
-                RetryScope.current?.ended(exhausted: true)
+                RetryScope.current?.ended(course.request, exhausted: true)
             }
             throw error
         }
@@ -275,7 +262,7 @@ struct AttemptLoop: Exchanging {
         _ course: AttemptCourse,
         _ context: CallContext
     ) throws -> Response {
-        RetryScope.current?.ended(exhausted: course.records.areExhausted)
+        RetryScope.current?.ended(course.request, exhausted: course.records.areExhausted)
         switch result {
         case .success(var response):
             response.attempts = course.records

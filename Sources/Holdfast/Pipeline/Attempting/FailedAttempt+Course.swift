@@ -33,6 +33,7 @@ extension FailedAttempt {
         let beneath = course.records.last?.beneath ?? []
         exchange.wasRetriedBeneath = course.scope?.wasRetried ?? false || beneath.areExhausted
         self.exchange = exchange
+        classification = (course.rules ?? .default).classify(exchange)
         switch result {
         case .success(let response): (self.response, error) = (response, nil)
         case .failure(let failure): (response, error) = (nil, failure)

@@ -15,10 +15,13 @@ private import Synchronization
 ///
 /// The rules stand in `RetryBudgetState` and `RetryGates`, under one lock; here calls sleep and are woken.
 final class RetryAccount: Sendable {
-    /// Who a retry is made for: each kind has a budget of its own, so that work nobody waits for cannot starve callers.
-    enum Traffic: Int, Sendable {
-        case caller
-        case background
+    /// Which budget pays: work that nobody waits for has one of its own, so that it cannot starve callers, and so have the calls
+    /// whose rules name another budget than the governor's.
+    struct Traffic: Sendable {
+        fileprivate var index: Int
+
+        static let caller = Traffic(index: 0)
+        static let background = Traffic(index: 1)
     }
 
     /// How an attempt ended.
@@ -44,7 +47,9 @@ final class RetryAccount: Sendable {
     }
 
     private struct State {
+        /// That of callers and that of the background: the governor's, then those of ``ownBudgets``.
         var budgets: [RetryBudgetState]
+        var ownBudgets: [RetryBudget] = []
         var gates = RetryGates()
         var pacing: AdaptivePacing
         var waiting = 0
@@ -100,13 +105,37 @@ final class RetryAccount: Sendable {
         self.inForce = inForce
         self.random = random
         var generator = random.generator
-        let budgets = [Traffic.caller, .background].map { _ in
+        let budgets = (0..<2).map { _ in
             RetryBudgetState(inForce.rules.budget, now: now.sinceOrigin, using: &generator)
         }
         state = Mutex(State(budgets: budgets, pacing: AdaptivePacing(now: now.sinceOrigin)))
     }
 
     // MARK: The budget
+
+    /// The most budgets beside the governor's; calls with further ones come under the governor's.
+    private static let mostOwnBudgets = 8
+
+    /// How many budgets there are, those of the background included.
+    var budgetCount: Int { state.withLock { $0.budgets.count } }
+
+    /// Which budget pays for a call whose rules name this one.
+    func traffic(under budget: RetryBudget, isBackground: Bool, now: MonotonicInstant) -> Traffic {
+        let usual = isBackground ? Traffic.background : .caller
+        guard budget != inForce.rules.budget else { return usual }
+        var generator = random.generator
+        return state.withLock { state in
+            if let place = state.ownBudgets.firstIndex(of: budget) {
+                return Traffic(index: 2 * place + 2 + usual.index)
+            }
+            guard state.ownBudgets.count < RetryAccount.mostOwnBudgets else { return usual }
+            state.ownBudgets.append(budget)
+            for _ in 0..<2 {
+                state.budgets.append(RetryBudgetState(budget, now: now.sinceOrigin, using: &generator))
+            }
+            return Traffic(index: state.budgets.count - 2 + usual.index)
+        }
+    }
 
     /// Takes note of an attempt's end: the one thing that a call that succeeds at once asks of the account.
     ///
@@ -115,7 +144,7 @@ final class RetryAccount: Sendable {
         var generator = random.generator
         let now = now.sinceOrigin
         let (woken, hasClosed): ([Task<Void, Never>], Bool) = state.withLock { state in
-            let traffic = end.traffic.rawValue
+            let traffic = end.traffic.index
             if end.isFirst {
                 state.counts.calls += 1
                 state.budgets[traffic].callBegan(now: now)
@@ -144,7 +173,7 @@ final class RetryAccount: Sendable {
     func giveBack(_ grant: RetryGrant, traffic: Traffic = .caller, now: MonotonicInstant) {
         var generator = random.generator
         let woken = state.withLock { state in
-            state.tell(state.budgets[traffic.rawValue].giveBack(grant, now: now.sinceOrigin, using: &generator))
+            state.tell(state.budgets[traffic.index].giveBack(grant, now: now.sinceOrigin, using: &generator))
         }
         for task in woken { task.cancel() }
     }
@@ -152,7 +181,7 @@ final class RetryAccount: Sendable {
     /// Takes what a hedge costs; nil where the budget is spent.
     func permitHedge(now: MonotonicInstant) -> RetryGrant? {
         state.withLock { state in
-            let grant = state.budgets[Traffic.caller.rawValue].permit(.hedge, now: now.sinceOrigin)
+            let grant = state.budgets[Traffic.caller.index].permit(.hedge, now: now.sinceOrigin)
             if grant != nil { state.counts.note(.hedge) }
             return grant
         }
@@ -167,7 +196,7 @@ final class RetryAccount: Sendable {
         now: MonotonicInstant
     ) -> RetryBudgetState.Plan {
         state.withLock { state in
-            let plan = state.budgets[traffic.rawValue]
+            let plan = state.budgets[traffic.index]
                 .plan(cause, after: delay, patience: rules.patience, parks: rules.parks, now: now.sinceOrigin)
             if case .granted = plan { state.counts.note(cause) }
             return plan
@@ -197,14 +226,14 @@ final class RetryAccount: Sendable {
         var generator = random.generator
         var (ticket, answer): (Int, RetryBudgetState.Answer) = state.withLock { state in
             let ticket = state.nextTicket()
-            let answer = state.budgets[traffic.rawValue]
+            let answer = state.budgets[traffic.index]
                 .ask(cause, turn, ticket: ticket, now: now, using: &generator)
             switch answer {
             case .go:
                 state.counts.note(cause)
             case .wait(let until):
                 guard state.waiting < inForce.rules.maxWaiting else {
-                    state.budgets[traffic.rawValue].withdraw(ticket)
+                    state.budgets[traffic.index].withdraw(ticket)
                     return (ticket, .stop)
                 }
                 state.waiting += 1
@@ -230,7 +259,7 @@ final class RetryAccount: Sendable {
                 guard let sleeper = state.sleepers[ticket] else { return .stop }
                 var answer = sleeper.answer ?? .wait(until: sleeper.until)
                 if sleeper.answer == nil, sleeper.until >= until {
-                    answer = state.budgets[traffic.rawValue].askAgain(ticket, now: now, using: &generator)
+                    answer = state.budgets[traffic.index].askAgain(ticket, now: now, using: &generator)
                 }
                 if case .wait(let until) = answer {
                     state.sleepers[ticket] = Sleeper(until: until)
@@ -250,10 +279,10 @@ final class RetryAccount: Sendable {
         var generator = random.generator
         let woken: [Task<Void, Never>] = state.withLock { state in
             state.waiting -= 1
-            state.budgets[traffic.rawValue].withdraw(ticket)
+            state.budgets[traffic.index].withdraw(ticket)
             guard let grant = state.sleepers.removeValue(forKey: ticket)?.answer?.grant else { return [] }
             return state.tell(
-                state.budgets[traffic.rawValue].giveBack(grant, now: now.sinceOrigin, using: &generator)
+                state.budgets[traffic.index].giveBack(grant, now: now.sinceOrigin, using: &generator)
             )
         }
         for task in woken { task.cancel() }
@@ -385,7 +414,7 @@ final class RetryAccount: Sendable {
     func status(now: MonotonicInstant) -> RetryStatus {
         state.withLock { state in
             RetryStatus(
-                balance: state.budgets[Traffic.caller.rawValue].balance(now: now.sinceOrigin),
+                balance: state.budgets[Traffic.caller.index].balance(now: now.sinceOrigin),
                 gateOpens: state.gates.lastOpening(now: now.sinceOrigin).map { MonotonicInstant(sinceOrigin: $0) },
                 waiting: state.waiting,
                 learnedRate: state.pacing.rate,

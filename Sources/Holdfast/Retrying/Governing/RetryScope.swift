@@ -4,6 +4,13 @@
 internal import HoldfastSemantics
 private import Synchronization
 
+#if canImport(FoundationNetworking)
+    internal import Foundation
+    internal import FoundationNetworking
+#else
+    internal import Foundation
+#endif
+
 /// Tells an attempt whether something beneath it has retried already and given up.
 ///
 /// Layers of retries multiply: three of three attempts each make 27 sends of one call. The layer next to the failure knows
@@ -13,14 +20,26 @@ final class RetryScope: Sendable {
     /// The scope of the attempt that this task works for.
     @TaskLocal static var current: RetryScope?
 
-    private let isExhausted = Atomic(false)
+    private struct State {
+        var url: URL?
+        var isExhausted = false
+    }
 
-    /// Whether the last call beneath was retried and given up.
-    var wasRetried: Bool { isExhausted.load(ordering: .acquiring) }
+    private let state = Mutex(State())
 
-    /// Notes how a call beneath ended.
-    func ended(exhausted: Bool) {
-        isExhausted.store(exhausted, ordering: .releasing)
+    /// Whether the request was retried beneath and given up.
+    var wasRetried: Bool { state.withLock { $0.isExhausted } }
+
+    /// An attempt begins with this request.
+    func begin(_ request: URLRequest) {
+        state.withLock { $0 = State(url: request.url) }
+    }
+
+    /// Notes how a call beneath ended; one to another URL, such as for a token, says nothing of the attempt.
+    func ended(_ request: URLRequest, exhausted: Bool) {
+        state.withLock { state in
+            if state.url == request.url { state.isExhausted = exhausted }
+        }
     }
 }
 

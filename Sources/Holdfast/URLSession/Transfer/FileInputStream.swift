@@ -46,4 +46,41 @@
             return count
         }
     }
+
+    /// Another stream, opened only when its first bytes are asked for: Foundation on Linux opens a request's stream before it has a
+    /// connection, and one that was opened cannot be told from one that was read.
+    final class LateInputStream: InputStream {
+        private let stream: InputStream
+        private var status = Stream.Status.notOpen
+
+        init(_ stream: InputStream) {
+            self.stream = stream
+            super.init(data: Data())
+        }
+
+        override var streamStatus: Stream.Status { status }
+
+        override var streamError: (any Error)? { nil }
+
+        override var hasBytesAvailable: Bool {
+            stream.streamStatus == .notOpen ? status == .open : stream.hasBytesAvailable
+        }
+
+        override func open() {
+            status = .open
+        }
+
+        override func close() {
+            status = .closed
+            if stream.streamStatus != .notOpen { stream.close() }
+        }
+
+        override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength length: Int) -> Int {
+            if stream.streamStatus == .notOpen { stream.open() }
+            let count = stream.read(buffer, maxLength: length)
+            if count < 0 { status = .error }
+            if count == 0 { status = .atEnd }
+            return count
+        }
+    }
 #endif

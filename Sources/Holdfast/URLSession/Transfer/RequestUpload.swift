@@ -69,6 +69,9 @@ struct RequestUpload: Sendable {
             // A stream goes out chunked. Foundation on Linux would send a Content-Length of the caller's beside it, which is
             // how requests are smuggled (RFC 9112 §6.1).
             request.setValue(nil, forHTTPHeaderField: "Content-Length")
+            #if !canImport(Darwin)
+                if let stream = request.httpBodyStream { request.httpBodyStream = LateInputStream(stream) }
+            #endif
             return RequestUpload(request)
         }
         request.httpBody = nil

@@ -279,8 +279,9 @@ private struct Judge {
         case .success(let (filed, scope)):
             let isItsOwn = existing.partition == exchange.partition
             guard isItsOwn || speaksFor(existing, scope: scope) && !setsCookieOfOne(response) else {
-                // Those who wait are given what is stored as it stands.
-                let isForAll = isShareable(filed) && isShareable(existing.stored)
+                // Those who wait are given what is stored as it stands, and only where the news names no other variant.
+                let isForAll =
+                    isShareable(filed) && isShareable(existing.stored) && filed.nominated == existing.stored.nominated
                 return Admission(.pass, because: .otherPrincipal, isShareable: isForAll)
             }
             return Admission(.freshen(filed), isShareable: isShareable(filed))

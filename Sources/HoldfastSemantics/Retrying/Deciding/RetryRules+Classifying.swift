@@ -19,7 +19,7 @@ extension RetryRules {
     }
 
     /// What the outcome proves, the statuses that the rules name included.
-    private func proof(of failed: FailedExchange) -> RetryClass {
+    func proof(of failed: FailedExchange) -> RetryClass {
         let proof = Retryability.proof(of: failed.outcome, to: failed.fields)
         guard case .response(let head) = failed.outcome else { return proof }
         if finalStatuses.contains(head.status) { return .never(.notRetryable) }
@@ -37,10 +37,9 @@ extension RetryRules {
     /// Whether a request may be sent again after an outcome that proves this.
     func permits(_ proof: RetryClass, _ failed: FailedExchange) -> Bool {
         if proof == .unprocessed { return true }
-        if isGateway { return failed.method.isIdempotent && failed.declaredIdempotent != false }
-        if failed.declaredIdempotent ?? (failed.method.isIdempotent || failed.fields.bearsIdempotencyKey) {
-            return true
-        }
+        let isRepeatable = repeatableMethods?.contains(failed.method) ?? failed.method.isIdempotent
+        if isGateway { return isRepeatable && failed.method.isIdempotent && failed.declaredIdempotent != false }
+        if failed.declaredIdempotent ?? (isRepeatable || failed.fields.bearsIdempotencyKey) { return true }
         return switch proof {
         case .staleSocket: retriesUnsafeOnStaleSocket
         case .throttled: retriesUnsafeWhenThrottled && failed.status != .conflict

@@ -111,10 +111,34 @@ extension RetryRules {
         return attemptField == nil || failed.attempt <= 1
     }
 
+    /// Why a request is not sent again whatever a retrier says; nil where it may be.
+    ///
+    /// What the server may have acted on is sent again only where these rules permit it, and by a gateway nothing else but what
+    /// certainly was not processed (RFC 9110 §9.2.2).
+    ///
+    /// - Parameters:
+    ///   - failed: the attempt.
+    ///   - sends: how often the call was sent, resends that cost nothing included.
+    ///   - most: how often it may be sent.
+    package func veto(_ failed: FailedExchange, sends: Int, most: Int) -> StopReason? {
+        if !failed.bodyIsReplayable { return .notReplayable }
+        if sends >= most { return .attemptsExhausted }
+        let proof = proof(of: failed)
+        let mayHaveActed = proof == .ambiguous || proof == .staleSocket
+        return (mayHaveActed || isGateway) && !permits(proof, failed) ? .notIdempotent : nil
+    }
+
+    /// How often a call may be sent, all resends included.
+    package var mostSends: Int {
+        let (sends, overflow) = maxAttempts.addingReportingOverflow(FreeResend.kinds)
+        return overflow ? .max : sends
+    }
+
+    /// How often a call may be sent whose retrier comes with no rules.
+    package static let mostUngovernedSends = 100
+
     private func mayBeSent(after failed: FailedExchange, _ history: RetryHistory, isFree: Bool) -> Bool {
-        guard maxAttempts > 1 else { return false }
-        let sends = maxAttempts.addingReportingOverflow(FreeResend.kinds)
-        guard failed.attempt < (sends.overflow ? .max : sends.partialValue) else { return false }
+        guard maxAttempts > 1, failed.attempt < mostSends else { return false }
         if countsFreeResends { return history.countedAttempts + history.freeResends.count < maxAttempts }
         return isFree || history.countedAttempts < maxAttempts
     }

@@ -69,6 +69,12 @@ public struct RetryRules: Sendable, Hashable {
     /// Nothing overrules it: no declaration, no key, no other rule; what certainly was not processed is still sent again.
     public var isGateway = false
 
+    /// The methods of requests that are sent again although the server may have acted; nil, the default: the idempotent ones.
+    ///
+    /// What certainly was not processed is sent again whatever its method. A gateway takes out of its own methods those that are
+    /// missing here and adds none.
+    public var repeatableMethods: Set<RequestMethod>?
+
     /// Whether requests that are not idempotent are sent again after 429, 503 and 413 with Retry-After; false by default.
     public var retriesUnsafeWhenThrottled = false
 

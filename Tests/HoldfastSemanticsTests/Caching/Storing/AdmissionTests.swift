@@ -595,6 +595,21 @@ import Testing
         #expect(Outcome(admission) == .pass(.otherPrincipal) && admission.isShareable == isShareable)
     }
 
+    @Test("RFC 9111 §4.1: where such a 304 names another variant, nobody else is answered by it", arguments: [nil, "X-User"])
+    func shareableForOwnVariant(_ vary: String?) throws {
+        var fields: HeaderFields = ["Cache-Control": "max-age=9"]
+        fields[.vary] = vary
+        let admission = try Self.admission(
+            of: fields,
+            as: .notModified,
+            about: try Self.known(["Cache-Control": "max-age=60"]),
+            in: "",
+            to: .cookie,
+            mode: .shared
+        )
+        #expect(Outcome(admission) == .pass(.otherPrincipal) && admission.isShareable == (vary == nil))
+    }
+
     // MARK: Parts
 
     @Test(

@@ -77,7 +77,7 @@ struct AdmissionBatch {
         outcome.counts["\(setting.mode) \(setting.store.rawValue)", default: Counts()] += model.counts()
         for fault in Set(model.violations().map(\.fault)).sorted() {
             outcome.faults[fault, default: 0] += 1
-            if known.insert(fault) { await shrink(sequence, fault) }
+            if known.insert(fault) { await shrink(sequence, fault, seen: model) }
         }
     }
 
@@ -90,8 +90,13 @@ struct AdmissionBatch {
         )
     }
 
-    private mutating func shrink(_ sequence: AdmissionSequence, _ fault: AdmissionViolation.Fault) async {
-        var sequence = sequence
+    /// - Parameter model: what was seen; over a disk it may not come about again.
+    private mutating func shrink(
+        _ original: AdmissionSequence,
+        _ fault: AdmissionViolation.Fault,
+        seen model: AdmissionModel
+    ) async {
+        var sequence = original
         // Over memory a sequence has one outcome, so that is where it is looked into wherever it fails there too.
         var inMemory = sequence
         inMemory.setting.store = .memory
@@ -109,8 +114,11 @@ struct AdmissionBatch {
         }
         let log = await play(sequence)
         let found = AdmissionModel(setting: sequence.setting, log: log).violations().filter { $0.fault == fault }
-        let text =
-            "\(sequence)\n\(log.description)\n  \(found.first?.description ?? "seen before it was made short, and not again")"
+        var text = "\(sequence)\n\(log.description)\n  \(found.first?.description ?? "seen before, and not again")"
+        if found.isEmpty {
+            let seen = model.violations().filter { $0.fault == fault }
+            text = "\(original)\n\(model.log.description)\n  \(seen), and not when it was played again"
+        }
         outcome.failures.append(Failure(fault: fault, sequence: sequence, text: text))
     }
 

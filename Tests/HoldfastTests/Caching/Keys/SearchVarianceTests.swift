@@ -158,4 +158,71 @@ struct SearchVarianceTests {
         #expect(try await bench.load(.get("http://h.example/a?n=199&p200=x")) == .fresh("200"))
         #expect(bench.cache.store.statistics.entryCount <= 200 + 200 + 64)
     }
+
+    /// How a response comes to be stored that answers for other queries too.
+    enum Arrival: String, Sendable, CaseIterable {
+        case part, joinedParts, notModified, head, contentKey
+    }
+
+    @Test(
+        "RFC 9111 §4.4: an unsafe request to an equivalent URI removes what came as a part, by a 304, by a HEAD, or for its content",
+        arguments: Arrival.allCases
+    )
+    func invalidated(_ arrival: Arrival) async throws {
+        let url = "http://h.example/a?a=1&u=2"
+        let bytes = "0123456789"
+        let seen = AnswerNumbers()
+        let bench = CacheBench(
+            ScriptedTransport { request in
+                let number = seen.next()
+                var fields: HeaderFields = ["ETag": "\"v\"", "Cache-Control": "max-age=60"]
+                // News of a response brings the field that the response itself did not have.
+                if number > 1 || arrival != .notModified && arrival != .head {
+                    fields[.noVarySearch] = "params=(\"u\")"
+                }
+                if request.httpMethod == "DELETE" { return .respond(200) }
+                if number == 2, arrival == .notModified { return .respond(304, fields) }
+                if let range = request.value(forHTTPHeaderField: "Range") {
+                    let isFirst = range == "bytes=0-4"
+                    fields["Content-Range"] = isFirst ? "bytes 0-4/10" : "bytes 5-9/10"
+                    return .respond(206, fields, body: String(isFirst ? bytes.prefix(5) : bytes.suffix(5)))
+                }
+                fields["Content-Length"] = "10"
+                return .respond(200, fields, body: request.httpMethod == "HEAD" ? "" : bytes)
+            }
+        )
+        var asking = CallOptions()
+        func stored() async throws -> CacheBench.Answer {
+            switch arrival {
+            case .part: try await bench.load(.get(url, ["Range": "bytes=0-4"]))
+            case .contentKey: try await bench.load(Self.post(url), asking)
+            case .joinedParts, .notModified, .head: try await bench.load(.get(url))
+            }
+        }
+        switch arrival {
+        case .part: break
+        case .joinedParts: try await bench.load(.get(url, ["Range": "bytes=5-9"]))
+        case .notModified:
+            try await bench.load(.get(url))
+            var revalidate = CallOptions()
+            revalidate.cache = .revalidate
+            #expect(try await bench.load(.get(url), revalidate).source == .revalidated)
+        case .head:
+            try await bench.load(.get(url))
+            var reload = CallOptions()
+            reload.cache = .reload
+            try await bench.load(.request("HEAD", url), reload)
+        case .contentKey: asking.cachesContent = .raw
+        }
+        _ = try await stored()
+        #expect(try await stored().source == .fresh)
+        try await bench.load(.request("DELETE", "http://h.example/a?a=1"))
+        #expect(try await stored().source == .network(attempts: 1))
+    }
+
+    private static func post(_ url: String) -> URLRequest {
+        var request = URLRequest.request("POST", url)
+        request.httpBody = Data("q=1".utf8)
+        return request
+    }
 }

@@ -92,7 +92,7 @@ struct RetriedValidationTests {
     func renewedBehindGate() async throws {
         let bench = CacheBench(
             ScriptedTransport([
-                .respond(200, Self.fields("a"), body: "one"), .respond(503, ["Retry-After": "30"]),
+                .respond(200, Self.fields("a"), body: "one"), .respond(429, ["Retry-After": "30"]),
                 .respond(200, Self.fields("b", 60), body: "two"),
             ]),
             retrierFactory: .seeded { $0.maxAttempts = 1 }

@@ -68,7 +68,8 @@ struct AttemptScenario: Sendable {
             configuration: configuration
         )
         let scope = RetryScope()
-        scope.ended(exhausted: isExhaustedBefore)
+        scope.begin(request)
+        scope.ended(request, exhausted: isExhaustedBefore)
         await RetryScope.$current.withValue(scope) {
             do {
                 let response = try await pipeline.send(request, body: body, options: options)

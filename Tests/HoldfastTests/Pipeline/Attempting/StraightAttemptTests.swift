@@ -128,7 +128,7 @@ struct StraightAttemptTests {
     func redirects(_ status: Int) async {
         for method in ["GET", "POST"] {
             let scenario = AttemptScenario(
-                steps: [.respond(status, ["Location": "/b"]), .respond(503), .respond(200, body: "there")],
+                steps: [.respond(status, ["Location": "/b"]), .respond(429), .respond(200, body: "there")],
                 request: .request(method, "http://origin.example/a"),
                 body: method == "POST" ? .bytes(ByteChunk([1, 2])) : nil,
                 retries: 1

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+import Foundation
 import HoldfastSemantics
 import HoldfastStorage
 import HoldfastTesting
 import Testing
 
 @testable import Holdfast
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
 
 @Suite("A one-shot body that is kept to a bound", .timeLimit(.minutes(20)))
 struct ReplayableBodyTests {
@@ -172,5 +177,46 @@ struct ReplayableBodyTests {
             Issue.record("what was touched is not kept")
             return
         }
+    }
+
+    private static func upload(_ url: String = "http://origin.example/a") -> URLRequest {
+        var request = URLRequest.request("PUT", url)
+        request.httpBodyStream = InputStream(data: Data("content".utf8))
+        return request
+    }
+
+    @Test("A request's own stream is sent again while nobody has opened it, and not after that")
+    func requestStream() async throws {
+        var configuration = PipelineConfiguration()
+        configuration.clock = ManualClock(autoAdvances: true)
+        let unread = ScriptedTransport([.fail(.connect, progress: .notSent), .respond(200)])
+        let first = Pipeline(transport: unread, retrierFactory: .default, configuration: configuration)
+        #expect(try await first.send(Self.upload()).status == .ok)
+        #expect(unread.sent.count == 2)
+        let read = ScriptedTransport { request in
+            request.httpBodyStream?.open()
+            return .fail(.connect, progress: .notSent)
+        }
+        let second = Pipeline(transport: read, retrierFactory: .default, configuration: configuration)
+        await #expect(throws: ServiceError.self) { try await second.send(Self.upload()) }
+        #expect(read.sent.count == 1)
+    }
+
+    @Test("A refused connection leaves a request's own stream as it was, through URLSession too")
+    func refusedStream() async throws {
+        var configuration = PipelineConfiguration()
+        configuration.clock = ManualClock(autoAdvances: true)
+        let pipeline = Pipeline(
+            transport: URLSessionTransport(),
+            retrierFactory: .default,
+            configuration: configuration
+        )
+        let request = Self.upload("http://127.0.0.1:1/a")
+        let error = await #expect(throws: ServiceError.self) { try await pipeline.send(request) }
+        #expect(error?.attempts.count == 4)
+        let stream = try #require(request.httpBodyStream)
+        stream.open()
+        var bytes = [UInt8](repeating: 0, count: 16)
+        #expect(stream.read(&bytes, maxLength: 16) == 7)
     }
 }

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import HoldfastSemantics
+import HoldfastTesting
+import Synchronization
+import Testing
+
+@testable import Holdfast
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// What holds for every retrier, whoever made it: what may be sent twice, how often, and out of whose budget.
+@Suite("Rules that hold for every retrier", .timeLimit(.minutes(20)))
+struct GovernanceTests {
+    /// Sends again whatever happened, at once.
+    private struct Insistent: Retrier {
+        var allowsMultipleRetries: Bool { true }
+        func retry(_ request: URLRequest, after attempt: FailedAttempt, context: CallContext) async -> RetryDecision {
+            .retryNow
+        }
+    }
+
+    /// Writes down what it is told, and sends again once.
+    private final class Listening: Retrier {
+        let classes = Mutex<[RetryClass]>([])
+
+        func retry(_ request: URLRequest, after attempt: FailedAttempt, context: CallContext) async -> RetryDecision {
+            classes.withLock { $0.append(attempt.classification) }
+            return .retryNow
+        }
+    }
+
+    private static let insistent = AnyRetrierFactory { _ in Insistent() }
+
+    private func pipeline(
+        _ transport: any Transport,
+        _ factory: any RetrierFactory,
+        clock: any HoldfastClock = ManualClock(autoAdvances: true)
+    ) -> Pipeline {
+        var configuration = PipelineConfiguration()
+        configuration.clock = clock
+        return Pipeline(transport: transport, retrierFactory: factory, configuration: configuration)
+    }
+
+    /// A failure, a method, and whether a retrier of one's own has it sent again.
+    struct Resend: Sendable, CustomStringConvertible {
+        let failure: ScriptedTransport.Step
+        let name: String
+        let method: String
+        var isIdempotent: Bool?
+        var key: String?
+        var isGateway = false
+        let isSent: Bool
+        var description: String {
+            "\(method) after \(name)\(isIdempotent.map { ", declared \($0)" } ?? "")\(key == nil ? "" : ", with a key")"
+                + "\(isGateway ? ", by a gateway" : "")"
+        }
+    }
+
+    private static let lost = ScriptedTransport.Step.fail(.connectionLost, progress: .bodySent)
+    private static let refused = ScriptedTransport.Step.fail(.connect, progress: .notSent)
+
+    @Test(
+        "RFC 9110 §9.2.2: what the server may have acted on is sent again only where that is harmless, whatever a retrier says",
+        arguments: [
+            Resend(failure: .respond(500), name: "500", method: "POST", isSent: false),
+            Resend(failure: .respond(503), name: "503", method: "PATCH", isSent: false),
+            Resend(failure: lost, name: "a lost connection", method: "POST", isSent: false),
+            Resend(failure: .respond(500), name: "500", method: "POST", isIdempotent: true, isSent: true),
+            Resend(failure: .respond(500), name: "500", method: "POST", key: "\"k\"", isSent: true),
+            Resend(failure: .respond(500), name: "500", method: "PUT", isSent: true),
+            Resend(failure: .respond(500), name: "500", method: "PUT", isIdempotent: false, isSent: false),
+            Resend(failure: refused, name: "a refused connection", method: "POST", isSent: true),
+            Resend(failure: .respond(429), name: "429", method: "POST", isSent: true),
+            Resend(failure: .respond(401), name: "401", method: "POST", isSent: true),
+            Resend(failure: .respond(404), name: "404", method: "POST", isSent: true),
+            Resend(
+                failure: .respond(500),
+                name: "500",
+                method: "POST",
+                isIdempotent: true,
+                isGateway: true,
+                isSent: false
+            ),
+            Resend(failure: .respond(429), name: "429", method: "POST", isGateway: true, isSent: false),
+            Resend(failure: .respond(404), name: "404", method: "POST", isGateway: true, isSent: false),
+            Resend(failure: refused, name: "a refused connection", method: "POST", isGateway: true, isSent: true),
+            Resend(failure: .respond(500), name: "500", method: "GET", isGateway: true, isSent: true),
+        ]
+    )
+    func resends(_ each: Resend) async throws {
+        let transport = ScriptedTransport([each.failure, .respond(200)])
+        let own: any RetrierFactory = each.isGateway ? .gateway : Self.insistent
+        let pipeline = pipeline(transport, own)
+        var options = CallOptions()
+        options.isIdempotent = each.isIdempotent
+        if each.isGateway { options.retrierFactory = Self.insistent }
+        var request = URLRequest.request(each.method, "http://origin.example/")
+        if let key = each.key { request.setValue(key, forHTTPHeaderField: "Idempotency-Key") }
+        let response = try? await pipeline.send(request, options: options)
+        #expect(transport.sent.count == (each.isSent ? 2 : 1))
+        if !each.isSent, let response { #expect(response.attempts.last?.stopReason == .notIdempotent) }
+    }
+
+    @Test("RFC 9110 §9.2.2: a gateway stays one under rules of the call's own, declared idempotent or not")
+    func gatewayRules() async throws {
+        let transport = ScriptedTransport([.respond(500)], repeatsLastStep: true)
+        let pipeline = pipeline(transport, BackoffRetrier.Factory.gateway)
+        var options = CallOptions()
+        options.retryRules = .default
+        options.isIdempotent = true
+        let response = try await pipeline.send(.request("POST", "http://origin.example/"), options: options)
+        #expect(transport.sent.count == 1)
+        #expect(response.attempts.last?.stopReason == .notIdempotent)
+    }
+
+    @Test("Rules of a call's own leave the factory's condition in force, and the other members of a chain")
+    func conditionStays() async throws {
+        var options = CallOptions()
+        options.retryRules = RetryRules(maxAttempts: 3)
+        let declined = BackoffRetrier.factory(retryCondition: { $0.response?.status != .badGateway })
+        let first = ScriptedTransport([.respond(502)], repeatsLastStep: true)
+        _ = try await pipeline(first, declined).send(.get(), options: options)
+        #expect(first.sent.count == 1)
+        let refresh = AnyRetrierFactory { _ in
+            Once { $0.response?.status == .unauthorized ? .retryNow : .stop(.notRetryable) }
+        }
+        let second = ScriptedTransport([.respond(401)] + Array(repeating: .respond(503), count: 5))
+        let response = try await pipeline(second, .chain(refresh, declined)).send(.get(), options: options)
+        #expect(response.status == .serviceUnavailable && second.sent.count == 1 + 3)
+    }
+
+    private struct Once: Retrier {
+        let answer: @Sendable (FailedAttempt) -> RetryDecision
+
+        func retry(_ request: URLRequest, after attempt: FailedAttempt, context: CallContext) async -> RetryDecision {
+            answer(attempt)
+        }
+    }
+
+    @Test("A retrier that never gives up is stopped: after a hundred sends, or by the rules of its factory's governor")
+    func ceiling() async throws {
+        let endless = ScriptedTransport([.respond(500)], repeatsLastStep: true)
+        let response = try await pipeline(endless, Self.insistent).send(.get())
+        #expect(endless.sent.count == 100)
+        #expect(response.attempts.last?.stopReason == .attemptsExhausted)
+        var rules = RetryRules(maxAttempts: 3)
+        rules.budget = .unlimited
+        let governed = AnyRetrierFactory(governor: RetryGovernor(rules)) { _ in Insistent() }
+        let bounded = ScriptedTransport([.respond(500)], repeatsLastStep: true)
+        _ = try await pipeline(bounded, governed).send(.get())
+        #expect(bounded.sent.count == 8)
+    }
+
+    @Test("A factory of one's own with a governor comes under its budget")
+    func ownGovernor() async throws {
+        let transport = ScriptedTransport([.respond(500)], repeatsLastStep: true)
+        let governor = RetryGovernor(.default)
+        let factory = AnyRetrierFactory(governor: governor) { _ in Insistent() }
+        let clock = ManualClock(autoAdvances: true)
+        let pipeline = pipeline(transport, factory, clock: clock)
+        for _ in 0..<20 { _ = try await pipeline.send(.get()) }
+        // Three tokens, and what a few seconds of waiting refill.
+        #expect(transport.sent.count < 30)
+        let url = try #require(URL(string: "http://origin.example/a"))
+        #expect((governor.status(of: url, now: clock.now)?.counts.stops[.budget] ?? 0) > 10)
+    }
+
+    @Test("A retrier is told what the failure proves, by the rules of the call")
+    func classification() async throws {
+        let listening = Listening()
+        let factory = AnyRetrierFactory { _ in listening }
+        for step in [ScriptedTransport.Step.respond(500), .respond(429), Self.refused, .respond(404)] {
+            _ = try await pipeline(ScriptedTransport([step, .respond(200)]), factory).send(.get())
+        }
+        _ = try await pipeline(ScriptedTransport([.respond(500), .respond(200)]), factory)
+            .send(.request("POST", "http://origin.example/"))
+        let expected: [RetryClass] = [
+            .ambiguous, .throttled, .unprocessed, .never(.notRetryable), .never(.notIdempotent),
+        ]
+        #expect(listening.classes.withLock { $0 } == expected)
+    }
+
+    @Test("A budget that a call brings counts, for all calls that bring it, beside the factory's own")
+    func budgetOfCalls() async throws {
+        var options = CallOptions()
+        options.retryRules = RetryRules()
+        options.retryRules?.budget = .unlimited
+        let free = ScriptedTransport([.respond(500)], repeatsLastStep: true)
+        let pool = pipeline(free, BackoffRetrierTests.seeded())
+        for _ in 0..<20 { _ = try await pool.send(.get(), options: options) }
+        #expect(free.sent.count == 80)
+
+        var strict = RetryRules()
+        strict.budget = .unlimited
+        let bounded = ScriptedTransport([.respond(500)], repeatsLastStep: true)
+        let unlimited = pipeline(bounded, BackoffRetrierTests.seeded(strict))
+        options.retryRules?.budget = .pool
+        for _ in 0..<20 { _ = try await unlimited.send(.get(), options: options) }
+        #expect(bounded.sent.count < 40)
+        let before = bounded.sent.count
+        _ = try await unlimited.send(.get())
+        #expect(bounded.sent.count == before + 4)
+    }
+
+    @Test("More budgets than are kept for an origin come under the factory's")
+    func manyBudgets() {
+        let account = RetryGovernor(.default).account(for: .get(), now: MonotonicInstant(sinceOrigin: .zero))
+        let now = MonotonicInstant(sinceOrigin: .zero)
+        for count in 0..<1_000 {
+            let budget = RetryBudget.grpc(maxTokens: 10 + count)
+            _ = account.traffic(under: budget, isBackground: count % 2 == 0, now: now)
+        }
+        #expect(account.budgetCount == 2 * 9)
+    }
+
+    @Test("A chain has one budget, that of its first member with a governor, and it pays for all members")
+    func chainBudget() async throws {
+        let transport = ScriptedTransport([.respond(500)], repeatsLastStep: true)
+        var unlimited = RetryRules()
+        unlimited.budget = .unlimited
+        let chain = ChainRetrier.factory([
+            BackoffRetrier.factory(retryCondition: { _ in false }), BackoffRetrierTests.seeded(unlimited),
+        ])
+        let pipeline = pipeline(transport, chain)
+        for _ in 0..<20 { _ = try await pipeline.send(.get()) }
+        #expect(transport.sent.count < 40)
+    }
+
+    @Test("Times that never end are no mistake", arguments: [Duration.seconds(Int64.max), .seconds(Int64.max / 2)])
+    func endless(_ time: Duration) async throws {
+        var rules = RetryRules(backoff: Backoff(base: .zero, cap: time), maxServerDelay: time)
+        rules.throttlingBackoff = Backoff(base: .zero, cap: time)
+        rules.maxParking = time
+        rules.callTimeout = time
+        rules.attemptTimeout = time
+        rules.parks = true
+        for rules in [
+            rules,
+            {
+                var rules = rules; rules.budget = .patientPool; return rules
+            }(),
+        ] {
+            var configuration = PipelineConfiguration()
+            configuration.callTimeout = time
+            let transport = ScriptedTransport([
+                .respond(503), .respond(500), .respond(503, ["Retry-After": "0"]), .respond(200),
+            ])
+            let pipeline = Pipeline(
+                transport: transport,
+                retrierFactory: .backoff(rules),
+                configuration: configuration
+            )
+            var options = CallOptions()
+            options.timeout = time
+            #expect(try await pipeline.send(.get(), options: options).status == .ok)
+        }
+    }
+
+    @Test("What the rest of the program sends while an attempt is made says nothing about the attempt")
+    func sideCall() async throws {
+        let clock = ManualClock(autoAdvances: true)
+        let side = pipeline(
+            ScriptedTransport([.respond(503)], repeatsLastStep: true),
+            BackoffRetrierTests.seeded(RetryRules(maxAttempts: 2)),
+            clock: clock
+        )
+        let scripted = ScriptedTransport([.respond(500), .respond(200)])
+        let outer = pipeline(SideCalling(next: scripted, side: side), BackoffRetrierTests.seeded(), clock: clock)
+        #expect(try await outer.send(.get("http://origin.example/page")).status == .ok)
+        #expect(scripted.sent.count == 2)
+    }
+
+    /// A transport that fetches something else through a pipeline before it sends.
+    private struct SideCalling: Transport {
+        let next: ScriptedTransport
+        let side: Pipeline
+
+        func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
+            let response = try await side.send(.get("http://tokens.example/"))
+            response.body.discard()
+            return try await next.send(request, body: body, context: context)
+        }
+    }
+
+    @Test("backoff(base:cap:attempts:retry:methods:): the common policy in one line")
+    func common() async throws {
+        let factory = BackoffRetrier.Factory.backoff(
+            base: .milliseconds(50),
+            cap: .seconds(1),
+            attempts: 3,
+            retry: [500, 404],
+            methods: [.get, .post]
+        )
+        for (method, status, sends) in [
+            ("GET", 500, 3), ("POST", 404, 3), ("PUT", 500, 1), ("GET", 503, 1), ("GET", 429, 1), ("POST", 500, 3),
+        ] {
+            let transport = ScriptedTransport([.respond(status)], repeatsLastStep: true)
+            let clock = ManualClock(autoAdvances: true)
+            _ = try await pipeline(transport, factory, clock: clock)
+                .send(.request(method, "http://\(method)\(status).example/"))
+            #expect(transport.sent.count == sends, "\(method) \(status)")
+            #expect(clock.waits.first ?? .zero <= .milliseconds(50))
+        }
+        #expect(BackoffRetrier.Factory.backoff().governor?.rules == .default)
+    }
+}
