@@ -16,10 +16,19 @@
     extension HTTPClientRequest {
         /// The head of a URLRequest.
         ///
-        /// - Throws: ``ServiceError`` `.badRequest` with progress `notSent` where it has no URL or no valid method.
+        /// - Throws: ``ServiceError`` `.badRequest` with progress `notSent` where it has no URL, a port that is none, or no valid
+        ///   method.
         init(_ request: URLRequest) throws {
             guard let url = request.url else {
                 throw ServiceError(.badRequest, "The request has no URL; give it one.", progress: .notSent)
+            }
+            // NIO ends the process on a port that does not fit.
+            guard url.port.map({ 1...65_535 ~= $0 }) ?? true else {
+                throw ServiceError(
+                    .badRequest,
+                    "The URL's port is none; use 1 to 65535.",
+                    progress: .notSent
+                )
             }
             guard let method = RequestMethod(validating: request.httpMethod ?? "GET") else {
                 throw ServiceError(

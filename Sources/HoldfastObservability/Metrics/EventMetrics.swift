@@ -71,20 +71,23 @@
 
         /// OpenTelemetry's `http.client.request.duration`, of each attempt.
         private func attemptEnded(_ event: ServiceEvent) {
-            var names = ["http.request.method", "server.address", "server.port"]
             let (address, port) = server(event)
-            var values = [Labels.method(event.method), address, port]
-            if let status = event.status {
-                names.append("http.response.status_code")
-                values.append(Labels.statusText(status))
-            }
-            if let type = Labels.errorType(event.status, event.errorCode) {
-                names.append("error.type")
-                values.append(type)
-            }
             if let delay = event.delay {
-                // Which names there are follows from the values but for a status or an error alone.
-                series.time("http.client.request.duration", names, values, delay)
+                // Always the same names: OpenTelemetry leaves out what does not apply, and Prometheus clients refuse, or end the
+                // process, where a metric's label names change.
+                series.time(
+                    "http.client.request.duration",
+                    [
+                        "http.request.method", "server.address", "server.port", "http.response.status_code",
+                        "error.type",
+                    ],
+                    [
+                        Labels.method(event.method), address, port,
+                        event.status.map { Labels.statusText($0) } ?? Labels.none,
+                        Labels.errorType(event.status, event.errorCode) ?? Labels.none,
+                    ],
+                    delay
+                )
             }
             add("holdfast.attempts", ["outcome", "server.address"], [outcome(event), address])
             if let bytes = event.bytes { received(bytes, from: address) }

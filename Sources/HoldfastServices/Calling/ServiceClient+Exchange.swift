@@ -68,12 +68,12 @@ extension ServiceClient {
         return options
     }
 
-    /// Before a retry, makes the header fields anew and sends what differs: a token may be another by then.
+    /// Before a retry and a redirected hop, makes the header fields anew and sends what differs: a token may be another by then.
     ///
     /// On a redirected hop only fields that came along are brought up to date: what stayed behind did so for a reason.
     private func bringingUpToDate<R: Request>(_ request: R, _ built: BuiltRequest) -> PrepareStep {
         { urlRequest, context in
-            guard context.attempt > 1 else { return }
+            guard context.attempt > 1 || context.redirectCount > 0 else { return }
             let before = built.urlRequest.allHTTPHeaderFields ?? [:]
             let after = try await fields(of: request, contentType: built.contentType)
             for name in Set(before.keys).union(after.keys) where before[name] != after[name] {

@@ -111,16 +111,8 @@ extension Request {
     public func handle(_ error: any Error, response: Response) -> ErrorHandling { .error(error) }
 
     public func receive(_ response: inout Response) async throws -> Result {
-        let bytes: ByteChunk
-        do {
-            bytes = try await response.body.collect(upTo: contentLimit)
-        } catch let error as ServiceError
-            where error.code == .bodyTooLarge && !acceptedStatusCodes.contains(response.status.rawValue)
-        {
-            // The status says more than the length of what came with it.
-            bytes = ByteChunk()
-        }
-        response.body = ResponseBody(bytes)
+        let isRefused = !acceptedStatusCodes.contains(response.status.rawValue)
+        let bytes = try await response.takeContent(upTo: contentLimit, isRefused: isRefused)
         return try accept(response, content: bytes.withUnsafeBytes { Data($0) })
     }
 

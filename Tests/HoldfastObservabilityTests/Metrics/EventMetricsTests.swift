@@ -49,6 +49,20 @@
             #expect(hits.totalValue == 2)
         }
 
+        @Test("The label names of a metric never change: Prometheus clients refuse that")
+        func constantNames() async throws {
+            let bench = ObservedPipeline([
+                .respond(200), .respond(404), .fail(.certificate, progress: .notSent), .respond(503), .respond(200),
+            ])
+            for number in 0..<4 { _ = try? await bench.get("https://example.com/\(number)") }
+            let metrics = bench.metrics
+            var names: [String: Set<[String]>] = [:]
+            for timer in metrics.timers { names[timer.label, default: []].insert(timer.dimensions.map(\.0)) }
+            for counter in metrics.counters { names[counter.label, default: []].insert(counter.dimensions.map(\.0)) }
+            #expect(names["http.client.request.duration"] != nil)
+            for (label, names) in names { #expect(names.count == 1, "\(label)") }
+        }
+
         @Test("Retries that stopped are counted by their reason; a bad status is no status")
         func stopped() async throws {
             let bench = ObservedPipeline([.fail(.certificate, progress: .notSent)])

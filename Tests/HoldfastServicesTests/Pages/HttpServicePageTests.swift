@@ -68,15 +68,23 @@ private enum Page {
     actor Session {
         private(set) var token = "old"
         private let accounts: ServiceClient<AnyHttpService>
+        private var renewal: Task<Void, any Error>?
 
         init(accounts: ServiceClient<AnyHttpService>) {
             self.accounts = accounts
         }
 
-        /// Renews the token unless another call has done so since `used` was sent.
+        /// Renews the token unless another call has done so since `used` was sent; calls that come meanwhile wait for the same renewal.
         func renew(after used: String?) async throws {
             guard used == "Bearer \(token)" else { return }
-            token = try await RenewToken().schedule(with: accounts).token
+            let renewal =
+                renewal
+                ?? Task {
+                    defer { self.renewal = nil }
+                    token = try await RenewToken().schedule(with: accounts).token
+                }
+            self.renewal = renewal
+            try await renewal.value
         }
     }
 
@@ -208,6 +216,24 @@ struct HttpServicePageTests {
         for _ in 0..<2 { #expect(try await GetNote(id: 7).schedule(with: client).id == 7) }
         #expect(accounts.sent.count == 1)
         #expect(transport.sent.map { $0.field("Authorization") } == ["Bearer old", "Bearer new", "Bearer new"])
+    }
+
+    @Test("S36: twenty calls at once renew a token that is good for one renewal once, and all succeed")
+    func refreshOnce() async throws {
+        let accounts = ScriptedTransport([
+            .respond(200, body: #"{"token": "new"}"#).delayed(by: .milliseconds(50)), .respond(403),
+        ])
+        let session = Page.Session(accounts: client(AnyHttpService(at: "accounts.example.com"), accounts))
+        let transport = ScriptedTransport { request in
+            request.value(forHTTPHeaderField: "Authorization") == "Bearer new"
+                ? .respond(200, body: Self.note) : .respond(401)
+        }
+        let client = client(Page.PrivateApi(session: session), transport)
+        try await withThrowingTaskGroup(of: Int.self) { group in
+            for id in 1...20 { group.addTask { try await GetNote(id: id).schedule(with: client).id } }
+            for try await id in group { #expect(id == 7) }
+        }
+        #expect(accounts.sent.count == 1)
     }
 
     @Test("S36: the same by the pipeline's configuration")

@@ -47,6 +47,7 @@ extension AttemptLoop {
             context.attemptDeadline = earlier(context.deadline, limit)
             context.attemptIsCut = context.attemptDeadline.map { $0 != limit } ?? false
             if let deadline = context.deadline, context.clock.now >= deadline { throw deadlineExceeded(cause: nil) }
+            try prepared.checkFields()
             context.exchange = SentExchange(
                 request: prepared,
                 presented: context.presented(by: prepared),
@@ -130,6 +131,25 @@ extension AttemptLoop {
             unconditional.setValue(validation.own[name], forHTTPHeaderField: name.rawName)
         }
         return unconditional
+    }
+}
+
+extension URLRequest {
+    /// Refuses fields that would be read as others, or as more than one (RFC 9110 §5.1, §5.5): the last door before any transport.
+    ///
+    /// - Throws: ``ServiceError`` `.badRequest` with progress `notSent`.
+    func checkFields() throws {
+        for (name, value) in allHTTPHeaderFields ?? [:] {
+            let isName = !name.isEmpty && name.utf8.allSatisfy(\.isTokenCharacter)
+            guard !isName || value.utf8.contains(where: { $0 == 0 || $0 == 10 || $0 == 13 }) else { continue }
+            let shown = isName ? "The value of the field \(name)" : "The name of a field"
+            throw ServiceError(
+                .badRequest,
+                "\(shown) contains a character that no field may have, such as a line end; take it out of what a caller or a "
+                    + "prepare step sets.",
+                progress: .notSent
+            )
+        }
     }
 }
 

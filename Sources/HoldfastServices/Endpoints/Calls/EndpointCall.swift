@@ -75,8 +75,9 @@ public struct EndpointCall<Target: Endpoint, Result: Sendable>: EndpointRequest 
 
     public func receive(_ response: inout Response) async throws -> Result {
         if let take = output.take { return try await take(&response) }
-        let bytes = try await progress.watching(response.body).collect(upTo: contentLimit)
-        response.body = ResponseBody(bytes)
+        response.body = progress.watching(response.body)
+        let isRefused = !response.status.isSuccessful
+        let bytes = try await response.takeContent(upTo: contentLimit, isRefused: isRefused)
         return try accept(response, content: bytes.withUnsafeBytes { Data($0) })
     }
 
@@ -125,8 +126,8 @@ extension EndpointCall: ContentJudging {
     func judge(_ response: inout Response) async throws {
         // The content of a download goes to a file, which is the call's own.
         guard output.take == nil else { return try stages.judge(response) }
-        let bytes = try await response.body.collect(upTo: contentLimit)
-        response.body = ResponseBody(bytes)
+        let isRefused = !response.status.isSuccessful
+        let bytes = try await response.takeContent(upTo: contentLimit, isRefused: isRefused)
         _ = try accept(response, content: bytes.withUnsafeBytes { Data($0) })
     }
 }

@@ -112,8 +112,7 @@ extension EndpointOutput where Output == URL {
             do {
                 try stages.judge(response)
             } catch {
-                let content = try await response.body.collect(upTo: stages.endpoint.contentLimit)
-                response.body = ResponseBody(content)
+                let content = try await response.takeContent(upTo: stages.endpoint.contentLimit, isRefused: true)
                 throw stages.refusal(of: response, content.withUnsafeBytes { Data($0) }, because: error)
             }
             let file = try await files.makeFile()
@@ -121,6 +120,7 @@ extension EndpointOutput where Output == URL {
                 for try await chunk in progress.watching(response.body) {
                     try await file.append(chunk)
                 }
+                try response.checkLength(file.count)
             } catch {
                 response.body.discard()
                 await files.discard(file)

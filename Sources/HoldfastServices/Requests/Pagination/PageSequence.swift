@@ -17,6 +17,9 @@ public struct PageSequence<Base: Request, Service: HttpService>: AsyncSequence, 
     let pagination: Pagination<Base.Result>
     let client: ServiceClient<Service>
 
+    /// The most pages that are asked for; an API that never comes to an end is not followed for ever.
+    static var mostPages: Int { 100_000 }
+
     public func makeAsyncIterator() -> Iterator {
         Iterator(pages: self, step: pagination.first)
     }
@@ -27,6 +30,8 @@ public struct PageSequence<Base: Request, Service: HttpService>: AsyncSequence, 
         /// How the next page is asked for; nil where there is none.
         fileprivate var step: Pagination<Base.Result>.Step?
         private var number = 0
+        /// The pages that were asked for, as far as they name themselves: by a URL, or by a cursor.
+        private var asked: Set<Pagination<Base.Result>.Step> = []
         private var failure: (any Error)?
 
         fileprivate init(pages: PageSequence, step: Pagination<Base.Result>.Step?) {
@@ -57,16 +62,25 @@ public struct PageSequence<Base: Request, Service: HttpService>: AsyncSequence, 
         private mutating func advance(after page: DecodedResponse<Base.Result>, _ current: Pagination<Base.Result>.Step)
         {
             do {
-                step = try pages.pagination.next(page, number)
+                guard let next = try pages.pagination.next(page, number) else { return }
                 number += 1
-                if step == current {
-                    step = nil
+                asked.insert(current)
+                guard !asked.contains(next) else {
                     throw ServiceError(
                         .protocolError,
-                        "A page names itself as the next one; look at how the API says that there are no more pages.",
+                        "A page names one that was read already as the next; look at how the API says that there are no more "
+                            + "pages.",
                         response: page.response
                     )
                 }
+                guard number < PageSequence.mostPages else {
+                    throw ServiceError(
+                        .protocolError,
+                        "There are more than \(PageSequence.mostPages) pages; ask for larger ones, or for fewer.",
+                        response: page.response
+                    )
+                }
+                step = next
             } catch {
                 failure = error
             }

@@ -72,6 +72,30 @@ struct RenewedHeaderTests {
         #expect(answer.urlRequest.value(forHTTPHeaderField: "Authorization") == "Bearer two")
     }
 
+    @Test("A redirect within the origin bears the token that the retry before it had")
+    func redirected() async throws {
+        let transport = ScriptedTransport([
+            .respond(401), .respond(307, ["Location": "/elsewhere"]), .respond(503), .respond(200, body: "ok"),
+        ])
+        var service = service()
+        service.retrierFactory = .chain(renewing(), .backoff(base: .zero))
+        _ = try await CallFixtures.client(service, transport).response(to: CallFixtures.text())
+        let tokens = ["Bearer one", "Bearer two", "Bearer two", "Bearer two"]
+        #expect(transport.sent.map { $0.field("Authorization") } == tokens)
+    }
+
+    @Test("A redirect to another origin bears no token, old or new")
+    func redirectedAway() async throws {
+        let transport = ScriptedTransport([
+            .respond(401), .respond(307, ["Location": "https://elsewhere.example/"]), .respond(503),
+            .respond(200, body: "ok"),
+        ])
+        var service = service()
+        service.retrierFactory = .chain(renewing(), .backoff(base: .zero))
+        _ = try await CallFixtures.client(service, transport).response(to: CallFixtures.text())
+        #expect(transport.sent.map { $0.field("Authorization") } == ["Bearer one", "Bearer two", nil, nil])
+    }
+
     @Test("A call that succeeds at once asks for its token once, and its content is made once however often it is sent")
     func once() async throws {
         let encodings = CallFixtures.Log()

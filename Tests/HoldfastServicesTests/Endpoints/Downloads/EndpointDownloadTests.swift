@@ -56,13 +56,28 @@ private final class EndlessBytes: ByteSource {
     func cancel() {}
 }
 
+/// A body of three bytes.
+private final class FewBytes: ByteSource {
+    private let isRead = Mutex(false)
+
+    func next() async throws -> ByteChunk? {
+        isRead.withLock { isRead in
+            defer { isRead = true }
+            return isRead ? nil : ByteChunk([1, 2, 3])
+        }
+    }
+
+    func cancel() {}
+}
+
 /// Answers with a body.
 private struct BodyTransport: Transport {
     let bytes: any ByteSource
+    var fields: HeaderFields = [:]
     var enforcesDeadline: Bool { true }
 
     func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
-        Response(status: .ok, body: ResponseBody(bytes))
+        Response(status: .ok, fields: fields, body: ResponseBody(bytes))
     }
 }
 
@@ -97,6 +112,36 @@ final class EndpointDownloadTests {
         #expect(try files() == [answer.value.lastPathComponent])
         let body = try await answer.response.body.data()
         #expect(String(decoding: body, as: UTF8.self) == Self.chunks.joined())
+    }
+
+    @Test("Content that ends before its Content-Length is no download, and leaves no file")
+    func short() async throws {
+        let transport = BodyTransport(bytes: FewBytes(), fields: ["Content-Length": "9"])
+        let client = ServiceClient(Files(), transport: transport)
+        let error = await #expect(throws: EndpointError.self) {
+            try await GetFile().makeDownloadRequest(to: client, into: directory)
+        }
+        #expect(error?.serviceError?.code == .connectionLost)
+        #expect(try files().isEmpty)
+    }
+
+    @Test(
+        "A refusal whose content is longer than the limit keeps status, fields and first bytes",
+        arguments: [404, 503]
+    )
+    func longRefusal(_ status: Int) async throws {
+        let text = String(repeating: "x", count: 10_000)
+        let step = ScriptedTransport.Step.respond(status, ["X-A": "1"], body: text)
+        let client = EndpointBed.client(Files(), ScriptedTransport([step], repeatsLastStep: true))
+        let download = await #expect(throws: EndpointError.self) {
+            try await GetFile().makeDownloadRequest(to: client, into: directory)
+        }
+        let call = await #expect(throws: EndpointError.self) { try await GetFile().makeRequest(to: client) }
+        for error in [download, call] {
+            let response = try #require(error?.serviceError?.response)
+            #expect(response.status.rawValue == status && response.fields["X-A"] == "1")
+            #expect(try await response.body.collect().count == 64)
+        }
     }
 
     @Test("A download with input")

@@ -224,6 +224,22 @@ struct PageSequenceTests {
         #expect(queries(transport) == [nil, "after=a%26b"])
     }
 
+    @Test("Pages that lead back to one that was read end with an error, not never", arguments: [1, 2, 3, 40])
+    func cycle(_ length: Int) async throws {
+        let transport = ScriptedTransport { request in
+            let text = URLComponents(url: request.url!, resolvingAgainstBaseURL: false)?.queryItems?.first?.value
+            let page = text.flatMap { Int($0) } ?? 0
+            return .respond(200, body: #"{"items": [1], "next": "\((page + 1) % length)"}"#)
+        }
+        let client = ServiceClient(AnyHttpService(at: "api.example.com"), transport: transport)
+        var pages = Cursored().pages(.cursor { $0.next }, with: client).makeAsyncIterator()
+        // The first page is asked for without a cursor, and so once more with one.
+        for _ in 0...length { _ = try await pages.next() }
+        #expect(await failure(&pages) != nil)
+        #expect(try await pages.next() == nil)
+        #expect(transport.sent.count == length + 1)
+    }
+
     @Test("A page that names itself as the next ends with an error, not never")
     func loop() async throws {
         let transport = ScriptedTransport([.respond(200, body: #"{"items": [1], "next": "a"}"#)], repeatsLastStep: true)

@@ -100,4 +100,27 @@ struct PrepareOptionTests {
         _ = try await pipeline.send(.get(), options: harmless).body.collect()
         #expect(cache.store.statistics.entryCount == 1)
     }
+
+    @Test(
+        "RFC 9110 §5.1, §5.5: a field that would be read as another is never handed to a transport, whoever set it",
+        arguments: [
+            ("X-A\r\nX-Injected", "1"), ("X A", "1"), ("X-A:", "1"), ("X-A", "1\r\nX-Injected: 1"), ("X-A", "1\n"),
+            ("X-A", "a\0b"),
+        ],
+        [false, true]
+    )
+    func injected(_ field: (name: String, value: String), byStep: Bool) async throws {
+        let transport = ScriptedTransport([.respond(200)], repeatsLastStep: true)
+        let pipeline = Pipeline(transport: transport, retrierFactory: .never)
+        var options = CallOptions()
+        var request = URLRequest.get()
+        if byStep {
+            options.prepare = [{ request, _ in request.setValue(field.value, forHTTPHeaderField: field.name) }]
+        } else {
+            request.setValue(field.value, forHTTPHeaderField: field.name)
+        }
+        let error = await #expect(throws: ServiceError.self) { try await pipeline.send(request, options: options) }
+        #expect(error?.code == .badRequest && error?.progress == .notSent)
+        #expect(transport.sent.isEmpty)
+    }
 }
