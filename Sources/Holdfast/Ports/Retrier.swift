@@ -43,7 +43,7 @@ public struct FailedAttempt: Sendable {
     /// The response, head and unread body, where there was one.
     public let response: Response?
 
-    /// What the failure proves, by the rules that hold for the call; those of ``RetryRules/default`` where none do.
+    /// What the failure proves, by the rules that hold for the call; those of `RetryRules.default` where none do.
     ///
     /// `.never` says that the rules would not send the request again, and why.
     public let classification: RetryClass

@@ -26,7 +26,9 @@
             #expect(call.parentSpanID == nil)
             #expect(call.attributes.get("holdfast.source") == "network")
             #expect(call.attributes.get("url.full") == "https://example.com/a?key=REDACTED")
-            #expect(call.events.map(\.name) == ["holdfast.retry-scheduled", "holdfast.retry-scheduled"])
+            // The second may have to wait for its turn as well, since the first has failed.
+            let names = call.events.map(\.name).filter { $0 != "holdfast.budget-awaited" }
+            #expect(names == ["holdfast.retry-scheduled", "holdfast.retry-scheduled"])
             #expect(sends.map(\.operationName) == Array(repeating: "GET getForecast", count: 3))
             #expect(sends.allSatisfy { $0.parentSpanID == call.spanID })
             #expect(sends.map { $0.attributes.get("http.request.resend_count") } == [nil, 1, 2])
