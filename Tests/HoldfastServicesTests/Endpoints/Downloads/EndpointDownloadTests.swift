@@ -121,7 +121,7 @@ final class EndpointDownloadTests {
         let error = await #expect(throws: EndpointError.self) {
             try await GetFile().makeDownloadRequest(to: client, into: directory)
         }
-        #expect(error?.serviceError?.code == .connectionLost)
+        #expect((error?.cause as? ServiceError)?.code == .connectionLost)
         #expect(try files().isEmpty)
     }
 
@@ -138,7 +138,7 @@ final class EndpointDownloadTests {
         }
         let call = await #expect(throws: EndpointError.self) { try await GetFile().makeRequest(to: client) }
         for error in [download, call] {
-            let response = try #require(error?.serviceError?.response)
+            let response = try #require(error?.response)
             #expect(response.status.rawValue == status && response.fields["X-A"] == "1")
             #expect(try await response.body.collect().count == 64)
         }

@@ -227,9 +227,10 @@ struct PageSequenceTests {
     @Test("Pages that lead back to one that was read end with an error, not never", arguments: [1, 2, 3, 40])
     func cycle(_ length: Int) async throws {
         let transport = ScriptedTransport { request in
-            let text = URLComponents(url: request.url!, resolvingAgainstBaseURL: false)?.queryItems?.first?.value
+            let text = request.url.flatMap { URLComponents(url: $0, resolvingAgainstBaseURL: false) }?.queryItems?
+                .first?.value
             let page = text.flatMap { Int($0) } ?? 0
-            return .respond(200, body: #"{"items": [1], "next": "\((page + 1) % length)"}"#)
+            return .respond(200, body: #"{"items": [1], "next": "\#((page + 1) % length)"}"#)
         }
         let client = ServiceClient(AnyHttpService(at: "api.example.com"), transport: transport)
         var pages = Cursored().pages(.cursor { $0.next }, with: client).makeAsyncIterator()
