@@ -124,6 +124,7 @@ public final class URLSessionTransport: Transport {
         guard let url = request.url else {
             throw ServiceError(.badRequest, "The request has no URL; give it one.", progress: .notSent)
         }
+        try request.checkFields()
         let upload = try await prepare(request, body, context)
         let exchange = URLSessionExchange(
             upload,

@@ -16,8 +16,8 @@
     extension HTTPClientRequest {
         /// The head of a URLRequest.
         ///
-        /// - Throws: ``ServiceError`` `.badRequest` with progress `notSent` where it has no URL, a port that is none, or no valid
-        ///   method.
+        /// - Throws: ``ServiceError`` `.badRequest` with progress `notSent` where it has no URL, a port that is none, no valid
+        ///   method, or a field that would be read as another.
         init(_ request: URLRequest) throws {
             guard let url = request.url else {
                 throw ServiceError(.badRequest, "The request has no URL; give it one.", progress: .notSent)
@@ -37,6 +37,7 @@
                     progress: .notSent
                 )
             }
+            try request.checkFields()
             self.init(url: url.absoluteString)
             self.method = HTTPMethod(rawValue: method.rawValue)
             for (name, value) in (request.allHTTPHeaderFields ?? [:]).sorted(by: { $0.key < $1.key }) {

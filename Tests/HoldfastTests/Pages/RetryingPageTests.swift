@@ -3,6 +3,7 @@
 
 import Foundation
 import Holdfast
+import HoldfastSemantics
 import HoldfastTesting
 import Testing
 
@@ -62,5 +63,44 @@ struct RetryingPageTests {
         #expect(try await client.send(.get("https://api.example.com/a")).status == .ok)
         let sent = transport.sent.map { $0.request.value(forHTTPHeaderField: "Authorization") }
         #expect(sent == ["Bearer old", "Bearer new after old"])
+    }
+
+    @Test("URLError, for those who come from URLSession (docs/migrating.md)")
+    func urlError() async throws {
+        let client = Pipeline(transport: ScriptedTransport([.fail(.timeout)]))
+        let slow = Pipeline(transport: ScriptedTransport([.respond(body: "late")]))
+        let request = URLRequest.get()
+        func load() async throws -> (Data, URLResponse) {
+            do {
+                return try await client.data(for: request)
+            } catch let error as ServiceError where error.urlError.code == .timedOut {
+                return try await slow.data(for: request)
+            }
+        }
+        #expect(try await load().0 == Data("late".utf8))
+    }
+
+    private struct Steady: Retrier {
+        var allowsMultipleRetries: Bool { true }
+
+        func retry(_ request: URLRequest, after attempt: FailedAttempt, context: CallContext) async -> RetryDecision {
+            switch attempt.classification {
+            case .never(let reason): .stop(reason)
+            case .unprocessed: .retryNow
+            case .staleSocket, .ambiguous, .throttled: .retry(after: .seconds(1))
+            }
+        }
+    }
+
+    @Test("A retrier of one's own")
+    func own() async throws {
+        let factory = AnyRetrierFactory(governor: RetryGovernor(.default)) { _ in Steady() }
+        let transport = ScriptedTransport([.fail(.connect, progress: .notSent), .respond(503), .respond(404)])
+        var configuration = PipelineConfiguration()
+        configuration.clock = ManualClock(autoAdvances: true)
+        let client = Pipeline(transport: transport, retrierFactory: factory, configuration: configuration)
+        let response = try await client.send(.get())
+        #expect(response.attempts.map(\.status) == [nil, 503, 404])
+        #expect(response.attempts.last?.stopReason == .notRetryable)
     }
 }

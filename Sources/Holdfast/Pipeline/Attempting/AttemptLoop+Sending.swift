@@ -31,6 +31,7 @@ extension AttemptLoop {
             // After each, so that a later step signs, or notes, what is sent.
             if let unedited { prepared.withholdAdditions(to: unedited) }
         }
+        if !prepare.isEmpty || !context.options.prepare.isEmpty { try prepared.checkFields() }
         return PreparedRequest(request: prepared, announcedFields: announced)
     }
 
@@ -47,7 +48,6 @@ extension AttemptLoop {
             context.attemptDeadline = earlier(context.deadline, limit)
             context.attemptIsCut = context.attemptDeadline.map { $0 != limit } ?? false
             if let deadline = context.deadline, context.clock.now >= deadline { throw deadlineExceeded(cause: nil) }
-            try prepared.checkFields()
             context.exchange = SentExchange(
                 request: prepared,
                 presented: context.presented(by: prepared),
@@ -135,10 +135,12 @@ extension AttemptLoop {
 }
 
 extension URLRequest {
-    /// Refuses fields that would be read as others, or as more than one (RFC 9110 §5.1, §5.5): the last door before any transport.
+    /// Refuses fields that would be read as others, or as more than one (RFC 9110 §5.1, §5.5).
+    ///
+    /// Asked after prepare steps, and once more by the transports of this package, for what hooks and callers set.
     ///
     /// - Throws: ``ServiceError`` `.badRequest` with progress `notSent`.
-    func checkFields() throws {
+    package func checkFields() throws {
         for (name, value) in allHTTPHeaderFields ?? [:] {
             let isName = !name.isEmpty && name.utf8.allSatisfy(\.isTokenCharacter)
             guard !isName || value.utf8.contains(where: { $0 == 0 || $0 == 10 || $0 == 13 }) else { continue }

@@ -26,7 +26,6 @@ extension AttemptLoop {
         context.attemptDeadline = attemptTimeout.map { start.advanced(by: $0) }
         do {
             try Task.checkCancellation()
-            try request.checkFields()
             context.exchange = SentExchange(
                 request: request,
                 presented: context.presented(by: request),

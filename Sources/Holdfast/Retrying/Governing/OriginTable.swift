@@ -110,6 +110,11 @@ struct OriginText: Sendable, Hashable {
     }
 
     init(_ url: String) {
+        var url = url
+        if let end = url.withUTF8({ OriginText.plainEnd(of: $0) }) {
+            text = url[..<url.utf8.index(url.startIndex, offsetBy: end)]
+            return
+        }
         let bytes = url.utf8
         guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else {
             text = ""
@@ -123,10 +128,24 @@ struct OriginText: Sendable, Hashable {
         }
         let rest = bytes[start...]
         let end = rest.firstIndex { OriginText.endsAuthority($0) } ?? rest.endIndex
-        let authority = rest[..<end]
-        let isPlain =
-            authority.allSatisfy { OriginText.isPlain($0) } && bytes[..<colon].allSatisfy { OriginText.isPlain($0) }
-        text = isPlain ? url[..<end] : OriginText.normal(scheme: url[..<colon], authority: url[start..<end])
+        text = OriginText.normal(scheme: url[..<colon], authority: url[start..<end])
+    }
+
+    /// Where the origin of a URL ends that has the usual form; nil where it has another.
+    private static func plainEnd(of bytes: UnsafeBufferPointer<UInt8>) -> Int? {
+        var index = 0
+        while index < bytes.count, bytes[index] != UInt8(ascii: ":") {
+            guard isPlain(bytes[index]) else { return nil }
+            index += 1
+        }
+        guard bytes.count >= index + 3, bytes[index + 1] == UInt8(ascii: "/"), bytes[index + 2] == UInt8(ascii: "/")
+        else { return nil }
+        index += 3
+        while index < bytes.count, !endsAuthority(bytes[index]) {
+            guard isPlain(bytes[index]) else { return nil }
+            index += 1
+        }
+        return index
     }
 
     /// The same text in storage of its own, so that a long URL is not kept for the sake of its beginning.

@@ -35,7 +35,11 @@ public struct RateLimitQuota: Sendable, Hashable {
     /// - Returns: more than zero; nil where every quota has something left or does not say when.
     public static func wait(_ fields: HeaderFields) -> Duration? {
         // Asked of every response, and most tell nothing: one look at the first bytes of the names is all they cost.
-        guard fields.contains(where: { $0.name.canonicalName.utf8.starts(with: "ratelimit".utf8) }) else { return nil }
+        let tells = fields.contains { line in
+            let name = line.name.canonicalName.utf8
+            return name.first == UInt8(ascii: "r") && name.starts(with: "ratelimit".utf8)
+        }
+        guard tells else { return nil }
         let resets = read(fields).compactMap { $0.remaining == 0 ? $0.reset : nil }
         guard let longest = resets.max() else { return nil }
         let left = min(longest, RetryAfter.maximumSeconds) - (ResponseHead(status: .ok, fields: fields).age ?? 0)
