@@ -67,7 +67,7 @@ struct RetryingPageTests {
 
     @Test("URLError, for those who come from URLSession (docs/migrating.md)")
     func urlError() async throws {
-        let client = Pipeline(transport: ScriptedTransport([.fail(.timeout)]))
+        let client = Pipeline(transport: ScriptedTransport([.fail(.timeout, progress: .bodySent)]))
         let slow = Pipeline(transport: ScriptedTransport([.respond(body: "late")]))
         let request = URLRequest.get()
         func load() async throws -> (Data, URLResponse) {

@@ -26,8 +26,8 @@ struct ScenarioTests {
 
     @Test("With the cache fewer than half of the sends remain and no call fails", arguments: [1, 2, 9_111] as [UInt64])
     func promise(_ seed: UInt64) async throws {
-        // On a clock whose waits end at once a third retry, which waits for one of two others, would always be too late.
-        let words = ["--calls", "400", "--resources", "20", "--concurrency", "2", "--seed", "\(seed)"]
+        // On a clock whose waits end at once a retry that waits for how another one ends would always be too late.
+        let words = ["--calls", "400", "--resources", "20", "--concurrency", "1", "--seed", "\(seed)"]
         let scratch = try ScratchDirectory()
         defer { scratch.remove() }
         let runs = try await reported(words, scratch)
