@@ -80,7 +80,7 @@ struct RetryingPageTests {
         #expect(try await load().0 == Data("late".utf8))
     }
 
-    private struct Steady: Retrier {
+    struct Steady: Retrier {
         var allowsMultipleRetries: Bool { true }
 
         func retry(_ request: URLRequest, after attempt: FailedAttempt, context: CallContext) async -> RetryDecision {
