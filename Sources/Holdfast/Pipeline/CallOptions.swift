@@ -40,7 +40,8 @@ public struct CallOptions: Sendable {
     /// The rules of retrying for this call, under the gates of the pipeline's factory; nil: the factory's.
     ///
     /// They take the place of those of the factory's ``BackoffRetrier``, whose condition stays; another factory is not asked then.
-    /// Where their budget is another than the factory's, the calls with this budget share one of their own, for each origin. A
+    /// Where their budget is another than the factory's, the calls with this budget share one of their own, for each origin; of more
+    /// than eight such budgets the further ones count as the factory's. A
     /// gateway stays one whatever they say. `.none` switches retries off.
     public var retryRules: RetryRules? {
         get { rulesInForce?.rules }

@@ -24,7 +24,7 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
     func exchange(_ first: URLRequest, _ context: inout CallContext) async throws -> Response {
         var request = first
         while true {
-            var response = try await next.exchange(request, &context)
+            var response = try await exchangeHop(request, of: first, &context)
             if !context.options.areDefault { context.options.cookies?.keep(answer: response) }
             guard response.status.isRedirection, policy.limit > 0, !context.handsRedirectsUp,
                 var hop = nextHop(after: response, to: request, context)
@@ -71,6 +71,21 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
             if let subject = context.subject {
                 context.subject = CallSubject(request, context, operationName: subject.operationName)
             }
+        }
+    }
+
+    /// One hop; where it fails, the hops before it were answered all the same, and whoever made an unsafe request must not take it for
+    /// one that was never sent.
+    private func exchangeHop(
+        _ request: URLRequest,
+        of first: URLRequest,
+        _ context: inout CallContext
+    ) async throws -> Response {
+        do {
+            return try await next.exchange(request, &context)
+        } catch var error as ServiceError where context.redirectCount > 0 && !context.method(of: first).isSafe {
+            error.progress = max(error.progress ?? .headReceived, .headReceived)
+            throw error
         }
     }
 

@@ -42,8 +42,8 @@ public struct AnyRetrierFactory: RetrierFactory {
     /// A factory that calls `make` for each call that fails.
     ///
     /// - Parameters:
-    ///   - governor: holds the retries of all calls to its budgets and gates, and each call to the number of attempts of its rules;
-    ///     nil, the default: nothing but the retrier itself and a hundred sends bounds them.
+    ///   - governor: holds the retries of all calls to its budgets and gates, and each call to the attempts of its rules and five
+    ///     more; nil, the default: nothing but the retrier itself and a hundred sends bounds them.
     ///   - judgesAttempts: as ``RetrierFactory/judgesAttempts``; false by default.
     ///   - make: makes the retrier of one call.
     public init(

@@ -7,7 +7,9 @@ public import HoldfastSemantics
 extension RetrierFactory where Self == BackoffRetrier.Factory {
     /// Exponential backoff with full jitter, budget and gates of `RetryRules.default`, and what is commonly changed of it.
     ///
-    /// The wait before retry n is random between 0 and the lesser of `cap` and `base` · 2ⁿ⁻¹. A value that
+    /// The wait before retry n is random between 0 and the lesser of `cap` and `base` · 2ⁿ⁻¹; where the server throttles (429, 503 and 413
+    /// with Retry-After) `base` counts as a second if it is less, or as `cap` if that is less still. While retries to an origin fail,
+    /// a retry may wait up to a second longer for its turn (``RetryBudget/pool``). A value that
     /// `RetryRules.validate()` refuses ends the program with its message, because it is a mistake in the program.
     ///
     /// - Parameters:
@@ -28,6 +30,7 @@ extension RetrierFactory where Self == BackoffRetrier.Factory {
         connectivity: (any Connectivity)? = nil
     ) -> BackoffRetrier.Factory {
         var rules = RetryRules(backoff: Backoff(base: base, cap: cap), maxAttempts: attempts)
+        rules.throttlingBackoff = Backoff(base: min(max(base, .seconds(1)), cap), cap: cap)
         if let statuses {
             rules.retryableStatuses = statuses
             rules.finalStatuses = Set((400...599).map { StatusCode($0) }).subtracting(statuses)

@@ -37,6 +37,25 @@ struct URLSessionCancellationTests {
         #expect(try await server.connectionEnds(atLeast: 1).map(\.endedBy) == [.peer])
     }
 
+    @Test("Calls that are cancelled at any moment while redirects come in end by themselves, and so does nothing else")
+    func cancelledAmidRedirects() async throws {
+        let server = try LoopbackServer.start { request in
+            LoopbackReply(307, fields: [("Location", "/\(request.number)")], body: "xx")
+        }
+        let pipeline = Pipeline(transport: URLSessionTransport())
+        var generator = SeededGenerator(seed: 705)
+        for _ in 0..<300 {
+            let call = Task { _ = try? await pipeline.send(URLRequest(url: server.url())) }
+            // Until the server has been asked, and a little longer.
+            let asked = server.requests.count + Int.random(in: 1...8, using: &generator)
+            while server.requests.count < asked { await Task.yield() }
+            for _ in 0..<Int.random(in: 0..<400, using: &generator) { await Task.yield() }
+            call.cancel()
+            await call.value
+        }
+        #expect(server.requests.count >= 300)
+    }
+
     @Test("Cancelled in the middle of the body: CancellationError, and the connection ends")
     func cancelledInBody() async throws {
         let gate = LoopbackGate()

@@ -78,6 +78,7 @@ struct AttemptCourse {
         var hasher = Hasher()
         hasher.combine(principal)
         hasher.combine(request.value(forHTTPHeaderField: "Authorization"))
+        hasher.combine(request.value(forHTTPHeaderField: "Cookie"))
         for name in credentialFields { hasher.combine(request.value(forHTTPHeaderField: name.rawName)) }
         return GatePlace(request, credential: hasher.finalize())
     }
@@ -93,7 +94,7 @@ struct AttemptCourse {
         )
         switch result {
         case .success(let response):
-            end.succeeded = !AttemptOutcome.response(response.head).isServerTrouble
+            end.succeeded = !isTrouble(response, context)
             grant = nil
             let isThrottled = response.status == .tooManyRequests || response.status == .serviceUnavailable
             if isThrottled || end.succeeded { account.paceAnswered(isThrottled: isThrottled, now: now) }
@@ -115,6 +116,22 @@ struct AttemptCourse {
             grant = nil
             _ = account.attemptEnded(end, now: now)
         }
+    }
+
+    /// Whether a response is none that a retry was made for.
+    private func isTrouble(_ response: Response, _ context: CallContext) -> Bool {
+        let outcome = AttemptOutcome.response(response.headForRetrying)
+        if outcome.isServerTrouble { return true }
+        guard response.status.rawValue >= 400, let rules else { return false }
+        let failed = FailedExchange(
+            outcome,
+            method: context.method(of: request),
+            fields: context.exchange?.presentedFields ?? HeaderFields(),
+            bodyIsReplayable: true,
+            declaredIdempotent: nil,
+            receivedAt: response.responseTime ?? context.clock.timestamp
+        )
+        return rules.counts(failed)
     }
 
     private func notice(of response: Response, _ context: CallContext) -> GateNotice? {

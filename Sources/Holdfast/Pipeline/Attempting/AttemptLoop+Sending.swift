@@ -63,7 +63,13 @@ extension AttemptLoop {
             if let acceptance = context.options.acceptance, acceptance.judgesAttempts, response.status.isSuccessful,
                 !isOwnPart
             {
-                try await acceptance.judge(&response)
+                do {
+                    try await acceptance.judge(&response)
+                } catch var error as ServiceError {
+                    // Whatever became of what the judge did, this request was answered.
+                    error.progress = max(error.progress ?? .headReceived, .headReceived)
+                    throw error
+                }
             }
             return .success(response)
         } catch {

@@ -116,6 +116,12 @@ struct AttemptLoop: Exchanging {
                 result = .success(response)
                 switch followUp {
                 case .resend:
+                    let refused = FailedAttempt(AttemptOutcome(result), result, request, course, context)
+                    // Statuses of the application's own may leave open whether the server acted.
+                    if response.status.isServerError, let reason = course.veto(refused.exchange) {
+                        stop(reason, &course, context)
+                        return try final(result, course, context)
+                    }
                     resend("credential", &course, context)
                     continue
                 case .stop(let reason):

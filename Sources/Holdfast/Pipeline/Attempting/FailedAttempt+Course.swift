@@ -19,7 +19,8 @@ extension FailedAttempt {
     ) {
         var exchange = FailedExchange(
             outcome,
-            method: context.method(of: request),
+            // A step may have changed it, and what was sent counts.
+            method: context.method(of: context.exchange?.request ?? request),
             fields: context.exchange?.presentedFields ?? HeaderFields(request.allHTTPHeaderFields ?? [:]),
             attempt: course.countedAttempts,
             bodyIsReplayable: context.body.isWhole,

@@ -47,7 +47,7 @@ struct RefreshState {
     private var departed: Set<UInt64> = []
     /// The resources that refuse every credential, as far as is known.
     private var refusals: [String: Refusals] = [:]
-    /// How many refreshes refused calls may ask for at once, and since when it has been counted.
+    /// How many refreshes may begin at once for refused calls, and since when it has been counted.
     private var allowance = mostAtOnce
     private var countedAt: MonotonicInstant?
 
@@ -74,7 +74,7 @@ struct RefreshState {
         return nextWaiter
     }
 
-    /// What a call can hope for whose URL has refused `version`; counts the refresh that it may ask for.
+    /// What a call can hope for whose URL has refused `version`.
     mutating func prospect(after version: Int, for url: URL?, now: MonotonicInstant) -> Prospect {
         // There is a newer one, or will be, or its failure is known: that costs nothing.
         if version < current.version || running != nil || failure.map({ now < $0.until }) ?? false { return .newer }
@@ -82,9 +82,7 @@ struct RefreshState {
         if let refusals = refusals[RefreshState.resource(of: url)], now < refusals.until { return .none }
         let regained = countedAt.map { max(0, $0.duration(to: now) / max(retryPause, .milliseconds(1))) } ?? 0
         (allowance, countedAt) = (min(RefreshState.mostAtOnce, allowance + regained), now)
-        guard allowance >= 1 else { return .none }
-        allowance -= 1
-        return .newer
+        return allowance >= 1 ? .newer : .none
     }
 
     /// An answer shows that the server takes this version.
@@ -130,6 +128,8 @@ struct RefreshState {
 
     private mutating func start(for waiters: [UInt64: Continuation]) -> [Action] {
         refreshCount += 1
+        // Counted where one begins: all the calls that were refused at once have this one.
+        allowance = max(0, allowance - 1)
         running = Running(number: refreshCount, waiters: waiters)
         return [.start(refresh: refreshCount, current.issued.renew)]
     }

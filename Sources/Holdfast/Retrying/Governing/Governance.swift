@@ -54,6 +54,7 @@ struct Governance: Sendable {
         guard options.rulesInForce != nil, let rules = rules(for: options)?.rules else {
             return factory.create(for: request)
         }
+        if rules.maxAttempts <= 1 { return NilRetrier() }
         return (factory as? any RuledRetrierFactory)?.create(for: request, rules: rules)
             ?? BackoffRetrier(strategy: .exponential(rules))
     }

@@ -221,7 +221,7 @@ final class RetryAccount: Sendable {
         let longest = now + max(rules.patience, rules.maxParking)
         let turn = RetryTurn(
             patience: rules.patience,
-            end: min(longest, deadline.map { $0.sinceOrigin - rules.minimumAttemptTime } ?? longest)
+            end: deadline.map { $0.sinceOrigin - rules.minimumAttemptTime } ?? longest
         )
         var generator = random.generator
         var (ticket, answer): (Int, RetryBudgetState.Answer) = state.withLock { state in

@@ -14,7 +14,8 @@ private import Synchronization
 /// What all calls of a retrier factory share: the budgets, gates and counts of each origin.
 ///
 /// Make one and keep it as long as the client; pipelines that share it must go by the same clock. Safe to use from any
-/// number of tasks. Knows 1,024 origins; when there are more, those that are idle, with their budget whole, and were called longest ago are forgotten.
+/// number of tasks. Knows 1,024 origins; when there are more, those that are idle, with their budget whole, and were called
+/// longest ago are forgotten, and beyond 4,096 the others as well.
 public final class RetryGovernor: Sendable {
     /// The rules it goes by.
     public var rules: RetryRules { inForce.rules }

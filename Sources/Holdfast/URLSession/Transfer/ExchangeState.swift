@@ -57,6 +57,8 @@ struct ExchangeState {
     private var reader: ReaderContinuation?
     private var spillFile: SpillFile?
     private var isReadToEnd = false
+    private var isRedirecting = false
+    private var wasCancelled = false
 
     init(upload: RequestUpload, buffer: BodyBuffer, start: MonotonicInstant) {
         self.upload = upload
@@ -171,8 +173,7 @@ struct ExchangeState {
     ///   - overrides: whether an end that was reached before gives way, unless it was told to the reader.
     mutating func fail(_ error: any Error, keepsBuffer: Bool, overrides: Bool = false) -> [Action] {
         var actions: [Action] = []
-        // One whose spill file could not be read has failed, and goes on all the same.
-        if let task { actions.append(.cancel(task)) }
+        let task = task
         switch transfer {
         case .running:
             break
@@ -186,7 +187,23 @@ struct ExchangeState {
             headWaiter = nil
             actions.append(.resumeHead(waiter, .failure(error)))
         }
-        return actions + serveReader()
+        actions += serveReader()
+        // Last: on Linux it may have to wait for what the session is at. A redirect comes to its end by itself.
+        if let task, !isRedirecting {
+            wasCancelled = true
+            actions.append(.cancel(task))
+        }
+        return actions
+    }
+
+    /// The session asks what to do about a redirect; whether it is to be told.
+    ///
+    /// Foundation on Linux traps where it is told so after its task was cancelled, or the task is cancelled before it has taken
+    /// note.
+    mutating func beginsRedirect() -> Bool {
+        if wasCancelled { return false }
+        isRedirecting = true
+        return true
     }
 
     private mutating func serveReader() -> [Action] {

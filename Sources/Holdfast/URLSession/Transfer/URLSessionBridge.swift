@@ -55,6 +55,9 @@ final class URLSessionBridge: NSObject, URLSessionDataDelegate, Sendable {
         newRequest request: URLRequest,
         completionHandler: @escaping @Sendable (URLRequest?) -> Void
     ) {
+        #if !canImport(Darwin)
+            if exchange(of: task)?.beginsRedirect() == false { return }
+        #endif
         // Nothing follows a redirect but the pipeline: without a new request the 3xx itself is handed up.
         completionHandler(nil)
     }

@@ -157,6 +157,11 @@ final class URLSessionExchange: Sendable {
         state.withLock { $0.connectionReused = isReused }
     }
 
+    #if !canImport(Darwin)
+        /// The session asks what to do about a redirect; whether it is to be told.
+        func beginsRedirect() -> Bool { state.withLock { $0.beginsRedirect() } }
+    #endif
+
     /// The connection, used before, broke without an answer.
     func receivedStaleConnection() {
         perform(

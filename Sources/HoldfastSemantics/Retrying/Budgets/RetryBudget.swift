@@ -24,8 +24,9 @@ public struct RetryBudget: Sendable, Hashable {
     /// Permission is asked when a retry is due, not when the attempt fails. A retry that fails costs a token; each success of
     /// any attempt earns a quarter of one, up to 16. An origin about which nothing is known has 3 tokens, and so has one that an
     /// outage drained a minute or two ago. While retries fail, one at a time is sent, after a backoff of 0.1 s, 0.2 s, … 5 s that
-    /// all calls to the origin share; a retry that is due waits up to 1 s for it, and for as long as the call lasts where places lack
-    /// but nothing fails. Two retries may be in flight at first, one more with each that succeeds, up to 16.
+    /// all calls to the origin share; a retry that is due waits up to 1 s for it, and where places lack but nothing fails until the
+    /// call's deadline (``RetryRules/maxParking`` without one). Two retries may be in flight at first, one more with each that
+    /// succeeds, up to 16.
     public static let pool = RetryBudget(kind: .pool(.standard))
 
     /// The pool for work that may wait: at most 4 retries in flight, and calls that waited through an outage return over

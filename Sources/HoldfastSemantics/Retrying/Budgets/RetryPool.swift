@@ -78,7 +78,6 @@ package struct RetryPool: Sendable, Hashable {
     /// Tokens a second.
     private let rate: Double
     private var refilled: Duration
-    /// May be below zero, by as much as retries were in flight when all of them failed.
     package private(set) var tokens: Double
     private var window: Double
     package private(set) var inFlight = 0
@@ -183,7 +182,7 @@ package struct RetryPool: Sendable, Hashable {
             tokens = min(rules.capacity, tokens + rules.gain)
             if started != nil { window = min(rules.limit, window + rules.growth) }
         } else if let started {
-            tokens -= 1
+            tokens = max(0, tokens - 1)
             window = max(1, window / 2)
             // One step a round: of retries that went together the first to fail says what the others say.
             if let raised, started < raised { return }

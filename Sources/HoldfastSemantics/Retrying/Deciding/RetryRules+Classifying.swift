@@ -29,6 +29,11 @@ extension RetryRules {
         return .ambiguous
     }
 
+    /// Whether a failure is one that these rules send again, whatever the method: where it follows a retry, that has not helped.
+    package func counts(_ failed: FailedExchange) -> Bool {
+        if case .never = proof(of: failed) { false } else { true }
+    }
+
     /// Whether a request may be sent again while nobody knows how the first copy will end: what a hedge rests on.
     package func permitsCopy(of exchange: FailedExchange) -> Bool {
         exchange.bodyIsReplayable && !exchange.asksForTunnel && permits(.ambiguous, exchange)
@@ -88,6 +93,9 @@ extension FailedExchange {
     var status: StatusCode? {
         if case .response(let head) = outcome { head.status } else { nil }
     }
+
+    /// Whether the server says that it did not do what was asked, and why the request is to blame (RFC 9110 §15.5).
+    var wasRefused: Bool { status?.isClientError ?? false }
 
     /// Whether no byte of the request left this machine.
     var isUnsent: Bool {

@@ -113,8 +113,9 @@ extension RetryRules {
 
     /// Why a request is not sent again whatever a retrier says; nil where it may be.
     ///
-    /// What the server may have acted on is sent again only where these rules permit it, and by a gateway nothing else but what
-    /// certainly was not processed (RFC 9110 §9.2.2).
+    /// What the server may have acted on is sent again only where these rules permit it for the method, and by a gateway nothing
+    /// else but what certainly was not processed (RFC 9110 §9.2.2). A request that never left this machine, or that the server
+    /// refused with a 4xx or put off, was not acted on. Which statuses the rules retry plays no part.
     ///
     /// - Parameters:
     ///   - failed: the attempt.
@@ -123,13 +124,20 @@ extension RetryRules {
     package func veto(_ failed: FailedExchange, sends: Int, most: Int) -> StopReason? {
         if !failed.bodyIsReplayable { return .notReplayable }
         if sends >= most { return .attemptsExhausted }
-        let proof = proof(of: failed)
-        let mayHaveActed = proof == .ambiguous || proof == .staleSocket
-        return (mayHaveActed || isGateway) && !permits(proof, failed) ? .notIdempotent : nil
+        let proof = Retryability.proof(of: failed.outcome, to: failed.fields)
+        let mayBeRepeated =
+            switch proof {
+            case .unprocessed: true
+            case .staleSocket, .ambiguous: permits(proof, failed)
+            case .throttled: !isGateway || permits(proof, failed)
+            case .never: failed.wasRefused && !isGateway || failed.isUnsent || permits(.ambiguous, failed)
+            }
+        return mayBeRepeated ? nil : .notIdempotent
     }
 
     /// How often a call may be sent, all resends included.
     package var mostSends: Int {
+        guard maxAttempts > 1 else { return 1 }
         let (sends, overflow) = maxAttempts.addingReportingOverflow(FreeResend.kinds)
         return overflow ? .max : sends
     }

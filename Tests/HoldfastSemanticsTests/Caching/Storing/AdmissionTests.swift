@@ -595,7 +595,7 @@ import Testing
         #expect(Outcome(admission) == .pass(.otherPrincipal) && admission.isShareable == isShareable)
     }
 
-    @Test("RFC 9111 §4.1: where such a 304 names another variant, nobody else is answered by it", arguments: [nil, "X-User"])
+    @Test("RFC 9111 §4.1: such a 304 that names another variant answers nobody else", arguments: [nil, "X-User"])
     func shareableForOwnVariant(_ vary: String?) throws {
         var fields: HeaderFields = ["Cache-Control": "max-age=9"]
         fields[.vary] = vary

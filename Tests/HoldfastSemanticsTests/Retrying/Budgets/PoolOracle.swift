@@ -80,7 +80,7 @@ struct PoolOracle<Generator: RandomNumberGenerator> {
             tokens = min(capacity, tokens + gain)
             if started != nil { window = min(limit, window + 1) }
         } else if let started {
-            tokens -= 1
+            tokens = max(0, tokens - 1)
             window = max(1, window / 2)
             if started >= raised {
                 if level == 0 { dry = now }

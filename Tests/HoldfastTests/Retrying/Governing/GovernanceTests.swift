@@ -308,4 +308,156 @@ struct GovernanceTests {
         }
         #expect(BackoffRetrier.Factory.backoff().governor?.rules == .default)
     }
+
+    // MARK: Ways around
+
+    private static let neverSentAgain: [ScriptedTransport.Step] =
+        [408, 500, 501, 502, 504, 505, 507, 508, 510, 520].map { .respond($0) }
+        + [
+            .fail(.bodyTooLarge, progress: .bytesReceived), .fail(.resourceUnavailable, progress: .headReceived),
+            .fail(.other, progress: .bodySent),
+        ]
+
+    @Test("Which statuses the rules retry says nothing of what the server did", arguments: neverSentAgain)
+    func finalStatuses(_ step: ScriptedTransport.Step) async throws {
+        let factories: [any RetrierFactory] = [
+            .chain(.backoff(retry: [429, 503]), Self.insistent), Self.insistent,
+            AnyRetrierFactory(governor: BackoffRetrier.Factory.backoff(retry: [418]).governor) { _ in Insistent() },
+        ]
+        for factory in factories {
+            let transport = ScriptedTransport([step], repeatsLastStep: true)
+            _ = try? await pipeline(transport, factory).send(.request("POST", "http://origin.example/"))
+            #expect(transport.sent.count == 1)
+        }
+    }
+
+    @Test("A judge that fails by a call of its own does not make the request that it judges one that was never sent")
+    func judgedByCall() async throws {
+        let other = pipeline(ScriptedTransport([.fail(.connect, progress: .notSent)], repeatsLastStep: true), .never)
+        for factory in [.default, .strict, .gateway] as [BackoffRetrier.Factory] {
+            let transport = ScriptedTransport([.respond(201)], repeatsLastStep: true)
+            var options = CallOptions()
+            var acceptance = Acceptance { _ in _ = try await other.send(.get()) }
+            acceptance.judgesAttempts = true
+            options.acceptance = acceptance
+            let pipeline = pipeline(transport, factory)
+            let error = await #expect(throws: ServiceError.self) {
+                try await pipeline.send(.request("POST", "http://origin.example/"), options: options)
+            }
+            #expect(transport.sent.count == 1 && error?.progress == .headReceived)
+        }
+    }
+
+    @Test("The method that is sent counts, and not the one before a prepare step", arguments: [false, true])
+    func preparedMethod(byCall: Bool) async throws {
+        let step: PrepareStep = { request, _ in request.httpMethod = "POST" }
+        for factory in [.default, .gateway] as [BackoffRetrier.Factory] {
+            let transport = ScriptedTransport([.respond(500)], repeatsLastStep: true)
+            var configuration = PipelineConfiguration()
+            configuration.clock = ManualClock(autoAdvances: true)
+            var options = CallOptions()
+            if byCall { options.prepare = [step] } else { configuration.prepare = [step] }
+            let pipeline = Pipeline(transport: transport, retrierFactory: factory, configuration: configuration)
+            _ = try await pipeline.send(.get(), options: options)
+            #expect(transport.sent.count == 1)
+        }
+    }
+
+    @Test("A retry that meets what it was made for costs the budget, whatever the status", arguments: [404, 423, 510])
+    func paidByStatus(_ status: Int) async throws {
+        let transport = ScriptedTransport([.respond(status)], repeatsLastStep: true)
+        let pipeline = pipeline(transport, .backoff(retry: [StatusCode(status)]))
+        for _ in 0..<50 { _ = try await pipeline.send(.get()) }
+        #expect(transport.sent.count < 80)
+    }
+
+    @Test("RetryRules.none for a call means one send, in a chain as well, and so does a governor with one attempt")
+    func none() async throws {
+        let chained = ScriptedTransport([.respond(500)], repeatsLastStep: true)
+        var options = CallOptions()
+        options.retryRules = RetryRules.none
+        _ = try await pipeline(chained, .chain(Self.insistent, .default)).send(.get(), options: options)
+        #expect(chained.sent.count == 1)
+        let governed = ScriptedTransport([.respond(500)], repeatsLastStep: true)
+        let factory = AnyRetrierFactory(governor: RetryGovernor(.none)) { _ in Insistent() }
+        _ = try await pipeline(governed, factory).send(.get())
+        #expect(governed.sent.count == 1)
+    }
+
+    @Test("cap is the longest wait after a 429 too")
+    func throttledCap() async throws {
+        let transport = ScriptedTransport([.respond(429)], repeatsLastStep: true)
+        let clock = ManualClock(autoAdvances: true)
+        let factory = BackoffRetrier.Factory.backoff(base: .milliseconds(10), cap: .milliseconds(50), attempts: 2)
+        for number in 0..<50 {
+            _ = try await pipeline(transport, factory, clock: clock).send(.get("http://h\(number).example/"))
+        }
+        #expect(!clock.waits.isEmpty && clock.waits.allSatisfy { $0 <= .milliseconds(50) })
+    }
+
+    @Test("A 429 to one cookie closes nothing for another")
+    func cookiesApart() async throws {
+        let transport = ScriptedTransport { request in
+            request.value(forHTTPHeaderField: "Cookie") == "sid=a"
+                ? .respond(429, ["Retry-After": "30"]) : .respond(200)
+        }
+        let pipeline = pipeline(transport, .default)
+        var options = CallOptions()
+        options.timeout = .seconds(5)
+        _ = try? await pipeline.send(.get("http://origin.example/me", ["Cookie": "sid=a"]), options: options)
+        let answer = try await pipeline.send(.get("http://origin.example/me", ["Cookie": "sid=b"]), options: options)
+        #expect(answer.status == .ok)
+    }
+
+    @Test("An unsafe request whose redirect leads nowhere was answered all the same")
+    func redirectedNowhere() async throws {
+        let transport = ScriptedTransport([.respond(303, ["Location": "/b"]), .fail(.connect, progress: .notSent)])
+        let pipeline = pipeline(transport, .never)
+        let error = await #expect(throws: ServiceError.self) {
+            try await pipeline.send(.request("POST", "http://origin.example/a"))
+        }
+        #expect(error?.code == .connect && error?.progress == .headReceived)
+    }
+
+    @Test("A status of the application's own that renews credentials does not send what may have been acted on twice")
+    func renewedByServerError() async throws {
+        let transport = ScriptedTransport([.respond(500), .respond(200)])
+        var configuration = PipelineConfiguration()
+        configuration.clock = ManualClock(autoAdvances: true)
+        configuration.authorization = AuthorizationRefresh(
+            credential: "old",
+            for: ["http://origin.example"],
+            statuses: [401, 500],
+            apply: { $1.setValue($0, forHTTPHeaderField: "Authorization") },
+            refresh: { _ in "new" }
+        )
+        let pipeline = Pipeline(transport: transport, configuration: configuration)
+        let response = try await pipeline.send(.request("POST", "http://origin.example/a"))
+        #expect(response.status == .internalServerError && transport.sent.count == 1)
+    }
+
+    @Test(
+        "However many calls are refused at once, one refresh helps all of them, with a deadline too",
+        arguments: [nil, 10]
+    )
+    func refusedAtOnce(_ seconds: Int?) async throws {
+        let refreshes = CountWatch()
+        let transport = ScriptedTransport { request in
+            .respond(request.value(forHTTPHeaderField: "Authorization") == "Bearer new" ? 200 : 401)
+        }
+        var configuration = PipelineConfiguration()
+        configuration.callTimeout = seconds.map { .seconds($0) }
+        configuration.authorization = .bearer(token: "old", for: ["http://origin.example"]) { _ in
+            refreshes.increment()
+            return "new"
+        }
+        let pipeline = Pipeline(transport: transport, configuration: configuration)
+        try await withThrowingTaskGroup(of: StatusCode.self) { group in
+            for number in 0..<50 {
+                group.addTask { try await pipeline.send(.get("http://origin.example/\(number)")).status }
+            }
+            for try await status in group { #expect(status == .ok) }
+        }
+        #expect(refreshes.count == 1)
+    }
 }
