@@ -24,7 +24,7 @@ public protocol Retrier: Sendable {
     ///
     /// The loop overrules a retrier where sending again is impossible or does harm: the content cannot be replayed, no time is
     /// left, the budget is spent, or the server may have acted on a request that is not idempotent
-    /// (``StopReason/notIdempotent``; RFC 9110 §9.2.2), unless the call declares it so by ``CallOptions/isIdempotent`` or an
+    /// (`StopReason.notIdempotent`; RFC 9110 §9.2.2), unless the call declares it so by ``CallOptions/isIdempotent`` or an
     /// Idempotency-Key. No call is sent more often than `RetryRules.maxAttempts` and five times more, or a hundred times where
     /// its factory has no governor.
     func retry(_ request: URLRequest, after attempt: FailedAttempt, context: CallContext) async -> RetryDecision

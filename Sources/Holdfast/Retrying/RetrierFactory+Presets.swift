@@ -9,7 +9,7 @@ extension RetrierFactory where Self == BackoffRetrier.Factory {
     ///
     /// The wait before retry n is random between 0 and the lesser of `cap` and `base` · 2ⁿ⁻¹; where the server throttles (429, 503 and 413
     /// with Retry-After) `base` counts as a second if it is less, or as `cap` if that is less still. While retries to an origin fail,
-    /// a retry may wait up to a second longer for its turn (``RetryBudget/pool``). A value that
+    /// a retry may wait up to a second longer for its turn (`RetryBudget.pool`). A value that
     /// `RetryRules.validate()` refuses ends the program with its message, because it is a mistake in the program.
     ///
     /// - Parameters:

@@ -92,7 +92,7 @@ struct ConnectivityTests {
         }
         let seen = CountWatch()
         let transport = ScriptedTransport([offline, .respond(500), .respond(200)])
-        let pipeline = pipeline(transport)
+        let pipeline = pipeline(transport, maxAttempts: 2)
         var options = CallOptions()
         options.retrierFactory = AnyRetrierFactory { _ in Counting(seen: seen) }
         let call = Task { [options] in try await pipeline.send(.get(), options: options) }
