@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// The disk store's admission and reclaim as a policy: the store's own rules, ``ReclaimJudge``, over segments without a disk.
+/// A disk store's admission and reclaim as a policy: a store's own rules over segments without a disk.
 ///
 /// Dead bytes count against the capacity, and so do the segments being written and those kept back. Headers and keys of
 /// records are not counted. Entries of 4 GiB and more are not held. A call takes time proportional to the entries of the
@@ -23,20 +23,40 @@ struct SegmentedPolicy: EvictionPolicy {
     private(set) var occupied = 0
     private var free: [UInt16] = []
     private var ghosts = SegmentGhosts()
+    /// What the rules of density know; nil where ``ReclaimJudge`` rules, which goes by hits.
+    private var density: SegmentDensity?
+
+    /// Which rules say what is carried.
+    enum Rule: Sendable, Hashable {
+        /// ``ReclaimJudge``'s.
+        case hits
+        /// ``CarryJudge``'s.
+        case density(seed: UInt64)
+
+        /// The segments into which it divides the capacity.
+        var segmentCount: Int { self == .hits ? 64 : 256 }
+    }
+
+    private let rule: Rule
 
     /// A policy for so many bytes; a negative number means 0.
     ///
     /// - Parameters:
     ///   - shape: how segments are cut; nil: as the capacity has it.
-    init(capacity: Int, shape: SegmentShape? = nil) {
+    init(capacity: Int, rule: Rule = .hits, shape: SegmentShape? = nil) {
         self.capacity = max(0, capacity)
-        self.shape = shape ?? SegmentShape(capacity: capacity)
+        self.rule = rule
+        self.shape = shape ?? SegmentShape(capacity: capacity, count: rule.segmentCount)
         fixedShape = shape != nil
+        if case .density(let seed) = rule {
+            density = SegmentDensity(capacity: self.capacity, segmentSize: self.shape.segmentSize, seed: seed)
+        }
     }
 
     var metadataBytes: Int {
         let lists = segments.reduce(0) { $0 + ($1?.entries.capacity ?? 0) * 4 }
-        return entries.bytes + lists + ghosts.bytes + segments.capacity * MemoryLayout<ModelSegment?>.stride
+        let rules = ghosts.bytes + (density?.bytes ?? 0)
+        return entries.bytes + lists + rules + segments.capacity * MemoryLayout<ModelSegment?>.stride
     }
 
     func holds(_ slot: Slot) -> Bool {
@@ -46,21 +66,29 @@ struct SegmentedPolicy: EvictionPolicy {
     mutating func use(_ slot: Slot) {
         guard holds(slot) else { return }
         entries[Int(slot)].uses += 1
+        guard density != nil else { return }
+        let (entry, capacity, expected) = (entries[Int(slot)], capacity, expected)
+        if let mark = density?.noteUse(entry, capacity: capacity, expected: expected) { entries[Int(slot)].mark = mark }
     }
 
     mutating func insert(_ slot: Slot, key: UInt64, size: Int, victims: inout [Slot]) {
         let hash = UInt32(truncatingIfNeeded: key)
         let size = max(0, size)
+        let (most, expected) = (capacity, expected)
+        let mark = density?.noteMiss(hash, size: size, capacity: most, expected: expected)
         guard let stored = UInt32(exactly: size), size <= capacity else { return victims.append(slot) }
-        let kind: LogKind = ghosts.takes(hash) ? .main : .small
+        let kind: LogKind = density == nil && ghosts.takes(hash) ? .main : .small
         guard makeRoom(size, in: kind, &victims) else { return victims.append(slot) }
         while entries.count <= slot { entries.append() }
         entries[Int(slot)] = SegmentedEntry()
         entries[Int(slot)].hash = hash
         entries[Int(slot)].size = stored
+        entries[Int(slot)].mark = mark ?? 0
         place(slot, in: kind)
         used += size
         count += 1
+        let keys = min(2 * count, self.expected)
+        density?.frequencies.fit(keys: keys)
     }
 
     mutating func remove(_ slot: Slot) {
@@ -72,6 +100,7 @@ struct SegmentedPolicy: EvictionPolicy {
         }
         used -= Int(entries[Int(slot)].size)
         count -= 1
+        density?.frequencies.noteGone(entries[Int(slot)].hash, entries[Int(slot)].mark)
         entries[Int(slot)].segment = nil
         segments[Int(segment)]?.live -= 1
         compact(segment)
@@ -87,12 +116,13 @@ struct SegmentedPolicy: EvictionPolicy {
     mutating func resize(_ slot: Slot, to size: Int, victims: inout [Slot]) {
         guard holds(slot), size != Int(entries[Int(slot)].size) else { return }
         // A new record takes the place of the old one, whose bytes are dead.
-        let hash = entries[Int(slot)].hash
+        let (hash, mark) = (entries[Int(slot)].hash, entries[Int(slot)].mark)
         remove(slot)
         guard let stored = UInt32(exactly: max(0, size)), size <= capacity, makeRoom(size, in: .main, &victims) else {
             return victims.append(slot)
         }
         entries[Int(slot)].hash = hash
+        entries[Int(slot)].mark = mark
         entries[Int(slot)].size = stored
         place(slot, in: .main)
         used += max(0, size)
@@ -102,11 +132,18 @@ struct SegmentedPolicy: EvictionPolicy {
     mutating func setCapacity(_ capacity: Int, victims: inout [Slot]) {
         self.capacity = max(0, capacity)
         // Segments that are there keep their size, new ones have the new one.
-        if !fixedShape { shape = SegmentShape(capacity: self.capacity) }
+        if !fixedShape { shape = SegmentShape(capacity: self.capacity, count: rule.segmentCount) }
+        density?.setCapacity(self.capacity, segmentSize: shape.segmentSize)
         while count > 0, used > self.capacity || occupied > room(), reclaim(&victims) {}
     }
 
     // MARK: Rules
+
+    /// The entries that the capacity will hold, going by those held.
+    private var expected: Int {
+        guard count >= 32, used > 0, used < capacity else { return count }
+        return Int(min(Double(count) * Double(capacity) / Double(used), 1e9))
+    }
 
     /// How many evicted keys are remembered.
     private var ghostReach: Int { Shard.ghostsPerEntry * count }
@@ -148,31 +185,28 @@ struct SegmentedPolicy: EvictionPolicy {
             seal(kind)
         }
         let small = weight(.small)
-        let chosen = ReclaimJudge.log(
-            small: small,
-            total: small + weight(.main),
-            canTakeSmall: !sealed[0].isEmpty,
-            canTakeMain: !sealed[1].isEmpty
-        )
+        let (canTakeSmall, canTakeMain) = (!sealed[0].isEmpty, !sealed[1].isEmpty)
+        let total = small + weight(.main)
+        let chosen =
+            if let window = density?.trials.share {
+                CarryJudge.log(
+                    small: small,
+                    total: total,
+                    window: window,
+                    canTakeSmall: canTakeSmall,
+                    canTakeMain: canTakeMain
+                )
+            } else {
+                ReclaimJudge.log(small: small, total: total, canTakeSmall: canTakeSmall, canTakeMain: canTakeMain)
+            }
         guard let kind = chosen else { return false }
         let slot = sealed[Int(kind.rawValue)].removeFirst()
         guard let segment = segments[Int(slot)] else { return true }
         let live = liveEntries(of: slot, among: segment.entries)
         segments[Int(slot)]?.entries = []
-        var judge = ReclaimJudge(of: kind, weight: segment.weight)
-        var carried: [(slot: Slot, hits: UInt8)] = []
-        for item in live {
-            let entry = entries[Int(item)]
-            let bytes = cost(entry.size)
-            switch judge.judge(row(entry), isUseless: false, weight: bytes) {
-            case .carry(let hits): carried.append((item, hits))
-            case .evict(let isRemembered):
-                if isRemembered { ghosts.note(entry.hash, reach: ghostReach) }
-                remove(item)
-                victims.append(item)
-            case .drop: break
-            }
-        }
+        let carried =
+            density == nil
+            ? byHits(live, of: kind, in: segment, &victims) : byDensity(live, in: segment, &victims)
         occupied -= segments[Int(slot)]?.weight ?? 0
         segments[Int(slot)] = nil
         free.append(slot)
@@ -181,6 +215,7 @@ struct SegmentedPolicy: EvictionPolicy {
                 // Written into segments that have become smaller: what finds no more of them goes.
                 used -= Int(entries[Int(item)].size)
                 count -= 1
+                density?.frequencies.noteGone(entries[Int(item)].hash, entries[Int(item)].mark)
                 entries[Int(item)].segment = nil
                 victims.append(item)
                 continue
@@ -191,6 +226,93 @@ struct SegmentedPolicy: EvictionPolicy {
             place(item, in: .main)
         }
         return true
+    }
+
+    /// Which entries of a segment are carried, and with how many hits; the others go.
+    private mutating func byHits(
+        _ live: [Slot],
+        of kind: LogKind,
+        in segment: ModelSegment,
+        _ victims: inout [Slot]
+    ) -> [(slot: Slot, hits: UInt8)] {
+        var judge = ReclaimJudge(of: kind, weight: segment.weight)
+        var carried: [(slot: Slot, hits: UInt8)] = []
+        for item in live {
+            let entry = entries[Int(item)]
+            switch judge.judge(row(entry), isUseless: false, weight: cost(entry.size)) {
+            case .carry(let hits): carried.append((item, hits))
+            case .evict(let isRemembered):
+                if isRemembered { ghosts.note(entry.hash, reach: ghostReach) }
+                remove(item)
+                victims.append(item)
+            case .drop: break
+            }
+        }
+        return carried
+    }
+
+    private mutating func byDensity(
+        _ live: [Slot],
+        in segment: ModelSegment,
+        _ victims: inout [Slot]
+    ) -> [(slot: Slot, hits: UInt8)] {
+        guard var density else { return [] }
+        self.density = nil
+        if density.wantsBar { density.setBar(by: sample(&density.random, density.frequencies), count: count) }
+        let candidates = live.map { item in
+            let entry = entries[Int(item)]
+            let bytes = cost(entry.size)
+            let score = CarryJudge.score(weight: density.frequencies.weight(entry.mark), bytes: bytes, hash: entry.hash)
+            return isBlob(bytes)
+                ? CarryJudge.Candidate(score: score, recordBytes: 0, blobBytes: bytes)
+                : CarryJudge.Candidate(score: score, recordBytes: bytes)
+        }
+        let verdicts = density.judge.carried(
+            of: candidates,
+            bar: density.bar,
+            recordBytes: segment.tail,
+            blobBytes: segment.blobBytes
+        )
+        self.density = density
+        var carried: [(slot: Slot, hits: UInt8)] = []
+        for (item, isCarried) in zip(live, verdicts) {
+            if isCarried {
+                carried.append((item, 0))
+            } else {
+                remove(item)
+                victims.append(item)
+            }
+        }
+        return carried
+    }
+
+    /// Scores and bytes of entries drawn from all segments, each with the same chance.
+    private func sample(
+        _ random: inout PolicyRandom,
+        _ frequencies: KeyFrequencies
+    ) -> [(score: Int, bytes: Int)] {
+        var ends: [(end: Int, segment: UInt16)] = []
+        for (slot, segment) in segments.enumerated() where segment?.entries.isEmpty == false {
+            ends.append(((ends.last?.end ?? 0) + (segment?.entries.count ?? 0), UInt16(truncatingIfNeeded: slot)))
+        }
+        guard let total = ends.last?.end, total < UInt32.max else { return [] }
+        var sample: [(score: Int, bytes: Int)] = []
+        for _ in 0..<CarryJudge.sampleSize {
+            let place = random.next(below: total)
+            var (low, high) = (0, ends.count - 1)
+            while low < high {
+                let middle = (low + high) / 2
+                if ends[middle].end > place { high = middle } else { low = middle + 1 }
+            }
+            guard let list = segments[Int(ends[low].segment)]?.entries else { continue }
+            let slot = list[list.count - (ends[low].end - place)]
+            let entry = entries[Int(slot)]
+            guard entry.segment == ends[low].segment else { continue }
+            let bytes = cost(entry.size)
+            let weight = frequencies.weight(entry.mark)
+            sample.append((CarryJudge.score(weight: weight, bytes: bytes, hash: entry.hash), bytes))
+        }
+        return sample
     }
 
     /// What the judge looks at.
@@ -204,11 +326,11 @@ struct SegmentedPolicy: EvictionPolicy {
     /// The entries of a list that lie in a segment, each once, where it stands first.
     private mutating func liveEntries(of segment: UInt16, among list: [Slot]) -> [Slot] {
         var live: [Slot] = []
-        for item in list where entries[Int(item)].segment == segment && !entries[Int(item)].isMarked {
-            entries[Int(item)].isMarked = true
+        for item in list where entries[Int(item)].segment == segment && !entries[Int(item)].isMet {
+            entries[Int(item)].isMet = true
             live.append(item)
         }
-        for item in live { entries[Int(item)].isMarked = false }
+        for item in live { entries[Int(item)].isMet = false }
         return live
     }
 
