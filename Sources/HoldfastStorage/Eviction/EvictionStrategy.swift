@@ -14,7 +14,6 @@ public struct EvictionStrategy: Sendable, Hashable, CustomStringConvertible {
         case fifo
         case memory
         case disk
-        case diskDensity
         case densityTinyLFU(beta: Double)
     }
 
@@ -44,9 +43,6 @@ public struct EvictionStrategy: Sendable, Hashable, CustomStringConvertible {
     /// The disk tier's: the rules by which a ``DiskStore`` admits and reclaims, over segments, dead bytes counted.
     public static let disk = EvictionStrategy(form: .disk)
 
-    /// Density TinyLFU over segments: what a reclaim carries scores above the least of all entries, dead bytes counted.
-    package static let diskDensity = EvictionStrategy(form: .diskDensity)
-
     /// Most often used for its bytes^beta, of late: 0 for byte hits, 1 for object hits; a beta outside counts as the nearer one.
     public static func densityTinyLFU(beta: Double) -> EvictionStrategy {
         EvictionStrategy(form: .densityTinyLFU(beta: beta > 0 ? min(1, beta) : 0))
@@ -54,7 +50,7 @@ public struct EvictionStrategy: Sendable, Hashable, CustomStringConvertible {
 
     /// Every strategy with a name of its own, the tiers' defaults first.
     public static let all: [EvictionStrategy] = [
-        .memory, .disk, .diskDensity, .lru, .wtinylfu, .sieve, .s3fifo, .gdsf, .fifo,
+        .memory, .disk, .lru, .wtinylfu, .sieve, .s3fifo, .gdsf, .fifo,
     ]
 
     /// The strategy with this name, as ``description`` spells it.
@@ -82,7 +78,6 @@ public struct EvictionStrategy: Sendable, Hashable, CustomStringConvertible {
         case .fifo: "fifo"
         case .memory: "memory"
         case .disk: "disk"
-        case .diskDensity: "disk-density"
         case .densityTinyLFU(let beta): "dtlfu-\(beta)"
         }
     }
@@ -100,8 +95,7 @@ public struct EvictionStrategy: Sendable, Hashable, CustomStringConvertible {
         case .s3fifo: S3FIFOPolicy(capacity: capacity)
         case .gdsf: GDSFPolicy(capacity: capacity)
         case .fifo: FIFOPolicy(capacity: capacity)
-        case .disk: SegmentedPolicy(capacity: capacity)
-        case .diskDensity: SegmentedPolicy(capacity: capacity, rule: .density(seed: seed))
+        case .disk: SegmentedPolicy(capacity: capacity, seed: seed)
         case .memory: DensityTinyLFUPolicy(capacity: capacity, beta: 0.5, seed: seed)
         case .densityTinyLFU(let beta): DensityTinyLFUPolicy(capacity: capacity, beta: beta, seed: seed)
         }

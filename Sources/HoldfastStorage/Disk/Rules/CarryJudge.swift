@@ -69,6 +69,25 @@ struct CarryJudge: Sendable {
         return Double(small) > smallForWindow * window * Double(total) ? .small : .main
     }
 
+    /// How many entries of each of several lists to draw for a bar, so that every entry has the same chance; all of all if
+    /// these are no more than a sample.
+    static func draws(from counts: [Int], using random: inout PolicyRandom) -> [Int] {
+        var ends: [Int] = []
+        for count in counts { ends.append((ends.last ?? 0) + max(0, count)) }
+        var draws = counts.map { _ in 0 }
+        guard let total = ends.last, total > sampleSize, total < UInt32.max else { return counts }
+        for _ in 0..<sampleSize {
+            let place = random.next(below: total)
+            var (low, high) = (0, ends.count - 1)
+            while low < high {
+                let middle = (low + high) / 2
+                if ends[middle] > place { high = middle } else { low = middle + 1 }
+            }
+            draws[low] += 1
+        }
+        return draws
+    }
+
     /// The least score that is carried, by the entries of a sample; below every score where there is none.
     static func bar(of sample: [(score: Int, bytes: Int)]) -> Int {
         let sorted = sample.sorted { $0.score < $1.score }
@@ -83,7 +102,8 @@ struct CarryJudge: Sendable {
 
     /// Which of the entries of a segment are carried, in their order; the others go.
     ///
-    /// Pinned ones always are. Where the credit does not reach for all above the bar, the best are.
+    /// Pinned ones always are. Where the credit does not reach for all above the bar, the best are. Where what is dead gives back as much
+    /// as what is below the bar should, there is no bar: a store whose entries are often written anew holds all that it has room for.
     ///
     /// - Parameters:
     ///   - bar: see ``bar(of:)``.
@@ -92,6 +112,10 @@ struct CarryJudge: Sendable {
     mutating func carried(of candidates: [Candidate], bar: Int, recordBytes: Int, blobBytes: Int) -> [Bool] {
         recordCredit = Self.raised(recordCredit, by: recordBytes, reach: recordReach)
         blobCredit = Self.raised(blobCredit, by: blobBytes, reach: blobReach)
+        let live = candidates.reduce(0.0) { $0 + Double(max(0, $1.recordBytes)) }
+        let dead = Double(max(0, recordBytes)) - live
+        let all = Double(max(0, recordBytes)) + Double(max(0, blobBytes))
+        let bar = dead > 0 && dead * 100 >= all * Double(Self.goingShare) ? Int.min : bar
         var isCarried = candidates.map(\.isPinned)
         for candidate in candidates where candidate.isPinned { spend(candidate) }
         let best = candidates.indices.filter { !isCarried[$0] && candidates[$0].score >= bar }

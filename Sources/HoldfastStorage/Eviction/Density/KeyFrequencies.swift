@@ -8,21 +8,26 @@
 /// Some 7 bytes a held key, all for the sketch. A use reads and writes nothing but the clock and the caller's 8 bits.
 struct KeyFrequencies: Sendable {
     /// Requests for each held key after which a frequency counts half.
-    private static let halfLife = 30
+    static let halfLife = 30
     /// Words of the sketch for 16 keys.
     private static let wordsForSixteen = 14
+    /// The most keys that the sketch is made for, for each key held.
+    private static let headroom = 1.25
     /// Bits of a weight that its mark does not tell.
     static let hiddenBits: UInt32 = 6
 
-    private var sketch = FrequencySketch(words: 64)
+    private let leastWords: Int
+    private var sketch: FrequencySketch
     private var random: PolicyRandom
     /// Half-lives since the start, times 2^32.
     private var time: UInt64 = 0
     private var timeStep: UInt64 = 0
     private var halvings: UInt64 = 0
 
-    /// Nothing was asked for.
-    init(seed: UInt64) {
+    /// Nothing was asked for; `leastWords` of the sketch, at least 4, are there for the fewest keys.
+    init(seed: UInt64, leastWords: Int = 64) {
+        self.leastWords = max(4, leastWords)
+        sketch = FrequencySketch(words: self.leastWords)
         random = PolicyRandom(seed: seed)
         setTimeStep()
     }
@@ -64,13 +69,22 @@ struct KeyFrequencies: Sendable {
     }
 
     /// Lets the sketch follow the number of keys that will be held, and what is old weigh less. To be called now and then.
+    ///
+    /// - Parameters:
+    ///   - held: the keys held now.
+    ///   - used: the bytes that they take of the capacity.
+    mutating func fit(held: Int, used: Int, capacity: Int) {
+        let full = used > 0 && used < capacity ? Double(held) * Double(capacity) / Double(used) : Double(held)
+        fit(keys: Int(min(Double(held) * Self.headroom, full, 1e12)))
+    }
+
     mutating func fit(keys: Int) {
         let isHalved = halvings != time >> 32
         if isHalved {
             sketch.halve()
             halvings = time >> 32
         }
-        let words = max(64, max(0, min(keys, 1 << 32)) * Self.wordsForSixteen / 16)
+        let words = max(leastWords, max(0, min(keys, 1 << 32)) * Self.wordsForSixteen / 16)
         guard words > sketch.count / 4 * 5 || isHalved && words < sketch.count / 5 * 4 else { return }
         sketch = FrequencySketch(words: words)
         setTimeStep()

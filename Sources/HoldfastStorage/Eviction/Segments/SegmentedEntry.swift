@@ -11,7 +11,7 @@ struct SegmentedEntry: Sendable {
     var size: UInt32 = 0
     /// How often it was asked for of late, see ``KeyFrequencies``.
     var mark: UInt8 = 0
-    /// 13 bits of the segment's slot, 2 of uses, 1 whether it was met.
+    /// 13 bits of the segment's slot, 1 whether it was met.
     fileprivate var bits = SegmentedEntry.absent
 
     /// The segments that may be there at once, as in a store; slots up to ``absent`` would fit.
@@ -21,12 +21,6 @@ struct SegmentedEntry: Sendable {
     var segment: UInt16? {
         get { bits & Self.absent == Self.absent ? nil : bits & Self.absent }
         set { bits = bits & ~Self.absent | (newValue ?? Self.absent) }
-    }
-
-    /// How often it was used since it was written or carried, up to 3.
-    var uses: UInt8 {
-        get { UInt8(truncatingIfNeeded: bits >> 13 & 3) }
-        set { bits = bits & ~(3 << 13) | UInt16(min(3, newValue)) << 13 }
     }
 
     /// Whether it was met already while its segment is gone through.

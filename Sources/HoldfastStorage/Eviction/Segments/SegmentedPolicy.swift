@@ -22,40 +22,32 @@ struct SegmentedPolicy: EvictionPolicy {
     /// Bytes of all segments and blobs.
     private(set) var occupied = 0
     private var free: [UInt16] = []
-    private var ghosts = SegmentGhosts()
-    /// What the rules of density know; nil where ``ReclaimJudge`` rules, which goes by hits.
-    private var density: SegmentDensity?
-
-    /// Which rules say what is carried.
-    enum Rule: Sendable, Hashable {
-        /// ``ReclaimJudge``'s.
-        case hits
-        /// ``CarryJudge``'s.
-        case density(seed: UInt64)
-
-        /// The segments into which it divides the capacity.
-        var segmentCount: Int { self == .hits ? 64 : 256 }
-    }
-
-    private let rule: Rule
+    private var frequencies: KeyFrequencies
+    private var trials: WindowTrials
+    private var judge: CarryJudge
+    private var random: PolicyRandom
+    /// The least score that is carried.
+    private var bar = Int.min
+    /// Requests until the next bar is due. One for each reclaim, as in a store, is more than segments of a single entry need.
+    private var barLife = 0
 
     /// A policy for so many bytes; a negative number means 0.
     ///
     /// - Parameters:
     ///   - shape: how segments are cut; nil: as the capacity has it.
-    init(capacity: Int, rule: Rule = .hits, shape: SegmentShape? = nil) {
+    init(capacity: Int, seed: UInt64 = 0, shape: SegmentShape? = nil) {
         self.capacity = max(0, capacity)
-        self.rule = rule
-        self.shape = shape ?? SegmentShape(capacity: capacity, count: rule.segmentCount)
+        self.shape = shape ?? SegmentShape(capacity: capacity)
         fixedShape = shape != nil
-        if case .density(let seed) = rule {
-            density = SegmentDensity(capacity: self.capacity, segmentSize: self.shape.segmentSize, seed: seed)
-        }
+        frequencies = KeyFrequencies(seed: seed)
+        trials = WindowTrials(beta: CarryJudge.beta, seed: seed)
+        judge = CarryJudge(capacity: self.capacity, segmentSize: self.shape.segmentSize)
+        random = PolicyRandom(seed: seed &+ 1)
     }
 
     var metadataBytes: Int {
         let lists = segments.reduce(0) { $0 + ($1?.entries.capacity ?? 0) * 4 }
-        let rules = ghosts.bytes + (density?.bytes ?? 0)
+        let rules = frequencies.bytes + trials.bytes
         return entries.bytes + lists + rules + segments.capacity * MemoryLayout<ModelSegment?>.stride
     }
 
@@ -65,30 +57,41 @@ struct SegmentedPolicy: EvictionPolicy {
 
     mutating func use(_ slot: Slot) {
         guard holds(slot) else { return }
-        entries[Int(slot)].uses += 1
-        guard density != nil else { return }
-        let (entry, capacity, expected) = (entries[Int(slot)], capacity, expected)
-        if let mark = density?.noteUse(entry, capacity: capacity, expected: expected) { entries[Int(slot)].mark = mark }
+        let entry = entries[Int(slot)]
+        let mark = frequencies.noteUse(entry.mark)
+        entries[Int(slot)].mark = mark
+        tryOut(entry.hash, size: Int(entry.size), mark: mark)
     }
 
     mutating func insert(_ slot: Slot, key: UInt64, size: Int, victims: inout [Slot]) {
         let hash = UInt32(truncatingIfNeeded: key)
         let size = max(0, size)
-        let (most, expected) = (capacity, expected)
-        let mark = density?.noteMiss(hash, size: size, capacity: most, expected: expected)
+        let mark = frequencies.noteMiss(hash)
+        tryOut(hash, size: size, mark: mark)
         guard let stored = UInt32(exactly: size), size <= capacity else { return victims.append(slot) }
-        let kind: LogKind = density == nil && ghosts.takes(hash) ? .main : .small
-        guard makeRoom(size, in: kind, &victims) else { return victims.append(slot) }
+        guard makeRoom(size, in: .small, &victims) else { return victims.append(slot) }
         while entries.count <= slot { entries.append() }
         entries[Int(slot)] = SegmentedEntry()
         entries[Int(slot)].hash = hash
         entries[Int(slot)].size = stored
-        entries[Int(slot)].mark = mark ?? 0
-        place(slot, in: kind)
+        entries[Int(slot)].mark = mark
+        place(slot, in: .small)
         used += size
         count += 1
-        let keys = min(2 * count, self.expected)
-        density?.frequencies.fit(keys: keys)
+        frequencies.fit(held: count, used: used, capacity: capacity)
+    }
+
+    private mutating func tryOut(_ hash: UInt32, size: Int, mark: UInt8) {
+        barLife -= 1
+        guard trials.samples(hash) else { return }
+        trials.note(
+            hash,
+            size: size,
+            weight: frequencies.weight(mark),
+            now: frequencies.now,
+            capacity: capacity,
+            expected: WindowTrials.expected(held: count, used: used, capacity: capacity)
+        )
     }
 
     mutating func remove(_ slot: Slot) {
@@ -100,7 +103,7 @@ struct SegmentedPolicy: EvictionPolicy {
         }
         used -= Int(entries[Int(slot)].size)
         count -= 1
-        density?.frequencies.noteGone(entries[Int(slot)].hash, entries[Int(slot)].mark)
+        frequencies.noteGone(entries[Int(slot)].hash, entries[Int(slot)].mark)
         entries[Int(slot)].segment = nil
         segments[Int(segment)]?.live -= 1
         compact(segment)
@@ -132,21 +135,12 @@ struct SegmentedPolicy: EvictionPolicy {
     mutating func setCapacity(_ capacity: Int, victims: inout [Slot]) {
         self.capacity = max(0, capacity)
         // Segments that are there keep their size, new ones have the new one.
-        if !fixedShape { shape = SegmentShape(capacity: self.capacity, count: rule.segmentCount) }
-        density?.setCapacity(self.capacity, segmentSize: shape.segmentSize)
+        if !fixedShape { shape = SegmentShape(capacity: self.capacity) }
+        judge = CarryJudge(capacity: self.capacity, segmentSize: shape.segmentSize)
         while count > 0, used > self.capacity || occupied > room(), reclaim(&victims) {}
     }
 
     // MARK: Rules
-
-    /// The entries that the capacity will hold, going by those held.
-    private var expected: Int {
-        guard count >= 32, used > 0, used < capacity else { return count }
-        return Int(min(Double(count) * Double(capacity) / Double(used), 1e9))
-    }
-
-    /// How many evicted keys are remembered.
-    private var ghostReach: Int { Shard.ghostsPerEntry * count }
 
     /// The bytes that entries may occupy.
     private func room() -> Int {
@@ -187,97 +181,62 @@ struct SegmentedPolicy: EvictionPolicy {
         let small = weight(.small)
         let (canTakeSmall, canTakeMain) = (!sealed[0].isEmpty, !sealed[1].isEmpty)
         let total = small + weight(.main)
-        let chosen =
-            if let window = density?.trials.share {
-                CarryJudge.log(
-                    small: small,
-                    total: total,
-                    window: window,
-                    canTakeSmall: canTakeSmall,
-                    canTakeMain: canTakeMain
-                )
-            } else {
-                ReclaimJudge.log(small: small, total: total, canTakeSmall: canTakeSmall, canTakeMain: canTakeMain)
-            }
+        let chosen = CarryJudge.log(
+            small: small,
+            total: total,
+            window: trials.share,
+            canTakeSmall: canTakeSmall,
+            canTakeMain: canTakeMain
+        )
         guard let kind = chosen else { return false }
         let slot = sealed[Int(kind.rawValue)].removeFirst()
         guard let segment = segments[Int(slot)] else { return true }
         let live = liveEntries(of: slot, among: segment.entries)
         segments[Int(slot)]?.entries = []
-        let carried =
-            density == nil
-            ? byHits(live, of: kind, in: segment, &victims) : byDensity(live, in: segment, &victims)
+        let carried = carried(of: live, in: segment, &victims)
         occupied -= segments[Int(slot)]?.weight ?? 0
         segments[Int(slot)] = nil
         free.append(slot)
-        for (item, hits) in carried {
+        for item in carried {
             guard hasSegmentsLeft(1) else {
                 // Written into segments that have become smaller: what finds no more of them goes.
                 used -= Int(entries[Int(item)].size)
                 count -= 1
-                density?.frequencies.noteGone(entries[Int(item)].hash, entries[Int(item)].mark)
+                frequencies.noteGone(entries[Int(item)].hash, entries[Int(item)].mark)
                 entries[Int(item)].segment = nil
                 victims.append(item)
                 continue
             }
             let bytes = cost(entries[Int(item)].size)
             if !isBlob(bytes) { bytesMoved += bytes }
-            entries[Int(item)].uses = hits
             place(item, in: .main)
         }
         return true
     }
 
-    /// Which entries of a segment are carried, and with how many hits; the others go.
-    private mutating func byHits(
-        _ live: [Slot],
-        of kind: LogKind,
-        in segment: ModelSegment,
-        _ victims: inout [Slot]
-    ) -> [(slot: Slot, hits: UInt8)] {
-        var judge = ReclaimJudge(of: kind, weight: segment.weight)
-        var carried: [(slot: Slot, hits: UInt8)] = []
-        for item in live {
-            let entry = entries[Int(item)]
-            switch judge.judge(row(entry), isUseless: false, weight: cost(entry.size)) {
-            case .carry(let hits): carried.append((item, hits))
-            case .evict(let isRemembered):
-                if isRemembered { ghosts.note(entry.hash, reach: ghostReach) }
-                remove(item)
-                victims.append(item)
-            case .drop: break
-            }
+    /// Which entries of a segment are carried; the others go.
+    private mutating func carried(of live: [Slot], in segment: ModelSegment, _ victims: inout [Slot]) -> [Slot] {
+        if barLife <= 0 {
+            bar = CarryJudge.bar(of: sample())
+            barLife = count / 128 + 8
         }
-        return carried
-    }
-
-    private mutating func byDensity(
-        _ live: [Slot],
-        in segment: ModelSegment,
-        _ victims: inout [Slot]
-    ) -> [(slot: Slot, hits: UInt8)] {
-        guard var density else { return [] }
-        self.density = nil
-        if density.wantsBar { density.setBar(by: sample(&density.random, density.frequencies), count: count) }
         let candidates = live.map { item in
-            let entry = entries[Int(item)]
-            let bytes = cost(entry.size)
-            let score = CarryJudge.score(weight: density.frequencies.weight(entry.mark), bytes: bytes, hash: entry.hash)
+            let bytes = cost(entries[Int(item)].size)
+            let score = score(entries[Int(item)])
             return isBlob(bytes)
                 ? CarryJudge.Candidate(score: score, recordBytes: 0, blobBytes: bytes)
                 : CarryJudge.Candidate(score: score, recordBytes: bytes)
         }
-        let verdicts = density.judge.carried(
+        let verdicts = judge.carried(
             of: candidates,
-            bar: density.bar,
+            bar: bar,
             recordBytes: segment.tail,
             blobBytes: segment.blobBytes
         )
-        self.density = density
-        var carried: [(slot: Slot, hits: UInt8)] = []
+        var carried: [Slot] = []
         for (item, isCarried) in zip(live, verdicts) {
             if isCarried {
-                carried.append((item, 0))
+                carried.append(item)
             } else {
                 remove(item)
                 victims.append(item)
@@ -286,39 +245,24 @@ struct SegmentedPolicy: EvictionPolicy {
         return carried
     }
 
-    /// Scores and bytes of entries drawn from all segments, each with the same chance.
-    private func sample(
-        _ random: inout PolicyRandom,
-        _ frequencies: KeyFrequencies
-    ) -> [(score: Int, bytes: Int)] {
-        var ends: [(end: Int, segment: UInt16)] = []
-        for (slot, segment) in segments.enumerated() where segment?.entries.isEmpty == false {
-            ends.append(((ends.last?.end ?? 0) + (segment?.entries.count ?? 0), UInt16(truncatingIfNeeded: slot)))
-        }
-        guard let total = ends.last?.end, total < UInt32.max else { return [] }
-        var sample: [(score: Int, bytes: Int)] = []
-        for _ in 0..<CarryJudge.sampleSize {
-            let place = random.next(below: total)
-            var (low, high) = (0, ends.count - 1)
-            while low < high {
-                let middle = (low + high) / 2
-                if ends[middle].end > place { high = middle } else { low = middle + 1 }
-            }
-            guard let list = segments[Int(ends[low].segment)]?.entries else { continue }
-            let slot = list[list.count - (ends[low].end - place)]
-            let entry = entries[Int(slot)]
-            guard entry.segment == ends[low].segment else { continue }
-            let bytes = cost(entry.size)
-            let weight = frequencies.weight(entry.mark)
-            sample.append((CarryJudge.score(weight: weight, bytes: bytes, hash: entry.hash), bytes))
-        }
-        return sample
+    private func score(_ entry: SegmentedEntry) -> Int {
+        CarryJudge.score(weight: frequencies.weight(entry.mark), bytes: cost(entry.size), hash: entry.hash)
     }
 
-    /// What the judge looks at.
-    private func row(_ entry: SegmentedEntry) -> IndexRow {
-        let place = RecordPlace(slot: entry.segment ?? 0, unit: 0, units: 0)
-        return IndexRow(fragment: UInt64(entry.hash), variant: 0, place: place, order: 1, hits: entry.uses)
+    /// Scores and bytes of entries drawn from all segments.
+    private mutating func sample() -> [(score: Int, bytes: Int)] {
+        let counts = segments.map { $0?.entries.count ?? 0 }
+        var sample: [(score: Int, bytes: Int)] = []
+        for (segment, draws) in CarryJudge.draws(from: counts, using: &random).enumerated() {
+            for number in 0..<draws {
+                let place = draws == counts[segment] ? number : random.next(below: counts[segment])
+                guard let slot = segments[segment]?.entries[place] else { continue }
+                let entry = entries[Int(slot)]
+                guard entry.segment.map(Int.init) == segment else { continue }
+                sample.append((score(entry), cost(entry.size)))
+            }
+        }
+        return sample
     }
 
     // MARK: Places

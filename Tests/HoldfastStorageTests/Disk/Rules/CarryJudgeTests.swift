@@ -44,9 +44,30 @@ struct CarryJudgeTests {
         let candidates =
             [4, 9, 2, 5].map { Candidate(score: $0, recordBytes: 10) }
             + [Candidate(score: 0, recordBytes: 10, isPinned: true)]
-        let carried = judge.carried(of: candidates, bar: 5, recordBytes: 100, blobBytes: 0)
+        let carried = judge.carried(of: candidates, bar: 5, recordBytes: 80, blobBytes: 0)
         #expect(carried == [false, true, false, true, true])
         #expect(judge.carried(of: [], bar: 0, recordBytes: -5, blobBytes: .max) == [])
+    }
+
+    @Test(
+        "where two fifths are dead there is no bar",
+        arguments: [(83, 0, 2), (84, 0, 4), (84, 2, 2), (200, 0, 4), (0, 0, 2), (.max, .max, 4)]
+    )
+    func dead(recordBytes: Int, blobBytes: Int, carried: Int) {
+        var judge = CarryJudge(capacity: 1_000, segmentSize: 100)
+        let candidates = [4, 9, 2, 5, 0].prefix(4).map { Candidate(score: $0, recordBytes: $0 == 9 ? 20 : 10) }
+        let verdicts = judge.carried(of: candidates, bar: 5, recordBytes: recordBytes, blobBytes: blobBytes)
+        #expect(verdicts.count { $0 } == carried)
+    }
+
+    @Test("where all fits into a sample, all is drawn; else as much as the sample, in proportion")
+    func draws() {
+        var random = PolicyRandom(seed: 3)
+        #expect(CarryJudge.draws(from: [], using: &random) == [])
+        #expect(CarryJudge.draws(from: [3, 0, 500, 9], using: &random) == [3, 0, 500, 9])
+        let draws = CarryJudge.draws(from: [1_000, 0, 3_000, 4_000], using: &random)
+        #expect(draws.reduce(0, +) == CarryJudge.sampleSize && draws[1] == 0)
+        #expect((32...96).contains(draws[0]) && (140...244).contains(draws[2]), "\(draws)")
     }
 
     @Test("three quarters of what is reclaimed may be carried, of four segments in advance, the best first")

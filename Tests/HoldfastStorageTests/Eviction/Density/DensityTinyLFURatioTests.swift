@@ -70,7 +70,7 @@ struct DensityTinyLFURatioTests {
         .enabled(if: OpenTraces.areAllAsked, "needs the public traces and HIT_RATE_CELLS=all"),
         arguments: [
             (.densityTinyLFU(beta: 0.5), 0.365, 0.320), (.densityTinyLFU(beta: 0.1), 0.347, 0.3296),
-            (.diskDensity, 0.345, 0.328),
+            (.disk, 0.345, 0.328),
         ] as [(EvictionStrategy, Double, Double)]
     )
     func means(strategy: EvictionStrategy, objects: Double, bytes: Double) throws {

@@ -8,18 +8,15 @@ import Testing
 
 @Suite("The disk store's rules as a policy")
 struct SegmentedPolicyTests {
-    private static let rules: [SegmentedPolicy.Rule] = [.hits, .density(seed: 7)]
-
     private static func hash(_ key: UInt32) -> UInt64 { HitRateSimulator.mixed(UInt64(key)) }
 
     @Test(
         "bytes stay within the capacity, and every slot is held until it is handed out once",
-        arguments: [0, 1, 7, 90, 5_000, 300_000],
-        rules
+        arguments: [0, 1, 7, 90, 5_000, 300_000]
     )
-    func promises(_ capacity: Int, rule: SegmentedPolicy.Rule) {
+    func promises(_ capacity: Int) {
         var generator = SeededGenerator(seed: 11)
-        var policy = SegmentedPolicy(capacity: capacity, rule: rule)
+        var policy = SegmentedPolicy(capacity: capacity, seed: 7)
         var held: [UInt32: Int] = [:]
         var victims: [UInt32] = []
         for step in 0..<20_000 {
@@ -53,11 +50,11 @@ struct SegmentedPolicyTests {
         }
     }
 
-    @Test("the same calls give the same answers", arguments: rules)
-    func deterministic(rule: SegmentedPolicy.Rule) {
+    @Test("the same calls give the same answers")
+    func deterministic() {
         func run() -> [UInt32] {
             var generator = SeededGenerator(seed: 4)
-            var policy = SegmentedPolicy(capacity: 40_000, rule: rule)
+            var policy = SegmentedPolicy(capacity: 40_000, seed: 7)
             var victims: [UInt32] = []
             for _ in 0..<30_000 {
                 let slot = UInt32.random(in: 0..<3_000, using: &generator)
@@ -72,9 +69,9 @@ struct SegmentedPolicyTests {
         #expect(run() == run())
     }
 
-    @Test("a popular set outlives a flood of keys asked for once", arguments: rules)
-    func flood(rule: SegmentedPolicy.Rule) {
-        var policy = SegmentedPolicy(capacity: 64_000, rule: rule)
+    @Test("a popular set outlives a flood of keys asked for once")
+    func flood() {
+        var policy = SegmentedPolicy(capacity: 64_000, seed: 7)
         var victims: [UInt32] = []
         func ask(_ slot: UInt32) -> Bool {
             if policy.holds(slot) {
@@ -95,9 +92,9 @@ struct SegmentedPolicyTests {
         #expect(hits > 26_667 * 95 / 100)
     }
 
-    @Test("insertions and removals alone leave nothing behind", arguments: rules)
-    func churn(rule: SegmentedPolicy.Rule) {
-        var policy = SegmentedPolicy(capacity: 6_400, rule: rule)
+    @Test("insertions and removals alone leave nothing behind")
+    func churn() {
+        var policy = SegmentedPolicy(capacity: 6_400, seed: 7)
         var victims: [UInt32] = []
         for step in 0..<70_000 {
             let slot = UInt32(step % 3)
@@ -135,9 +132,9 @@ struct SegmentedPolicyTests {
         #expect(owner.faults == [])
     }
 
-    @Test("an entry takes at most 24 bytes of memory", arguments: rules)
-    func memory(rule: SegmentedPolicy.Rule) {
-        var policy = SegmentedPolicy(capacity: 1_200_000, rule: rule)
+    @Test("an entry takes at most 24 bytes of memory")
+    func memory() {
+        var policy = SegmentedPolicy(capacity: 1_200_000, seed: 7)
         var victims: [UInt32] = []
         var free: [UInt32] = []
         var next: UInt32 = 0
@@ -155,7 +152,7 @@ struct SegmentedPolicyTests {
 
     @Test("entries as large as the capacity, alone in their segments, come and go without end")
     func largeEntries() {
-        var owner = PolicyOwner(.diskDensity, capacity: 1_000, seed: 1)
+        var owner = PolicyOwner(.disk, capacity: 1_000, seed: 1)
         for step in 0..<3_000 as Range<UInt64> { owner.request(step % 7, size: [1_000, 700, 300, 1][Int(step % 4)]) }
         #expect(owner.faults == [])
     }
@@ -165,7 +162,7 @@ struct SegmentedPolicyTests {
     @Test("carrying writes half as much again as is put, at most", arguments: [1, 2, 3] as [UInt64])
     func amplification(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
-        var policy = SegmentedPolicy(capacity: 1 << 20, rule: .density(seed: seed))
+        var policy = SegmentedPolicy(capacity: 1 << 20, seed: seed)
         var victims: [UInt32] = []
         var put = 0
         for _ in 0..<150_000 {
