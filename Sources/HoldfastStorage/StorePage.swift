@@ -19,8 +19,8 @@ public struct StorePage: Sendable {
 public struct ListedEntry: Sendable, Hashable {
     /// The entry.
     public let entry: StoredEntry
-    /// How often the entry was found since it was written, as far as the store counts (some count to 3 and no further); nil
-    /// where it does not.
+    /// How often the entry was found, as far as the store counts; nil where it does not. A store on the disk estimates how often
+    /// that was of late, 0 to 14: what was asked for long ago counts less, and what was before the entry was last evicted counts too.
     public let hits: Int?
     /// The bytes the entry takes against the store's capacity.
     public let bytes: Int

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import Synchronization
+
 extension DiskStore {
     public func list(after cursor: StoreCursor?, limit: Int, now: StoreInstant) async throws(StoreError) -> StorePage {
         try engine.checkOpen()
@@ -39,7 +41,10 @@ extension DiskEngine {
     fileprivate func listed(_ row: IndexRow, shard: Int) throws(StoreError) -> ListedEntry? {
         guard let entry = try entry(of: row, shard: shard), let source = entry.source else { return nil }
         let blob = source.header.hasBlob ? SpaceLedger.blocks(source.header.storedBlobBytes) : 0
-        return ListedEntry(entry: entry, hits: Int(row.hits), bytes: Int(row.place.units) * 16 + blob)
+        // Of what the mark tells, the put was one.
+        let weight = index.shards[shard].state.withLock { $0.frequencies.weight(row.mark) }
+        let hits = max(0, DensityWeight.count(of: weight) - 1)
+        return ListedEntry(entry: entry, hits: hits, bytes: Int(row.place.units) * 16 + blob)
     }
 }
 

@@ -27,8 +27,8 @@ public struct StoreOptions: Sendable, Hashable {
 ///
 /// Records go to segments, one positional write each, and are found by an index of 24 bytes an entry in memory; a look-up is one
 /// probe of it and one positional read, made in place where the page cache has the bytes. Bodies too long for a record lie in
-/// files of their own and stream through constant memory. The oldest segment is reclaimed when space is needed: what was used
-/// since it was written moves on, the rest is evicted (S3-FIFO, SOSP 2023). `docs/disk-format.md` describes the files.
+/// files of their own and stream through constant memory. The oldest segment is reclaimed when space is needed: what is
+/// asked for most often for its bytes moves on, the rest is evicted. `docs/disk-format.md` describes the files.
 ///
 /// - **Crash.** What was acknowledged and not evicted is there after the process dies at any instant, and nothing that was removed,
 ///   invalidated, purged or superseded comes back. After a power loss the newest changes may be missing, so every entry that
@@ -112,15 +112,15 @@ public final class DiskStore: CacheStore {
 
     public func peek(_ key: StoreKey, now: StoreInstant) -> [StoredEntry]? {
         guard engine.answers(now: now) else { return nil }
-        guard let entries = try? engine.look(key, waits: false) else { return nil }
+        guard let entries = try? engine.look(key, waits: false, for: .caller) else { return nil }
         engine.counted(entries)
         return entries
     }
 
     public func entries(for key: StoreKey, now: StoreInstant) async throws(StoreError) -> [StoredEntry] {
         try engine.admit(now: now)
-        var entries = try engine.look(key, waits: false)
-        if entries == nil { entries = try await engine.lookOnThread(key) }
+        var entries = try engine.look(key, waits: false, for: .caller)
+        if entries == nil { entries = try await engine.lookOnThread(key, for: .callerAgain) }
         engine.counted(entries ?? [])
         return entries ?? []
     }

@@ -95,7 +95,7 @@ public struct EvictionStrategy: Sendable, Hashable, CustomStringConvertible {
         case .s3fifo: S3FIFOPolicy(capacity: capacity)
         case .gdsf: GDSFPolicy(capacity: capacity)
         case .fifo: FIFOPolicy(capacity: capacity)
-        case .disk: SegmentedPolicy(capacity: capacity)
+        case .disk: SegmentedPolicy(capacity: capacity, seed: seed)
         case .memory: DensityTinyLFUPolicy(capacity: capacity, beta: 0.5, seed: seed)
         case .densityTinyLFU(let beta): DensityTinyLFUPolicy(capacity: capacity, beta: beta, seed: seed)
         }

@@ -8,7 +8,7 @@ struct RecordPlace: Sendable, Hashable {
 
     /// The segment, by its slot among the live ones; below ``maximumSlots``, the index keeps 12 bits.
     var slot: UInt16
-    /// The offset in the segment file, in units of 16 bytes.
+    /// The offset in the segment file, in units of 16 bytes; below 2^30, the index keeps 30 bits.
     var unit: UInt32
     /// The length of the record, in units of 16 bytes, rounded up.
     var units: UInt16
@@ -22,15 +22,15 @@ struct RecordPlace: Sendable, Hashable {
 }
 
 extension RecordPlace {
-    /// The place in 60 bits: slot, unit, units, from the highest down; slots above 12 bits lose the bits above.
+    /// The place in 58 bits: slot, unit, units, from the highest down; slots above 12 bits and units above 30 lose the bits above.
     var packed: UInt64 {
-        (UInt64(slot) & 0xFFF) << 48 | UInt64(unit) << 16 | UInt64(units)
+        (UInt64(slot) & 0xFFF) << 46 | (UInt64(unit) & 0x3FFF_FFFF) << 16 | UInt64(units)
     }
 
-    /// The place whose 60 bits these are.
+    /// The place whose 58 bits these are; bits above count for nothing.
     init(packed: UInt64) {
-        slot = UInt16(truncatingIfNeeded: packed >> 48) & 0xFFF
-        unit = UInt32(truncatingIfNeeded: packed >> 16)
+        slot = UInt16(truncatingIfNeeded: packed >> 46) & 0xFFF
+        unit = UInt32(truncatingIfNeeded: packed >> 16) & 0x3FFF_FFFF
         units = UInt16(truncatingIfNeeded: packed)
     }
 }
@@ -44,8 +44,6 @@ struct IndexRow: Sendable, Hashable {
     static let fragmentBits = 43
     /// The highest order a row can tell; higher ones are kept as this one.
     static let highestOrder: UInt64 = 1 << 48 - 1
-    /// The hits at which a row stops counting.
-    static let highestHits: UInt8 = 3
 
     /// The low 43 bits of the primary key's hash, ``ShardedIndex/fragment(of:)``; the index keeps no bit above.
     var fragment: UInt64
@@ -55,8 +53,8 @@ struct IndexRow: Sendable, Hashable {
     var place: RecordPlace
     /// The order number of the record: 1 ... ``highestOrder``; numbers outside are kept as the nearest one.
     var order: UInt64
-    /// How often the entry was read since it was written or carried forward: 0 ... 3.
-    var hits: UInt8
+    /// How often the entry was asked for of late, see ``KeyFrequencies``.
+    var mark: UInt8
     /// Whether eviction must pass the entry over.
     var isPinned: Bool
     /// Whether the body lies in a blob file.
@@ -64,13 +62,13 @@ struct IndexRow: Sendable, Hashable {
     /// Whether an older record of the same identity may still lie on the disk.
     var shadows: Bool
 
-    /// A row; by default one that nobody has read yet.
+    /// A row; by default one that was asked for once when its shard was made.
     init(
         fragment: UInt64,
         variant: UInt32,
         place: RecordPlace,
         order: UInt64,
-        hits: UInt8 = 0,
+        mark: UInt8 = 0,
         isPinned: Bool = false,
         hasBlob: Bool = false,
         shadows: Bool = false
@@ -79,11 +77,14 @@ struct IndexRow: Sendable, Hashable {
         self.variant = variant
         self.place = place
         self.order = order
-        self.hits = hits
+        self.mark = mark
         self.isPinned = isPinned
         self.hasBlob = hasBlob
         self.shadows = shadows
     }
+
+    /// What ``KeyFrequencies`` and ``CarryJudge`` know the entry by; what the shard was chosen by has no part in it.
+    var keyHash: UInt32 { UInt32(truncatingIfNeeded: fragment) ^ variant }
 }
 
 /// The rows that share a fragment; nearly always none or one, and these cost no allocation.
@@ -127,10 +128,10 @@ struct PackedRow: BitwiseCopyable, Sendable, Hashable {
 
     /// The high part of the key.
     private let high: UInt64
-    /// 48 bits of order, 11 of the key's low part, shadows, blob, pinned, 2 of hits.
+    /// 48 bits of order, 11 of the key's low part, shadows, blob, pinned, the low 2 of the mark.
     private var state: UInt64
-    /// 4 spare bits, 60 of place.
-    private let location: UInt64
+    /// The high 6 bits of the mark, 58 of place.
+    private var location: UInt64
 
     /// The row's bits; numbers too large for theirs are clamped.
     init(_ row: IndexRow) {
@@ -143,8 +144,8 @@ struct PackedRow: BitwiseCopyable, Sendable, Hashable {
             | (row.shadows ? 1 << 4 : 0)
             | (row.hasBlob ? 1 << 3 : 0)
             | (row.isPinned ? 1 << 2 : 0)
-            | UInt64(min(row.hits, IndexRow.highestHits))
-        location = row.place.packed
+            | UInt64(row.mark & 3)
+        location = row.place.packed | UInt64(row.mark >> 2) << 58
     }
 
     private init() {
@@ -174,7 +175,7 @@ struct PackedRow: BitwiseCopyable, Sendable, Hashable {
             variant: upper << Self.lowBits | UInt32(truncatingIfNeeded: state >> 5 & Self.lowMask),
             place: place,
             order: order,
-            hits: UInt8(truncatingIfNeeded: state & 3),
+            mark: mark,
             isPinned: state & 1 << 2 != 0,
             hasBlob: state & 1 << 3 != 0,
             shadows: state & 1 << 4 != 0
@@ -186,8 +187,12 @@ struct PackedRow: BitwiseCopyable, Sendable, Hashable {
         isEmpty || high > key.high || high == key.high && state >> 5 & Self.lowMask >= key.low
     }
 
-    /// Counts a hit, up to ``IndexRow/highestHits``.
-    mutating func touch() {
-        if state & 3 != 3 { state += 1 }
+    /// See ``IndexRow/mark``.
+    var mark: UInt8 {
+        get { UInt8(truncatingIfNeeded: location >> 58) << 2 | UInt8(truncatingIfNeeded: state & 3) }
+        set {
+            location = location & (1 << 58 - 1) | UInt64(newValue >> 2) << 58
+            state = state & ~3 | UInt64(newValue & 3)
+        }
     }
 }

@@ -55,6 +55,23 @@ struct RowTable: ~Copyable {
         return rows
     }
 
+    /// So many rows drawn at random, some of them perhaps twice; each once if as many are wanted as there are.
+    ///
+    /// Each has the same chance in a table of more than a page; in a smaller one those behind a gap have a better one.
+    func draw(_ wanted: Int, using random: inout PolicyRandom) -> [IndexRow] {
+        if wanted >= count || pages.slots >= UInt32.max { return rows(from: 0, limit: min(wanted, count)) }
+        return (0..<wanted).map { _ in
+            var slot = random.next(below: pages.slots)
+            var tries = 32
+            while pages[slot].isEmpty, tries > 0 {
+                slot = random.next(below: pages.slots)
+                tries -= 1
+            }
+            while pages[slot].isEmpty { slot = slot + 1 < pages.slots ? slot + 1 : 0 }
+            return pages[slot].row
+        }
+    }
+
     // MARK: Changing
 
     /// Puts a row in and returns the one with the same fragment and variant that it replaced.
@@ -112,18 +129,12 @@ struct RowTable: ~Copyable {
         return true
     }
 
-    /// Counts a hit of the row of a fragment and variant if it is still at a place.
-    mutating func touch(_ fragment: UInt64, variant: UInt32, at place: RecordPlace) {
-        guard let slot = slot(fragment, variant), pages[slot].place == place else { return }
-        pages[slot].touch()
-    }
-
-    /// Counts a hit of each row of a fragment and returns them with it.
-    mutating func touchRows(_ fragment: UInt64) -> RowMatches {
+    /// Notes a use of each row of a fragment and returns them with it.
+    mutating func useRows(_ fragment: UInt64, _ frequencies: inout KeyFrequencies) -> RowMatches {
         let first = pages.firstSlot(notBelow: PackedRow.Key(fragment: fragment, variant: 0))
         var slot = first
         while isRow(slot, of: fragment) {
-            pages[slot].touch()
+            pages[slot].mark = frequencies.noteUse(pages[slot].mark)
             slot += 1
         }
         return rows(fragment, from: first)

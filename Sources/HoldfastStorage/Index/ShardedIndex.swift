@@ -5,31 +5,46 @@ internal import Synchronization
 
 /// What one shard of the index guards: its rows, its writers, and what it knows of keys that have no row.
 struct Shard: ~Copyable {
-    /// How many evicted keys are remembered for each entry; figures in docs/decisions/storage/0016.
-    static let ghostsPerEntry = 2
-
     /// The entries.
     var table = RowTable()
     /// The entries being written.
     var writers = WritersInFlight()
     /// The keys of which a failed write may have left a record.
     var lingering = Lingering()
-    /// The keys evicted lately.
-    var ghosts = GhostTable()
+    /// How often the shard's keys were asked for of late.
+    var frequencies: KeyFrequencies
     /// The records between the reservation of their place and their publication.
     var pending: [PendingWrite] = []
     /// The primary keys whose tombstones are being written.
     var removing: [UInt64] = []
 
-    /// Notes that the entry with this hash of its primary key was evicted.
-    mutating func noteEvicted(_ primary: UInt64) {
-        ghosts.note(primary, entries: Self.ghostsPerEntry * table.count)
+    /// A shard of nothing.
+    init(seed: UInt64) {
+        // A 64th of what one for all keys would take at least.
+        frequencies = KeyFrequencies(seed: seed, leastWords: 4)
+    }
+
+    /// Takes a row out, if it is still at a place, and returns it.
+    @discardableResult
+    mutating func remove(_ fragment: UInt64, variant: UInt32, at place: RecordPlace) -> IndexRow? {
+        guard let gone = table.remove(fragment, variant: variant, at: place) else { return nil }
+        frequencies.noteGone(gone.keyHash, gone.mark)
+        return gone
+    }
+
+    /// What ``CarryJudge`` goes by; `bytes` are those of record and blob.
+    func score(of row: IndexRow, bytes: Int) -> Int {
+        CarryJudge.score(weight: frequencies.weight(row.mark), bytes: bytes, hash: row.keyHash)
     }
 }
 
 /// One shard and its lock, which is held for short and never over I/O, `await` or a caller's code.
 final class IndexShard: Sendable {
-    let state = Mutex(Shard())
+    let state: Mutex<Shard>
+
+    init(seed: UInt64) {
+        state = Mutex(Shard(seed: seed))
+    }
 }
 
 /// The index of a disk store in 64 shards: an entry's shard follows from the hash of its primary key.
@@ -45,7 +60,7 @@ final class ShardedIndex: Sendable {
 
     /// An empty index.
     init() {
-        shards = (0..<Self.count).map { _ in IndexShard() }
+        shards = (0..<Self.count).map { IndexShard(seed: UInt64($0)) }
     }
 
     /// The number of the shard in which everything about a primary key lies.
@@ -73,20 +88,13 @@ final class ShardedIndex: Sendable {
         shard(of: primary).state.withLock { $0.table.rows(Self.fragment(of: primary)) }
     }
 
-    /// Counts a hit of a row of the primary key with this hash, if it is still at its place.
-    func touch(_ primary: UInt64, _ row: IndexRow) {
-        // A row read thrice has nothing to count.
-        guard row.hits < IndexRow.highestHits else { return }
-        shard(of: primary).state.withLock { $0.table.touch(row.fragment, variant: row.variant, at: row.place) }
-    }
-
     /// The rows of all shards; those of shards that change meanwhile are counted before or after their change.
     var count: Int {
         shards.reduce(0) { sum, shard in sum + shard.state.withLock { $0.table.count } }
     }
 
-    /// The bytes of memory that rows and fingerprints hold.
+    /// The bytes of memory that rows and frequencies hold.
     var bytes: Int {
-        shards.reduce(0) { sum, shard in sum + shard.state.withLock { $0.table.bytes + $0.ghosts.bytes } }
+        shards.reduce(0) { sum, shard in sum + shard.state.withLock { $0.table.bytes + $0.frequencies.bytes } }
     }
 }

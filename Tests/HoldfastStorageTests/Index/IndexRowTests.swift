@@ -8,24 +8,24 @@ import Testing
 @Suite("Index rows and places in their bits")
 struct IndexRowTests {
     @Test(
-        "A place keeps its 60 bits",
+        "A place keeps its 58 bits",
         arguments: [
             RecordPlace(slot: 0, unit: 0, units: 0),
-            RecordPlace(slot: 4_094, unit: .max, units: .max),
-            RecordPlace(slot: 1, unit: 0x8000_0001, units: 0x8001),
+            RecordPlace(slot: 4_094, unit: 1 << 30 - 1, units: .max),
+            RecordPlace(slot: 1, unit: 0x2000_0001, units: 0x8001),
         ]
     )
     func place(_ place: RecordPlace) {
         #expect(RecordPlace(packed: place.packed) == place)
-        #expect(place.packed >> 60 == 0)
+        #expect(place.packed >> 58 == 0)
     }
 
     static let rows: [IndexRow] = {
-        let place = RecordPlace(slot: 4_094, unit: .max, units: .max)
+        let place = RecordPlace(slot: 4_094, unit: 1 << 30 - 1, units: .max)
         var rows = [
             IndexRow(fragment: 0, variant: 0, place: RecordPlace(slot: 0, unit: 0, units: 0), order: 1),
-            IndexRow(fragment: 1 << 43 - 1, variant: .max, place: place, order: IndexRow.highestOrder, hits: 3),
-            IndexRow(fragment: 1, variant: .max, place: place, order: 0x8000_0000_0001, hits: 2),
+            IndexRow(fragment: 1 << 43 - 1, variant: .max, place: place, order: IndexRow.highestOrder, mark: .max),
+            IndexRow(fragment: 1, variant: .max, place: place, order: 0x8000_0000_0001, mark: 2),
         ]
         // Each bit of fragment and variant alone, so that none is lost.
         for bit in 0..<43 { rows.append(rows[0].with(fragment: 1 << UInt64(bit), variant: 0)) }
@@ -58,25 +58,20 @@ struct IndexRowTests {
     func clamped() {
         var row = Self.rows[0]
         row.order = 0
-        row.hits = 200
         #expect(PackedRow(row).row.order == 1)
-        #expect(PackedRow(row).row.hits == 3)
         row.order = .max
         #expect(PackedRow(row).row.order == IndexRow.highestOrder)
         #expect(!PackedRow(row).row.isPinned)
     }
 
-    @Test("Hits count to three and disturb nothing")
-    func touch() {
-        var packed = PackedRow(Self.rows[1])
-        packed.touch()
-        #expect(packed.row == Self.rows[1])
-        packed = PackedRow(Self.rows[0])
-        for hits: UInt8 in [1, 2, 3, 3] {
-            packed.touch()
-            var expected = Self.rows[0]
-            expected.hits = hits
-            #expect(packed.row == expected)
+    @Test("A mark keeps its 8 bits and disturbs nothing", arguments: rows)
+    func mark(row: IndexRow) {
+        var packed = PackedRow(row)
+        for mark in 0...255 as ClosedRange<UInt8> {
+            packed.mark = mark
+            var expected = row
+            expected.mark = mark
+            #expect(packed.mark == mark && packed.row == expected)
         }
     }
 

@@ -87,8 +87,8 @@ struct RowTableModelTests {
                     )
                 case 1:
                     guard let old else { break }
-                    table.touch(identity.fragment, variant: identity.variant, at: old.place)
-                    model[identity]?.hits = min(3, old.hits + 1)
+                    table.change(identity.fragment, variant: identity.variant) { $0.mark &+= 37 }
+                    model[identity]?.mark = old.mark &+ 37
                 default:
                     let at = old?.place ?? place
                     #expect(table.remove(identity.fragment, variant: identity.variant, at: at) == old, note)

@@ -47,17 +47,15 @@ struct RowTableTests {
         #expect(count == 5)
     }
 
-    @Test("Changing, touching and removing want the place")
+    @Test("Changing and removing want the place")
     func place() throws {
         var table = RowTable()
         _ = try table.insert(Self.row(1, 1, number: 4))
-        table.touch(1, variant: 1, at: Self.place(5))
         let isElsewhere = !table.update(1, variant: 1, at: Self.place(5)) { $0.isPinned = true }
         #expect(isElsewhere)
         #expect(table.remove(1, variant: 1, at: Self.place(5)) == nil)
         let untouched = table.row(1, variant: 1)
         #expect(untouched == Self.row(1, 1, number: 4))
-        table.touch(1, variant: 1, at: Self.place(4))
         let isThere = table.update(1, variant: 1, at: Self.place(4)) {
             $0.isPinned = true
             $0.place = Self.place(6)
@@ -66,7 +64,6 @@ struct RowTableTests {
         }
         #expect(isThere)
         var expected = Self.row(1, 1, number: 4)
-        expected.hits = 1
         expected.isPinned = true
         expected.place = Self.place(6)
         #expect(table.remove(1, variant: 1, at: Self.place(6)) == expected)
@@ -74,21 +71,23 @@ struct RowTableTests {
         #expect(count == 0)
     }
 
-    @Test("A fragment's rows are touched together, and a row is changed wherever it lies")
+    @Test("A fragment's rows are used together, and a row is changed wherever it lies")
     func together() throws {
         var table = RowTable()
         for (fragment, variant) in [(7, 1), (7, .max), (8, 0)] as [(UInt64, UInt32)] {
             _ = try table.insert(Self.row(fragment, variant))
         }
         var expected = [Self.row(7, 1), Self.row(7, .max)]
-        for hits: UInt8 in [1, 2, 3, 3] {
-            for index in expected.indices { expected[index].hits = hits }
-            let touched = table.touchRows(7)
-            #expect(touched == .many(expected))
+        var (frequencies, same) = (KeyFrequencies(seed: 1), KeyFrequencies(seed: 1))
+        for _ in 0..<100 {
+            for index in expected.indices { expected[index].mark = same.noteUse(expected[index].mark) }
+            let used = table.useRows(7, &frequencies)
+            #expect(used == .many(expected))
         }
         let eight = table.rows(8)
         #expect(eight == .one(Self.row(8)))
-        #expect(table.touchRows(9) == RowMatches.none)
+        let none = table.useRows(9, &frequencies)
+        #expect(none == RowMatches.none)
         let isChanged = table.change(7, variant: .max) {
             $0.place = Self.place(3)
             $0.fragment = 5

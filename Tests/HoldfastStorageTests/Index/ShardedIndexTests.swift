@@ -12,7 +12,7 @@ import Testing
 struct ShardedIndexTests {
     fileprivate static func row(_ primary: UInt64, variant: UInt32 = 0, order: UInt64) -> IndexRow {
         // Every part follows from the key and the order, so that a torn row can be told.
-        let mix = UInt32(truncatingIfNeeded: primary >> 16) ^ UInt32(truncatingIfNeeded: order)
+        let mix = (UInt32(truncatingIfNeeded: primary >> 16) ^ UInt32(truncatingIfNeeded: order)) & (1 << 30 - 1)
         return IndexRow(
             fragment: ShardedIndex.fragment(of: primary),
             variant: variant,
@@ -49,25 +49,38 @@ struct ShardedIndexTests {
         for (number, key) in keys.enumerated() {
             var row = Self.row(key, order: UInt64(number + 1))
             #expect(index.rows(of: key) == .one(row))
-            for hits: UInt8 in [1, 2, 3, 3] {
-                index.touch(key, row)
-                row.hits = hits
-                #expect(index.rows(of: key) == .one(row))
-            }
+            #expect(Self.use(key, in: index) != .none)
+            row.mark = index.rows(of: key).all[0].mark
+            #expect(index.rows(of: key) == .one(row))
             // The same fragment in another shard is another key.
             #expect(index.rows(of: key ^ 1 << 60) == .none)
         }
     }
 
-    @Test("An evicted key is known to its shard")
-    func ghosts() throws {
+    @Test("A key that left and comes back is known to have been asked for")
+    func comesBack() throws {
         let index = ShardedIndex()
-        let answers = index.shard(of: 5).state.withLock { shard in
-            shard.noteEvicted(5)
-            return [shard.ghosts.takes(6 << 32), shard.ghosts.takes(5), shard.ghosts.takes(5)]
+        let marks = try index.shard(of: 5).state.withLock { shard throws(StoreError) in
+            var row = Self.row(5, order: 1)
+            row.mark = shard.frequencies.noteMiss(row.keyHash)
+            _ = try shard.table.insert(row)
+            let first = shard.frequencies.weight(row.mark)
+            for _ in 0..<6 { _ = shard.table.useRows(5, &shard.frequencies) }
+            #expect(shard.remove(row.fragment, variant: row.variant, at: row.place) != nil)
+            let back = shard.frequencies.noteMiss(row.keyHash)
+            return [first, shard.frequencies.weight(back)]
         }
-        #expect(answers == [false, true, false])
+        #expect(marks[1] > marks[0] + 2 * Int32(DensityWeight.unit), "\(marks)")
     }
+
+    @discardableResult
+    fileprivate static func use(_ primary: UInt64, in index: ShardedIndex) -> RowMatches {
+        index.shard(of: primary).state.withLock { shard in
+            shard.table.useRows(fragment(of: primary), &shard.frequencies)
+        }
+    }
+
+    private static func fragment(of primary: UInt64) -> UInt64 { ShardedIndex.fragment(of: primary) }
 
     /// Threads of their own: the tasks' pool may have no more than the machine has cores.
     private final class Readers: Sendable {
@@ -92,9 +105,9 @@ struct ShardedIndexTests {
                     guard case .one(let row) = index.rows(of: key) else { continue }
                     found.add(1, ordering: .relaxed)
                     var whole = ShardedIndexTests.row(key, order: row.order)
-                    whole.hits = row.hits
+                    whole.mark = row.mark
                     if row != whole { torn.add(1, ordering: .relaxed) }
-                    index.touch(key, row)
+                    ShardedIndexTests.use(key, in: index)
                 }
                 if isLastRound { return }
                 isLastRound = hasEnded.load(ordering: .acquiring)
@@ -106,15 +119,14 @@ struct ShardedIndexTests {
                 for (number, key) in keys.enumerated() {
                     let order = UInt64(round * keys.count + number + 1)
                     index.shard(of: key).state.withLock { shard in
-                        let old = try? shard.table.insert(ShardedIndexTests.row(key, order: order))
-                        if old != nil { shard.noteEvicted(key) }
+                        _ = try? shard.table.insert(ShardedIndexTests.row(key, order: order))
                     }
                 }
                 // The first half goes, so that tables shrink too; the second stays for the readers.
                 for key in keys[..<1_500] {
                     guard case .one(let row) = index.rows(of: key) else { continue }
                     index.shard(of: key).state.withLock { shard in
-                        _ = shard.table.remove(row.fragment, variant: row.variant, at: row.place)
+                        _ = shard.remove(row.fragment, variant: row.variant, at: row.place)
                     }
                 }
             }

@@ -23,11 +23,11 @@ struct TableHistories {
             variant: identity.variant,
             place: RecordPlace(
                 slot: UInt16.random(in: 0..<4_095, using: &generator),
-                unit: UInt32(truncatingIfNeeded: generator.magnitude(upTo: Int(UInt32.max))),
+                unit: UInt32(truncatingIfNeeded: generator.magnitude(upTo: 1 << 30 - 1)),
                 units: UInt16(truncatingIfNeeded: step)
             ),
             order: UInt64(1 + generator.magnitude(upTo: 1 << 48 - 2)),
-            hits: UInt8.random(in: 0...3, using: &generator),
+            mark: UInt8.random(in: 0...255, using: &generator),
             isPinned: generator.once(in: 9),
             hasBlob: generator.once(in: 9),
             shadows: generator.once(in: 9)
@@ -40,6 +40,7 @@ struct TableHistories {
         let steps = History.steps(percent: 9, among: 3)
         var generator = History.generator("rows \(range)")
         var table = RowTable()
+        var random = PolicyRandom(seed: 1)
         var model: [Identity: IndexRow] = [:]
         var known: [Identity] = []
         var phase = 8
@@ -73,8 +74,17 @@ struct TableHistories {
                 let at = old?.place ?? fresh.place
                 switch Int.random(in: 0..<8, using: &generator) {
                 case 0:
-                    table.touch(identity.fragment, variant: identity.variant, at: at)
-                    if let old { model[identity]?.hits = min(3, old.hits + 1) }
+                    table.change(identity.fragment, variant: identity.variant) { $0.mark &+= 37 }
+                    if let old { model[identity]?.mark = old.mark &+ 37 }
+                    let drawn = table.draw(3, using: &random)
+                    faults.check(
+                        drawn.count == min(3, model.count)
+                            && drawn.allSatisfy {
+                                model[Identity(fragment: $0.fragment, variant: $0.variant)] == $0
+                            },
+                        at: step,
+                        "drew rows that are not there"
+                    )
                 case 1:
                     let isThere = table.update(identity.fragment, variant: identity.variant, at: at) {
                         $0.isPinned = true
@@ -132,22 +142,17 @@ struct TableHistories {
                 faults.check(replaced == old, at: step, "a row was put in the place of another")
                 model[primary] = fresh
             case 5, 6:
-                index.touch(primary, old ?? fresh)
-                if let old { model[primary]?.hits = min(3, old.hits + 1) }
+                let used = index.shard(of: primary).state.withLock { shard in
+                    shard.table.useRows(fragment, &shard.frequencies).all
+                }
+                faults.check(used.map(\.order) == [old?.order].compactMap { $0 }, at: step, "used other rows")
+                if let row = used.first { model[primary]?.mark = row.mark }
             default:
-                let removed = index.shard(of: primary).state.withLock { shard in
-                    shard.noteEvicted(primary)
-                    return shard.table.remove(fragment, variant: 7, at: (old ?? fresh).place)
+                let removed = index.shard(of: primary).state.withLock {
+                    $0.remove(fragment, variant: 7, at: (old ?? fresh).place)
                 }
                 faults.check(removed == old, at: step, "removed another row")
                 model[primary] = nil
-                if generator.once(in: 2) {
-                    faults.check(
-                        index.shard(of: primary).state.withLock { $0.ghosts.takes(primary) },
-                        at: step,
-                        "an evicted key is not known"
-                    )
-                }
             }
             faults.check(
                 index.rows(of: primary).all == [model[primary]].compactMap { $0 },
@@ -163,8 +168,6 @@ struct TableHistories {
     func ghosts() {
         var faults = HistoryFaults()
         var generator = History.generator("ghosts")
-        var table = GhostTable()
-        var value = SegmentGhosts()
         var queue = GhostQueue(limit: 1_000)
         var limit = 1_000
         var entries = 0
@@ -175,20 +178,14 @@ struct TableHistories {
                 queue.setLimit(limit)
             }
             let primary = generator.next()
-            let hash = UInt32(truncatingIfNeeded: primary)
-            table.note(primary, entries: entries)
-            value.note(hash, reach: entries)
             let size = generator.magnitude(upTo: limit)
             queue.note(GhostQueue.mark(primary), size: size, entries: entries / 100)
             guard generator.once(in: 2) else { continue }
-            let isKnown = table.takes(primary)
-            faults.check(isKnown, at: step, "the table does not know what was noted last")
-            faults.check(value.takes(hash), at: step, "the value does not know what was noted last")
             // What alone is as long as the memory has fallen out of it.
             _ = queue.takes(GhostQueue.mark(primary))
             faults.check(!queue.takes(GhostQueue.mark(primary)), at: step, "the queue knows a key that was taken")
         }
-        #expect(table.bytes < 1 << 20 && value.bytes < 1 << 20 && queue.bytes < 1 << 20)
+        #expect(queue.bytes < 1 << 20)
         #expect(faults.all == [], "seed \(History.seed)")
     }
 

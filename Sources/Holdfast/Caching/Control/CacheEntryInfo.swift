@@ -25,7 +25,7 @@ public struct CacheEntryInfo: Sendable, Hashable {
     /// The bytes that it takes of the store's capacity, its keys and the store's own notes included; nil where a selection is
     /// asked, for the store tells it to a listing alone.
     public let storedBytes: Int?
-    /// How often it was found since it was written, as far as the store counts (some count to 3 and no further); nil where the
+    /// How often it was found since it was written, as far as the store counts (a disk store estimates it, of late, to 14); nil where the
     /// store does not, and where a selection is asked.
     public let hits: Int?
     /// Which bytes of its content are there; nil: all of them (RFC 9111 §3.3).

@@ -5,6 +5,16 @@ internal import Synchronization
 
 /// Look-ups: one probe of the index, one positional read of each record found.
 extension DiskEngine {
+    /// Who looks.
+    enum Asker: Sendable {
+        /// A caller: that is a use.
+        case caller
+        /// A caller whose use was counted by a look that could not wait.
+        case callerAgain
+        /// The store, on behalf of a change.
+        case store
+    }
+
     /// What a read of a record gave.
     enum RecordRead {
         case record(RecordSource)
@@ -19,21 +29,30 @@ extension DiskEngine {
     /// The variants of a key, newest first; nil where the device must be waited for and `waits` is false.
     ///
     /// - Throws: `.corrupt` when nothing but a damaged record was found, which is removed first; `.io`.
-    func look(_ key: StoreKey, waits: Bool) throws(StoreError) -> [StoredEntry]? {
+    func look(_ key: StoreKey, waits: Bool, for asker: Asker) throws(StoreError) -> [StoredEntry]? {
         let primary = hashing.primary(key)
         let shard = index.shard(of: primary)
         let fragment = ShardedIndex.fragment(of: primary)
+        var asker = asker
         // A row moves when its segment is reclaimed meanwhile; that it does so again and again is next to impossible.
         for _ in 0..<64 {
             let before = purgeMoment
-            switch shard.state.withLock({ $0.table.touchRows(fragment) }) {
+            let found = shard.state.withLock { shard in
+                asker == .caller ? shard.table.useRows(fragment, &shard.frequencies) : shard.table.rows(fragment)
+            }
+            switch found {
             case .none:
                 return []
             case .one(let row):
                 switch try read(row, primary: primary, waits: waits) {
                 case .record(let source):
+                    if asker != .store, trials.samples(row.keyHash) {
+                        tryOut(row, primary: primary, size: source.header.bytesTaken)
+                    }
                     return try entry(source, key).map { [$0] } ?? []
-                case .moved: continue
+                case .moved:
+                    if asker == .caller { asker = .callerAgain }
+                    continue
                 case .notCached: return nil
                 case .damaged:
                     if !waits { return nil }
@@ -41,7 +60,9 @@ extension DiskEngine {
                     throw Self.damaged
                 }
             case .many(let rows):
-                if let entries = try look(rows, key, primary: primary, waits: waits) {
+                let entries = try look(rows, key, primary: primary, waits: waits, for: asker)
+                if asker == .caller { asker = .callerAgain }
+                if let entries {
                     // A purge that came between two of them would show a part of what there was.
                     if purgeMoment != before { continue }
                     return entries.isEmpty ? nil : entries.compactMap { $0 }.sorted { $0.version > $1.version }
@@ -66,13 +87,18 @@ extension DiskEngine {
         _ rows: [IndexRow],
         _ key: StoreKey,
         primary: UInt64,
-        waits: Bool
+        waits: Bool,
+        for asker: Asker
     ) throws(StoreError) -> [StoredEntry?]? {
         var entries: [StoredEntry?] = []
         var isDamaged = false
         for row in rows {
             switch try read(row, primary: primary, waits: waits) {
-            case .record(let source): entries.append(try entry(source, key))
+            case .record(let source):
+                if asker != .store, trials.samples(row.keyHash) {
+                    tryOut(row, primary: primary, size: source.header.bytesTaken)
+                }
+                entries.append(try entry(source, key))
             case .moved: return nil
             case .notCached: return []
             case .damaged:
@@ -83,6 +109,18 @@ extension DiskEngine {
         }
         if isDamaged, !entries.contains(where: { $0 != nil }) { throw Self.damaged }
         return entries.isEmpty ? [nil] : entries
+    }
+
+    /// Lets the trials see a request for an entry that is in the index, whose key is one of those they look at.
+    func tryOut(_ row: IndexRow, primary: UInt64, size: Int) {
+        let weight = index.shard(of: primary).state.withLock { shard in
+            shard.table.row(row.fragment, variant: row.variant).map { shard.frequencies.weight($0.mark) }
+        }
+        guard let weight else { return }
+        if trials.wantsExpectation {
+            trials.expect(WindowTrials.expected(held: index.count, used: ledger.used, capacity: ledger.capacity))
+        }
+        trials.note(row.keyHash, size: size, weight: weight, capacity: ledger.capacity)
     }
 
     /// Reads the record of a row and checks its head.

@@ -34,6 +34,9 @@ extension DiskEngine {
             $0.finish(record.place, row: isThere ? record.tableRow : nil, blob: isThere ? record.blob : nil)
         }
         if wantsTable { threads.later(.changes) { [self] in sealFull() } }
+        if let added = outcome.added, trials.samples(added.keyHash) {
+            tryOut(added, primary: record.header.primary, size: record.header.bytesTaken)
+        }
         return outcome
     }
 
@@ -64,18 +67,26 @@ extension DiskEngine {
             row.shadows =
                 old != nil || shard.mayHide(identity.primary, fragment, identity.variant)
                 || isReclaiming.load(ordering: .acquiring)
-            if case .replace = purpose { row.hits = 1 }
+            row.mark = old?.mark ?? shard.frequencies.noteMiss(row.keyHash)
             do {
                 _ = try shard.table.insert(row)
             } catch {
                 shard.lingering.note(identity.primary)
                 return Published()
             }
+            if old == nil {
+                shard.frequencies.fit(held: shard.table.count, used: ledger.used, capacity: ledger.capacity)
+            }
             shard.overtake(fragment, identity.variant, below: row.order)
             let replaced = old.map { GoneRow(row: $0, segment: slots[$0.place.slot]) }
             // Under the lock, so that the segment is not reclaimed before the number of the blob was read from it.
             if case .commit = purpose, let replaced { noteRelease(replaced) }
-            return Published(isIn: true, replaced: replaced, surplus: shard.table.surplus(fragment))
+            return Published(
+                isIn: true,
+                added: old == nil ? row : nil,
+                replaced: replaced,
+                surplus: shard.table.surplus(fragment)
+            )
         }
     }
 }

@@ -59,7 +59,6 @@ extension DiskEngine {
                 let rows = shard.table.count
                 shard.table.removeAll()
                 shard.lingering.removeAll()
-                shard.ghosts.removeAll()
                 return rows
             }
         }

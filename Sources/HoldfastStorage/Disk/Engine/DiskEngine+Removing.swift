@@ -59,7 +59,7 @@ extension DiskEngine {
                     return .needsRoom(destination, length: RecordHeader.size, hasBlob: false)
                 }
             }
-            if let gone = shard.table.remove(row.fragment, variant: row.variant, at: current.place) {
+            if let gone = shard.remove(row.fragment, variant: row.variant, at: current.place) {
                 removal.rows = [GoneRow(row: gone, segment: slots[gone.place.slot])]
                 // The blob of an evicted entry is known from its segment's table.
                 if !isEviction { removal.rows.forEach(noteRelease) }
@@ -103,7 +103,7 @@ extension DiskEngine {
             let gone = rows.map { GoneRow(row: $0, segment: slots[$0.place.slot]) }
             gone.forEach(noteRelease)
             for row in rows {
-                shard.table.remove(row.fragment, variant: row.variant, at: row.place)
+                shard.remove(row.fragment, variant: row.variant, at: row.place)
                 if row.isPinned { pins.release(EntryIdentity(primary: primary, variant: row.variant)) }
             }
             return .done(Removal(rows: gone, note: note))

@@ -164,13 +164,14 @@ extension DiskEngine {
         func find(_ entries: [StoredEntry]) -> RecordSource? {
             entries.first { $0.version == entry.version && $0.variant == entry.variant }?.source
         }
-        if let cached = try look(entry.key, waits: false) { return find(cached) }
-        return find(try await lookOnThread(entry.key))
+        if let cached = try look(entry.key, waits: false, for: .store) { return find(cached) }
+        return find(try await lookOnThread(entry.key, for: .store))
     }
 
     /// The variants of a key, read on the thread of reads.
-    func lookOnThread(_ key: StoreKey) async throws(StoreError) -> [StoredEntry] {
-        try await threads.run(.reads) { [self] () throws(StoreError) in try look(key, waits: true) ?? [] }
+    func lookOnThread(_ key: StoreKey, for asker: Asker) async throws(StoreError) -> [StoredEntry] {
+        try await threads.run(.reads) { [self] () throws(StoreError) in try look(key, waits: true, for: asker) ?? []
+        }
     }
 
     /// The plain inline body of a record, checked.

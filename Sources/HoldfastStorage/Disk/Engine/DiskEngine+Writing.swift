@@ -25,6 +25,8 @@ extension DiskEngine {
         var isRefused = false
         /// Whether it may be found after a crash all the same.
         var lingers = false
+        /// Its row, where its identity had none before.
+        var added: IndexRow?
         /// What it put out of the index.
         var replaced: GoneRow?
         /// A variant that is now one too many.
@@ -87,7 +89,6 @@ extension DiskEngine {
                 if shard.pending.contains(where: { $0.isOf(fragment, identity.variant) && $0.isExclusive }) {
                     return .busy
                 }
-                if wanted == nil, shard.ghosts.takes(identity.primary) { destination = .main }
             case .replace(let order, _):
                 guard let old, old.order == order else { return .done(nil) }
                 if shard.pending.contains(where: { $0.isOf(fragment, identity.variant) }) { return .busy }

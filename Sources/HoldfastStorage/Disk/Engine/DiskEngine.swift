@@ -37,6 +37,9 @@ final class DiskEngine: Sendable {
     let manifest: Manifest
     let lockFile: OpenFile
     let inPlace = InPlaceJudge()
+    /// What a reclaim carries; for the thread of changes alone.
+    let judge: Mutex<CarryJudge>
+    let trials: SharedTrials
     let owed: Mutex<OwedNotes>
     let notesUnderWay = NotesUnderWay()
     /// Whether a segment is being reclaimed that is not gone yet.
@@ -76,6 +79,8 @@ final class DiskEngine: Sendable {
         manifest = opened.manifest
         lockFile = opened.lockFile
         owed = Mutex(OwedNotes(notes: opened.owed))
+        judge = Mutex(CarryJudge(capacity: opened.geometry.capacity, segmentSize: opened.geometry.segmentSize))
+        trials = SharedTrials(seed: opened.manifest.content.format.hashSeed)
         counters.entriesCorrupt.store(opened.damaged, ordering: .relaxed)
     }
 

@@ -9,6 +9,8 @@ struct Geometry: Sendable, Hashable {
     static let page = 4_096
     /// The smallest segment: a sixteenth of the smallest capacity.
     static let minimumSegmentSize = minimumCapacity / 16
+    /// The largest segment, 16 GiB: the index keeps 30 bits of a record's place in units of 16 bytes.
+    static let maximumSegmentSize = 16 << 30
     /// Records start at multiples of this many bytes.
     static let unit = 16
     /// The longest record any store can hold, header, detail and inline body together: its units fit 16 bits.
@@ -27,25 +29,19 @@ struct Geometry: Sendable, Hashable {
 
     /// The geometry of a new store of `capacity` bytes.
     ///
-    /// Segments are a 64th of the capacity, but at least 1 and at most 64 MiB; a 16th below 16 MiB; a 256th above 16 GiB.
+    /// Segments are a 256th of the capacity, but at least 1 MiB; a 16th below 16 MiB.
     init(capacity: Int) {
         let capacity = max(capacity, Self.minimumCapacity)
         let mebibyte = 1 << 20
-        let size =
-            if capacity < 16 * mebibyte {
-                capacity / 16
-            } else if capacity / 1_024 > 16 * mebibyte {
-                capacity / 256
-            } else {
-                min(max(capacity / 64, mebibyte), 64 * mebibyte)
-            }
+        let size = capacity < 16 * mebibyte ? capacity / 16 : max(capacity / 256, mebibyte)
         self.init(capacity: capacity, segmentSize: size)
     }
 
     /// The geometry of a store whose segments have the size that its FORMAT says, rounded down to whole pages.
     init(capacity: Int, segmentSize: Int) {
         self.capacity = max(capacity, Self.minimumCapacity)
-        self.segmentSize = max(segmentSize, Self.minimumSegmentSize) / Self.page * Self.page
+        self.segmentSize =
+            min(max(segmentSize, Self.minimumSegmentSize), Self.maximumSegmentSize) / Self.page * Self.page
         inlineLimit = min(128 << 10, self.segmentSize / 8)
         recordLimit = min(Self.maximumRecord, self.segmentSize / 2)
     }

@@ -72,6 +72,9 @@ struct RecordHeader: Sendable, Hashable {
         return length.overflow || whole.overflow ? .max : whole.partialValue
     }
 
+    /// What record and blob take of the disk.
+    var bytesTaken: Int { (units * Geometry.unit).addingSaturated(hasBlob ? SpaceLedger.blocks(storedBlobBytes) : 0) }
+
     /// The units of 16 bytes that the record occupies.
     var units: Int {
         recordLength / Geometry.unit + (recordLength % Geometry.unit == 0 ? 0 : 1)

@@ -24,6 +24,8 @@ struct LogState: Sendable {
     struct Sealed: Sendable {
         let segment: Segment
         var blobBytes: Int
+        /// How many blobs these are.
+        var blobCount: Int
         /// What the table says, where it could not be written.
         var rows: [TableRow]?
         var blobs: [BlobRow]?
@@ -53,7 +55,7 @@ struct LogState: Sendable {
     enum Destination: Int, Sendable, CaseIterable {
         /// Callers: new entries.
         case small
-        /// Callers: entries whose keys came back soon after their eviction, tombstones, marks.
+        /// Callers: tombstones, marks, freshened entries of the main log.
         case main
         /// The reclaimer and nobody else, so that no caller can fill what it needs to finish.
         case carried
@@ -65,6 +67,8 @@ struct LogState: Sendable {
     }
 
     let segmentSize: Int
+    /// The share of a window that hits most, see ``WindowTrials/share``.
+    var window = WindowTrials.shares[1]
     /// The highest number that a segment bears or is about to bear.
     var highestNumber: UInt64 = 0
     /// A segment made in advance, so that a put need not wait for one.
@@ -131,9 +135,10 @@ struct LogState: Sendable {
         let small = lists[Int(LogKind.small.rawValue)]
         let main = lists[Int(LogKind.main.rawValue)]
         let weights = (small: weight(.small), main: weight(.main))
-        let kind = ReclaimJudge.log(
+        let kind = CarryJudge.log(
             small: weights.small,
             total: weights.small.addingSaturated(weights.main),
+            window: window,
             canTakeSmall: small != nil,
             canTakeMain: main != nil
         )
@@ -301,6 +306,16 @@ struct LogState: Sendable {
     /// The numbers of all segments that may hold records.
     var numbers: [UInt64] {
         open.compactMap { $0?.segment.number } + full.map(\.segment.number) + sealed.joined().map(\.segment.number)
+    }
+
+    /// The mean bytes of the blobs that the records of a segment brought, by its slot.
+    var meanBlobs: [UInt16: Int] {
+        var means: [UInt16: Int] = [:]
+        for sealed in sealed.joined() { means[sealed.segment.slot] = sealed.blobBytes / max(1, sealed.blobCount) }
+        for open in open.compactMap({ $0 }) + full {
+            means[open.segment.slot] = open.blobBytes / max(1, open.blobs.count)
+        }
+        return means
     }
 
     /// What the sealed and open segments of a log weigh together.

@@ -23,8 +23,9 @@ struct RecoveredStore: Sendable {
         let blobRows: [BlobRow]
         /// Whether something in it does not hold its checks: reclaim it early, since each opening finds that again.
         let isDamaged: Bool
-        /// Bytes of the blob files that entries of it name.
+        /// Bytes of the blob files that entries of it name, and how many these are.
         var blobBytes = 0
+        var blobCount = 0
     }
 
     /// An entry that won over older ones and is void itself. It needs a tombstone of its order before any segment is
@@ -347,6 +348,7 @@ struct BlobDecisions {
             named.insert(blob.number).inserted
         {
             store.segments[slot].blobBytes = store.segments[slot].blobBytes.addingSaturated(size)
+            store.segments[slot].blobCount += 1
             return row
         }
         store.damage.entries += 1

@@ -199,7 +199,12 @@ struct SegmentOpening {
         _ log: inout LogState
     ) throws(StoreError) {
         for (segment, found) in zip(all, found) {
-            var entry = LogState.Sealed(segment: segment, blobBytes: found.blobBytes, isSynced: true)
+            var entry = LogState.Sealed(
+                segment: segment,
+                blobBytes: found.blobBytes,
+                blobCount: found.blobCount,
+                isSynced: true
+            )
             if !found.isSealed {
                 entry.isSynced = false
                 let table = SegmentTable.encode(

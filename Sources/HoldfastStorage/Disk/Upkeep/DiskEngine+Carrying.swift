@@ -12,7 +12,6 @@ extension DiskEngine {
         _ current: IndexRow,
         _ row: TableRow,
         in segment: Segment,
-        hits: UInt8,
         mustStay: Bool
     ) throws(StoreError) -> Bool {
         let found: RecordRead
@@ -55,7 +54,7 @@ extension DiskEngine {
             _ = log.withLock { $0.finish(place, row: nil, blob: nil) }
             return false
         }
-        try write(source, at: place, for: current, row, hits: hits)
+        try write(source, at: place, for: current, row)
         return true
     }
 
@@ -63,8 +62,7 @@ extension DiskEngine {
         _ source: RecordSource,
         at place: LogState.Place,
         for current: IndexRow,
-        _ row: TableRow,
-        hits: UInt8
+        _ row: TableRow
     ) throws(StoreError) {
         var bytes = source.bytes[0..<source.header.recordLength].array
         RecordHeader.restamp(&bytes, segment: place.segment.number, seed: seed)
@@ -89,8 +87,6 @@ extension DiskEngine {
                         return
                     }
                     found.place = RecordPlace(slot: place.segment.slot, unit: unit, units: row.units)
-                    // Hits that came meanwhile count on.
-                    found.hits = min(found.hits, hits) + (found.hits > current.hits ? 1 : 0)
                 }
             }
         }

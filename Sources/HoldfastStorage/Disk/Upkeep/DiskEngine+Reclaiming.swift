@@ -3,8 +3,8 @@
 
 internal import Synchronization
 
-/// Reclaim is eviction: the oldest segment is read once, what was hit since it was written is carried forward to the main
-/// log, the rest is gone with the file. Every method here is for the thread of changes.
+/// Reclaim is eviction: the oldest segment is read once, what ``CarryJudge`` says is carried forward to the main log, the rest is
+/// gone with the file. Every method here is for the thread of changes.
 extension DiskEngine {
     /// Reclaims the segment that is due.
     ///
@@ -21,6 +21,8 @@ extension DiskEngine {
     ) throws(StoreError) -> Segment? {
         sealFull()
         awaitRetired()
+        let window = trials.share
+        log.withLock { $0.window = window }
         guard let victim = try nextVictim(isDeviceFull: isDeviceFull) else { throw Self.noSpace }
         return try reclaim(
             victim.segment,
@@ -93,7 +95,7 @@ extension DiskEngine {
 
     /// What a reclaim does with entries that are not pinned.
     enum ReclaimMode: Sendable {
-        /// Those that were hit are carried.
+        /// ``CarryJudge`` says which are carried.
         case judge
         /// All are carried.
         case carryAll
@@ -131,12 +133,13 @@ extension DiskEngine {
         let table = try self.table(of: victim)
         let blobNumbers = Dictionary(table.blobs.map { ($0.place, $0) }, uniquingKeysWith: { first, _ in first })
         let horizon = TombstoneHorizon(segments: log.withLock { $0.numbers }, reclaimed: victim.segment.number)
-        var judge = ReclaimJudge(of: victim.segment.kind, weight: victim.weight)
-        for row in table.rows.sorted(by: { $0.place < $1.place }) {
+        let rows = table.rows.sorted { $0.place < $1.place }
+        let carried = mode == .judge ? judged(rows, blobNumbers, of: victim.segment) : []
+        for row in rows {
             switch row.kind {
             case .entry:
-                let blob = blobNumbers[row.place]
-                try reclaim(row, blob: blob, in: victim.segment, mode, &judge)
+                let isCarried = carried.contains(row.place)
+                try reclaim(row, blob: blobNumbers[row.place], in: victim.segment, mode, isCarried: isCarried)
             default:
                 try carryNote(row, in: victim.segment, horizon)
             }
@@ -178,38 +181,67 @@ extension DiskEngine {
         return (table.rows, table.blobs)
     }
 
+    /// Which records of a segment are worth carrying, by their places.
+    private func judged(_ rows: [TableRow], _ blobs: [UInt32: BlobRow], of segment: Segment) -> Set<UInt32> {
+        var random = PolicyRandom(seed: seed ^ segment.number)
+        let bar = bar(using: &random)
+        var places: [UInt32] = []
+        var candidates: [CarryJudge.Candidate] = []
+        for row in rows where row.kind == .entry {
+            guard let current = settledRow(row, in: segment) else { continue }
+            let recordBytes = Int(row.units) * Geometry.unit
+            let blobBytes = blobs[row.place]?.blocks ?? 0
+            let score = index.shard(of: row.primary).state.withLock {
+                $0.score(of: current, bytes: recordBytes.addingSaturated(blobBytes))
+            }
+            places.append(row.place)
+            candidates.append(
+                CarryJudge.Candidate(
+                    score: score,
+                    recordBytes: recordBytes,
+                    blobBytes: blobBytes,
+                    isPinned: current.isPinned
+                )
+            )
+        }
+        let blobBytes = candidates.reduce(0) { $0.addingSaturated($1.blobBytes) }
+        let carried = judge.withLock {
+            $0.carried(of: candidates, bar: bar, recordBytes: segment.size, blobBytes: blobBytes)
+        }
+        return Set(zip(places, carried).lazy.filter(\.1).map(\.0))
+    }
+
+    /// The least score that is carried, by rows drawn from all shards.
+    private func bar(using random: inout PolicyRandom) -> Int {
+        let meanBlobs = log.withLock { $0.meanBlobs }
+        let counts = index.shards.map { shard in shard.state.withLock { $0.table.count } }
+        var sample: [(score: Int, bytes: Int)] = []
+        for (shard, count) in zip(index.shards, CarryJudge.draws(from: counts, using: &random)) where count > 0 {
+            shard.state.withLock { shard in
+                for row in shard.table.draw(count, using: &random) {
+                    let blobBytes = row.hasBlob ? meanBlobs[row.place.slot] ?? 0 : 0
+                    let bytes = (Int(row.place.units) * Geometry.unit).addingSaturated(blobBytes)
+                    sample.append((shard.score(of: row, bytes: bytes), bytes))
+                }
+            }
+        }
+        return CarryJudge.bar(of: sample)
+    }
+
     private func reclaim(
         _ row: TableRow,
         blob: BlobRow?,
         in segment: Segment,
         _ mode: ReclaimMode,
-        _ judge: inout ReclaimJudge
+        isCarried: Bool
     ) throws(StoreError) {
         guard let current = settledRow(row, in: segment) else { return }
         // What is read stays where it would be held on the disk all the same, beyond what may be.
         let isHeld = blob.map { blobs.isRead($0.number) && ledger.held + $0.blocks > ledger.budget.held } ?? false
-        if mode == .carryAll || isHeld {
-            if try !carry(current, row, in: segment, hits: current.hits, mustStay: true) {
-                try evict(current, row, blob, in: segment, isRemembered: false)
-            }
-            return
-        }
-        // Most of what goes is told from its row alone; the rest is read, and may turn out to be of no use.
-        if mode == .drop, !current.isPinned {
-            return try evict(current, row, blob, in: segment, isRemembered: false)
-        }
-        let blobBytes = blob?.blocks ?? 0
-        let weight = (Int(row.units) * Geometry.unit).addingReportingOverflow(blobBytes).partialValue
-        switch judge.judge(current, isUseless: false, weight: weight) {
-        case .carry(let hits):
-            if try !carry(current, row, in: segment, hits: hits, mustStay: current.isPinned) {
-                try evict(current, row, blob, in: segment, isRemembered: false)
-            }
-        case .evict(let isRemembered):
-            try evict(current, row, blob, in: segment, isRemembered: isRemembered)
-        case .drop:
-            try evict(current, row, blob, in: segment, isRemembered: false)
-        }
+        let mustStay = mode == .carryAll || isHeld || current.isPinned
+        // What goes is told from its row alone; the rest is read, and may turn out to be of no use.
+        if mustStay || isCarried, try carry(current, row, in: segment, mustStay: mustStay) { return }
+        try evict(current, row, blob, in: segment)
     }
 
     /// The row that points to a record, once nothing is being written in its place; nil when none does.
@@ -234,8 +266,7 @@ extension DiskEngine {
         _ current: IndexRow,
         _ row: TableRow,
         _ blob: BlobRow?,
-        in segment: Segment,
-        isRemembered: Bool
+        in segment: Segment
     ) throws(StoreError) {
         var attempts = 3
         while attempts > 0, settledRow(row, in: segment)?.order == current.order {
@@ -245,7 +276,6 @@ extension DiskEngine {
                 // Its blob is known from the table.
                 removal.rows = []
                 counters.entriesEvicted.add(1, ordering: .relaxed)
-                if isRemembered { index.shard(of: row.primary).state.withLock { $0.noteEvicted(row.primary) } }
                 defer {
                     if let blob {
                         blobs.remove(blob.number, bytes: blob.blocks)
@@ -264,7 +294,7 @@ extension DiskEngine {
 
 /// A search for room: reclaims segment after segment until its caller has what it wants.
 ///
-/// What was hit is carried at first. Once every segment has been looked at, only what is pinned is.
+/// What ``CarryJudge`` says is carried at first. Once every segment has been looked at, only what is pinned is.
 struct RoomSearch {
     private let segments: Int
     private var turns = 0

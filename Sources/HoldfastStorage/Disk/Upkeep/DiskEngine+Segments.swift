@@ -101,6 +101,7 @@ extension DiskEngine {
     private func createForCallers(_ kind: LogKind, isAhead: Bool = false) throws(StoreError) -> Segment {
         let size = geometry.segmentSize
         var search = RoomSearch(segments: log.withLock { $0.numbers.count })
+        if ledger.used > ledger.capacity / 2 { trials.begin() }
         while true {
             var isDeviceFull = false
             if ledger.grant(size, for: .caller) {
@@ -240,6 +241,7 @@ extension DiskEngine {
                 LogState.Sealed(
                     segment: segment,
                     blobBytes: full.blobBytes,
+                    blobCount: full.blobs.count,
                     rows: isWritten ? nil : full.rows,
                     blobs: isWritten ? nil : full.blobs,
                     isSyncDue: true

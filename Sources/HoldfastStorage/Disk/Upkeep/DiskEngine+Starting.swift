@@ -12,6 +12,7 @@ extension DiskEngine {
         payDebtsAtStart()
         fitCapacity()
         ledger.setCeiling(ledger.capacity)
+        if ledger.used > ledger.capacity / 2 { trials.begin() }
     }
 
     /// What an earlier, larger capacity let in goes, oldest first; until then as much is free for carrying as it had.

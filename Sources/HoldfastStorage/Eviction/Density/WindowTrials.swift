@@ -38,7 +38,18 @@ struct WindowTrials: Sendable {
     var bytes: Int { keys.bytes + trials.reduce(0) { $0 + $1.bytes } }
 
     /// Whether the trials see the key with this hash.
-    func samples(_ hash: UInt32) -> Bool { (hash &* 0x9E37_79B1) >> (32 - rarity) == 0 }
+    func samples(_ hash: UInt32) -> Bool { Self.samples(hash, rarity: rarity) }
+
+    /// Whether trials of this ``rarity`` see the key with this hash; of 32 they see none.
+    static func samples(_ hash: UInt32, rarity: UInt32) -> Bool {
+        rarity < 32 && (hash &* 0x9E37_79B1) >> (32 - rarity) == 0
+    }
+
+    /// The entries that a cache holds when it is full, going by those held and the bytes that they take.
+    static func expected(held: Int, used: Int, capacity: Int) -> Int {
+        guard held >= 32, used > 0, used < capacity else { return held }
+        return Int(min(Double(held) * Double(capacity) / Double(used), 1e9))
+    }
 
     /// Plays a request of a sampled key.
     ///

@@ -12,9 +12,9 @@ struct SegmentShape: Sendable, Hashable {
     /// Bytes kept back: a segment to carry into, and one made in advance.
     let reserve: Int
 
-    /// The shares that a store of 64 MiB and more has.
+    /// 256 segments, as a store of as many MiB and more has.
     init(capacity: Int) {
-        openSize = max(0, capacity) / 64
+        openSize = max(0, capacity) / 256
         segmentSize = max(1, openSize)
         inlineLimit = segmentSize / 8
         reserve = 2 * openSize

@@ -9,7 +9,9 @@ struct SegmentedEntry: Sendable {
     var hash: UInt32 = 0
     /// Bytes.
     var size: UInt32 = 0
-    /// 13 bits of the segment's slot, 2 of uses, 1 mark.
+    /// How often it was asked for of late, see ``KeyFrequencies``.
+    var mark: UInt8 = 0
+    /// 13 bits of the segment's slot, 1 whether it was met.
     fileprivate var bits = SegmentedEntry.absent
 
     /// The segments that may be there at once, as in a store; slots up to ``absent`` would fit.
@@ -21,26 +23,21 @@ struct SegmentedEntry: Sendable {
         set { bits = bits & ~Self.absent | (newValue ?? Self.absent) }
     }
 
-    /// How often it was used since it was written or carried, up to 3.
-    var uses: UInt8 {
-        get { UInt8(truncatingIfNeeded: bits >> 13 & 3) }
-        set { bits = bits & ~(3 << 13) | UInt16(min(3, newValue)) << 13 }
-    }
-
     /// Whether it was met already while its segment is gone through.
-    var isMarked: Bool {
+    var isMet: Bool {
         get { bits & 1 << 15 != 0 }
         set { bits = newValue ? bits | 1 << 15 : bits & ~(1 << 15) }
     }
 }
 
-/// The entries by slot, in 10 bytes each.
+/// The entries by slot, in 11 bytes each.
 struct SegmentedTable: Sendable {
     private var keys = CompactArray<UInt64>()
     private var states = CompactArray<UInt16>()
+    private var marks = CompactArray<UInt8>()
 
     /// The bytes of memory taken.
-    var bytes: Int { keys.bytes + states.bytes }
+    var bytes: Int { keys.bytes + states.bytes + marks.bytes }
     /// One more than the highest slot.
     var count: Int { keys.count }
 
@@ -48,6 +45,7 @@ struct SegmentedTable: Sendable {
     mutating func append() {
         keys.append(0)
         states.append(SegmentedEntry.absent)
+        marks.append(0)
     }
 
     subscript(_ slot: Int) -> SegmentedEntry {
@@ -56,11 +54,13 @@ struct SegmentedTable: Sendable {
             entry.hash = UInt32(truncatingIfNeeded: keys[slot] >> 32)
             entry.size = UInt32(truncatingIfNeeded: keys[slot])
             entry.bits = states[slot]
+            entry.mark = marks[slot]
             return entry
         }
         set {
             keys[slot] = UInt64(newValue.hash) << 32 | UInt64(newValue.size)
             states[slot] = newValue.bits
+            marks[slot] = newValue.mark
         }
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// The disk store's admission and reclaim as a policy: the store's own rules, ``ReclaimJudge``, over segments without a disk.
+/// A disk store's admission and reclaim as a policy: a store's own rules over segments without a disk.
 ///
 /// Dead bytes count against the capacity, and so do the segments being written and those kept back. Headers and keys of
 /// records are not counted. Entries of 4 GiB and more are not held. A call takes time proportional to the entries of the
@@ -22,21 +22,33 @@ struct SegmentedPolicy: EvictionPolicy {
     /// Bytes of all segments and blobs.
     private(set) var occupied = 0
     private var free: [UInt16] = []
-    private var ghosts = SegmentGhosts()
+    private var frequencies: KeyFrequencies
+    private var trials: WindowTrials
+    private var judge: CarryJudge
+    private var random: PolicyRandom
+    /// The least score that is carried.
+    private var bar = Int.min
+    /// Requests until the next bar is due. One for each reclaim, as in a store, is more than segments of a single entry need.
+    private var barLife = 0
 
     /// A policy for so many bytes; a negative number means 0.
     ///
     /// - Parameters:
     ///   - shape: how segments are cut; nil: as the capacity has it.
-    init(capacity: Int, shape: SegmentShape? = nil) {
+    init(capacity: Int, seed: UInt64 = 0, shape: SegmentShape? = nil) {
         self.capacity = max(0, capacity)
         self.shape = shape ?? SegmentShape(capacity: capacity)
         fixedShape = shape != nil
+        frequencies = KeyFrequencies(seed: seed)
+        trials = WindowTrials(beta: CarryJudge.beta, seed: seed)
+        judge = CarryJudge(capacity: self.capacity, segmentSize: self.shape.segmentSize)
+        random = PolicyRandom(seed: seed &+ 1)
     }
 
     var metadataBytes: Int {
         let lists = segments.reduce(0) { $0 + ($1?.entries.capacity ?? 0) * 4 }
-        return entries.bytes + lists + ghosts.bytes + segments.capacity * MemoryLayout<ModelSegment?>.stride
+        let rules = frequencies.bytes + trials.bytes
+        return entries.bytes + lists + rules + segments.capacity * MemoryLayout<ModelSegment?>.stride
     }
 
     func holds(_ slot: Slot) -> Bool {
@@ -45,22 +57,41 @@ struct SegmentedPolicy: EvictionPolicy {
 
     mutating func use(_ slot: Slot) {
         guard holds(slot) else { return }
-        entries[Int(slot)].uses += 1
+        let entry = entries[Int(slot)]
+        let mark = frequencies.noteUse(entry.mark)
+        entries[Int(slot)].mark = mark
+        tryOut(entry.hash, size: Int(entry.size), mark: mark)
     }
 
     mutating func insert(_ slot: Slot, key: UInt64, size: Int, victims: inout [Slot]) {
         let hash = UInt32(truncatingIfNeeded: key)
         let size = max(0, size)
+        let mark = frequencies.noteMiss(hash)
+        tryOut(hash, size: size, mark: mark)
         guard let stored = UInt32(exactly: size), size <= capacity else { return victims.append(slot) }
-        let kind: LogKind = ghosts.takes(hash) ? .main : .small
-        guard makeRoom(size, in: kind, &victims) else { return victims.append(slot) }
+        guard makeRoom(size, in: .small, &victims) else { return victims.append(slot) }
         while entries.count <= slot { entries.append() }
         entries[Int(slot)] = SegmentedEntry()
         entries[Int(slot)].hash = hash
         entries[Int(slot)].size = stored
-        place(slot, in: kind)
+        entries[Int(slot)].mark = mark
+        place(slot, in: .small)
         used += size
         count += 1
+        frequencies.fit(held: count, used: used, capacity: capacity)
+    }
+
+    private mutating func tryOut(_ hash: UInt32, size: Int, mark: UInt8) {
+        barLife -= 1
+        guard trials.samples(hash) else { return }
+        trials.note(
+            hash,
+            size: size,
+            weight: frequencies.weight(mark),
+            now: frequencies.now,
+            capacity: capacity,
+            expected: WindowTrials.expected(held: count, used: used, capacity: capacity)
+        )
     }
 
     mutating func remove(_ slot: Slot) {
@@ -72,6 +103,7 @@ struct SegmentedPolicy: EvictionPolicy {
         }
         used -= Int(entries[Int(slot)].size)
         count -= 1
+        frequencies.noteGone(entries[Int(slot)].hash, entries[Int(slot)].mark)
         entries[Int(slot)].segment = nil
         segments[Int(segment)]?.live -= 1
         compact(segment)
@@ -87,12 +119,13 @@ struct SegmentedPolicy: EvictionPolicy {
     mutating func resize(_ slot: Slot, to size: Int, victims: inout [Slot]) {
         guard holds(slot), size != Int(entries[Int(slot)].size) else { return }
         // A new record takes the place of the old one, whose bytes are dead.
-        let hash = entries[Int(slot)].hash
+        let (hash, mark) = (entries[Int(slot)].hash, entries[Int(slot)].mark)
         remove(slot)
         guard let stored = UInt32(exactly: max(0, size)), size <= capacity, makeRoom(size, in: .main, &victims) else {
             return victims.append(slot)
         }
         entries[Int(slot)].hash = hash
+        entries[Int(slot)].mark = mark
         entries[Int(slot)].size = stored
         place(slot, in: .main)
         used += max(0, size)
@@ -103,13 +136,11 @@ struct SegmentedPolicy: EvictionPolicy {
         self.capacity = max(0, capacity)
         // Segments that are there keep their size, new ones have the new one.
         if !fixedShape { shape = SegmentShape(capacity: self.capacity) }
+        judge = CarryJudge(capacity: self.capacity, segmentSize: shape.segmentSize)
         while count > 0, used > self.capacity || occupied > room(), reclaim(&victims) {}
     }
 
     // MARK: Rules
-
-    /// How many evicted keys are remembered.
-    private var ghostReach: Int { Shard.ghostsPerEntry * count }
 
     /// The bytes that entries may occupy.
     private func room() -> Int {
@@ -148,55 +179,90 @@ struct SegmentedPolicy: EvictionPolicy {
             seal(kind)
         }
         let small = weight(.small)
-        let chosen = ReclaimJudge.log(
+        let (canTakeSmall, canTakeMain) = (!sealed[0].isEmpty, !sealed[1].isEmpty)
+        let total = small + weight(.main)
+        let chosen = CarryJudge.log(
             small: small,
-            total: small + weight(.main),
-            canTakeSmall: !sealed[0].isEmpty,
-            canTakeMain: !sealed[1].isEmpty
+            total: total,
+            window: trials.share,
+            canTakeSmall: canTakeSmall,
+            canTakeMain: canTakeMain
         )
         guard let kind = chosen else { return false }
         let slot = sealed[Int(kind.rawValue)].removeFirst()
         guard let segment = segments[Int(slot)] else { return true }
         let live = liveEntries(of: slot, among: segment.entries)
         segments[Int(slot)]?.entries = []
-        var judge = ReclaimJudge(of: kind, weight: segment.weight)
-        var carried: [(slot: Slot, hits: UInt8)] = []
-        for item in live {
-            let entry = entries[Int(item)]
-            let bytes = cost(entry.size)
-            switch judge.judge(row(entry), isUseless: false, weight: bytes) {
-            case .carry(let hits): carried.append((item, hits))
-            case .evict(let isRemembered):
-                if isRemembered { ghosts.note(entry.hash, reach: ghostReach) }
-                remove(item)
-                victims.append(item)
-            case .drop: break
-            }
-        }
+        let carried = carried(of: live, in: segment, &victims)
         occupied -= segments[Int(slot)]?.weight ?? 0
         segments[Int(slot)] = nil
         free.append(slot)
-        for (item, hits) in carried {
+        for item in carried {
             guard hasSegmentsLeft(1) else {
                 // Written into segments that have become smaller: what finds no more of them goes.
                 used -= Int(entries[Int(item)].size)
                 count -= 1
+                frequencies.noteGone(entries[Int(item)].hash, entries[Int(item)].mark)
                 entries[Int(item)].segment = nil
                 victims.append(item)
                 continue
             }
             let bytes = cost(entries[Int(item)].size)
             if !isBlob(bytes) { bytesMoved += bytes }
-            entries[Int(item)].uses = hits
             place(item, in: .main)
         }
         return true
     }
 
-    /// What the judge looks at.
-    private func row(_ entry: SegmentedEntry) -> IndexRow {
-        let place = RecordPlace(slot: entry.segment ?? 0, unit: 0, units: 0)
-        return IndexRow(fragment: UInt64(entry.hash), variant: 0, place: place, order: 1, hits: entry.uses)
+    /// Which entries of a segment are carried; the others go.
+    private mutating func carried(of live: [Slot], in segment: ModelSegment, _ victims: inout [Slot]) -> [Slot] {
+        if barLife <= 0 {
+            bar = CarryJudge.bar(of: sample())
+            barLife = count / 128 + 8
+        }
+        let candidates = live.map { item in
+            let bytes = cost(entries[Int(item)].size)
+            let score = score(entries[Int(item)])
+            return isBlob(bytes)
+                ? CarryJudge.Candidate(score: score, recordBytes: 0, blobBytes: bytes)
+                : CarryJudge.Candidate(score: score, recordBytes: bytes)
+        }
+        let verdicts = judge.carried(
+            of: candidates,
+            bar: bar,
+            recordBytes: segment.tail,
+            blobBytes: segment.blobBytes
+        )
+        var carried: [Slot] = []
+        for (item, isCarried) in zip(live, verdicts) {
+            if isCarried {
+                carried.append(item)
+            } else {
+                remove(item)
+                victims.append(item)
+            }
+        }
+        return carried
+    }
+
+    private func score(_ entry: SegmentedEntry) -> Int {
+        CarryJudge.score(weight: frequencies.weight(entry.mark), bytes: cost(entry.size), hash: entry.hash)
+    }
+
+    /// Scores and bytes of entries drawn from all segments.
+    private mutating func sample() -> [(score: Int, bytes: Int)] {
+        let counts = segments.map { $0?.entries.count ?? 0 }
+        var sample: [(score: Int, bytes: Int)] = []
+        for (segment, draws) in CarryJudge.draws(from: counts, using: &random).enumerated() {
+            for number in 0..<draws {
+                let place = draws == counts[segment] ? number : random.next(below: counts[segment])
+                guard let slot = segments[segment]?.entries[place] else { continue }
+                let entry = entries[Int(slot)]
+                guard entry.segment.map(Int.init) == segment else { continue }
+                sample.append((score(entry), cost(entry.size)))
+            }
+        }
+        return sample
     }
 
     // MARK: Places
@@ -204,11 +270,11 @@ struct SegmentedPolicy: EvictionPolicy {
     /// The entries of a list that lie in a segment, each once, where it stands first.
     private mutating func liveEntries(of segment: UInt16, among list: [Slot]) -> [Slot] {
         var live: [Slot] = []
-        for item in list where entries[Int(item)].segment == segment && !entries[Int(item)].isMarked {
-            entries[Int(item)].isMarked = true
+        for item in list where entries[Int(item)].segment == segment && !entries[Int(item)].isMet {
+            entries[Int(item)].isMet = true
             live.append(item)
         }
-        for item in live { entries[Int(item)].isMarked = false }
+        for item in live { entries[Int(item)].isMet = false }
         return live
     }
 

@@ -19,9 +19,10 @@ struct StoreReplay {
         max(1, Int(Double(request.size) * scale))
     }
 
-    /// What a store of this capacity hits, and how often it had no room for an entry.
-    func store() async throws -> (result: HitRateResult, refused: Int) {
+    /// What a store of this capacity hits, how often it had no room for an entry, and which requests were hits.
+    func store() async throws -> (result: HitRateResult, refused: Int, hits: [Bool]) {
         var refused = 0
+        var hits: [Bool] = []
         var result = HitRateResult(policy: "store", capacity: capacity)
         let files = SimulatedFileSystem(remembersUnsynced: false)
         let store = try await DiskStore.open(
@@ -37,7 +38,8 @@ struct StoreReplay {
             let key = StoreKey(withUnsafeBytes(of: UInt64(request.key).littleEndian) { Array($0) })
             result.requests += 1
             result.requestedBytes += size
-            if try await !store.entries(for: key, now: .at(0)).isEmpty {
+            hits.append(try await !store.entries(for: key, now: .at(0)).isEmpty)
+            if hits.last == true {
                 result.hits += 1
                 result.hitBytes += size
                 continue
@@ -61,11 +63,12 @@ struct StoreReplay {
         }
         result.evictions = store.statistics.entriesEvicted
         await store.close()
-        return (result, refused)
+        return (result, refused, hits)
     }
 
-    /// What the policy of the same shape hits; records are counted with their heads.
-    func policy() -> HitRateResult {
+    /// What the policy of the same shape hits, and which requests were hits; records are counted with their heads.
+    func policy() -> (result: HitRateResult, hits: [Bool]) {
+        var hits: [Bool] = []
         var result = HitRateResult(policy: "disk", capacity: capacity)
         let room = capacity - 8 * 4_096
         var policy = SegmentedPolicy(
@@ -77,7 +80,8 @@ struct StoreReplay {
             let size = size(request)
             result.requests += 1
             result.requestedBytes += size
-            if policy.holds(request.key) {
+            hits.append(policy.holds(request.key))
+            if hits.last == true {
                 result.hits += 1
                 result.hitBytes += size
                 policy.use(request.key)
@@ -93,6 +97,6 @@ struct StoreReplay {
             result.evictions += victims.count
         }
         result.movedBytes = policy.bytesMoved
-        return result
+        return (result, hits)
     }
 }

@@ -40,7 +40,6 @@ struct RoomModel: Hashable {
     struct Reclaim: Hashable {
         var victim: Segment
         var cursor = 0
-        var carried = 0
         var drops = false
     }
 
@@ -248,8 +247,8 @@ struct RoomModel: Hashable {
             let lowest = all.filter { $0.number != reclaim.victim.number }.map(\.number).min() ?? .max
             if lowest <= record.horizon { isDone = write(record) }
         case .pinned: isDone = write(record)
-        case .hot where !reclaim.drops && reclaim.carried < 2 && write(Record(kind: .cold)):
-            self.reclaim?.carried += 1
+        // All of it, if the rule says so: there is room whatever that carries.
+        case .hot where !reclaim.drops && write(Record(kind: .cold)): break
         case .hot, .cold:
             if record.shadows { isDone = write(Record(kind: .note, horizon: next - 1)) }
         }

@@ -66,22 +66,30 @@ struct DensityTinyLFURatioTests {
     }
 
     @Test(
-        "The open means: beta 0.5 for objects, beta 0.1 for bytes",
+        "The open means: beta 0.5 for objects, beta 0.1 for bytes, and the same over segments",
         .enabled(if: OpenTraces.areAllAsked, "needs the public traces and HIT_RATE_CELLS=all"),
-        arguments: [(0.5, 0.365, 0.320), (0.1, 0.347, 0.3296)]
+        arguments: [
+            (.densityTinyLFU(beta: 0.5), 0.365, 0.320), (.densityTinyLFU(beta: 0.1), 0.347, 0.3296),
+            (.disk, 0.345, 0.328),
+        ] as [(EvictionStrategy, Double, Double)]
     )
-    func means(beta: Double, objects: Double, bytes: Double) throws {
+    func means(strategy: EvictionStrategy, objects: Double, bytes: Double) throws {
         var sum = (objects: 0.0, bytes: 0.0, cells: 0.0)
+        var written = (sum: 0.0, most: 0.0)
         for name in OpenTraces.names {
             let trace = try OpenTraces.trace(name)
             for part in [0.001, 0.01, 0.1] {
-                let result = replay(trace.requests, .densityTinyLFU(beta: beta), Int(Double(trace.uniqueBytes) * part))
+                let result = replay(trace.requests, strategy, Int(Double(trace.uniqueBytes) * part))
+                let put = max(1, result.writtenBytes)
+                let amplification = Double(result.writtenBytes + result.movedBytes) / Double(put)
+                written = (written.sum + amplification, max(written.most, amplification))
                 sum = (sum.objects + result.objectHitRatio, sum.bytes + result.byteHitRatio, sum.cells + 1)
             }
         }
         #expect(sum.cells == 36)
         #expect(sum.objects / sum.cells >= objects, "\(sum.objects / sum.cells)")
         #expect(sum.bytes / sum.cells >= bytes, "\(sum.bytes / sum.cells)")
+        #expect(written.sum / sum.cells <= 1.2 && written.most <= 2.5, "\(written.sum / sum.cells), \(written.most)")
     }
 
     @Test(

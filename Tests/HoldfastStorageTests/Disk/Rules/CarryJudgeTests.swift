@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import HoldfastTesting
+import Testing
+
+@testable import HoldfastStorage
+
+@Suite("What a reclaim carries, by density")
+struct CarryJudgeTests {
+    private typealias Candidate = CarryJudge.Candidate
+
+    @Test(
+        "the small log gives while it holds more than its share of what the window should have",
+        arguments: [
+            (9, 100, 0.1, true, true, LogKind.small), (8, 100, 0.1, true, true, .main),
+            (60, 100, 0.7, true, true, .small),
+            (0, 0, 0.1, true, true, .main), (1, 100, 0.1, true, false, .small), (90, 100, 0.1, false, true, .main),
+            (90, 100, 0.1, false, false, nil),
+        ] as [(Int, Int, Double, Bool, Bool, LogKind?)]
+    )
+    func log(small: Int, total: Int, window: Double, canTakeSmall: Bool, canTakeMain: Bool, expected: LogKind?) {
+        let log = CarryJudge.log(
+            small: small,
+            total: total,
+            window: window,
+            canTakeSmall: canTakeSmall,
+            canTakeMain: canTakeMain
+        )
+        #expect(log == expected)
+    }
+
+    @Test("the bar lies where two fifths of the bytes do not reach it")
+    func bar() {
+        #expect(CarryJudge.bar(of: []) == .min)
+        #expect(CarryJudge.bar(of: (0..<100).reversed().map { (score: $0, bytes: 10) }) == 39)
+        #expect(CarryJudge.bar(of: [(score: 5, bytes: .max), (score: 9, bytes: .max), (score: 7, bytes: -1)]) == 5)
+        #expect(CarryJudge.bar(of: [(score: 3, bytes: 1), (score: 1, bytes: 100)]) == 1)
+    }
+
+    @Test("what scores at the bar or above is carried, and what is pinned")
+    func carries() {
+        var judge = CarryJudge(capacity: 1_000, segmentSize: 100)
+        let candidates =
+            [4, 9, 2, 5].map { Candidate(score: $0, recordBytes: 10) }
+            + [Candidate(score: 0, recordBytes: 10, isPinned: true)]
+        let carried = judge.carried(of: candidates, bar: 5, recordBytes: 80, blobBytes: 0)
+        #expect(carried == [false, true, false, true, true])
+        #expect(judge.carried(of: [], bar: 0, recordBytes: -5, blobBytes: .max) == [])
+    }
+
+    @Test(
+        "where two fifths are dead there is no bar",
+        arguments: [(83, 0, 2), (84, 0, 4), (84, 2, 2), (200, 0, 4), (0, 0, 2), (.max, .max, 4)]
+    )
+    func dead(recordBytes: Int, blobBytes: Int, carried: Int) {
+        var judge = CarryJudge(capacity: 1_000, segmentSize: 100)
+        let candidates = [4, 9, 2, 5, 0].prefix(4).map { Candidate(score: $0, recordBytes: $0 == 9 ? 20 : 10) }
+        let verdicts = judge.carried(of: candidates, bar: 5, recordBytes: recordBytes, blobBytes: blobBytes)
+        #expect(verdicts.count { $0 } == carried)
+    }
+
+    @Test("where all fits into a sample, all is drawn; else as much as the sample, in proportion")
+    func draws() {
+        var random = PolicyRandom(seed: 3)
+        #expect(CarryJudge.draws(from: [], using: &random) == [])
+        #expect(CarryJudge.draws(from: [3, 0, 500, 9], using: &random) == [3, 0, 500, 9])
+        let draws = CarryJudge.draws(from: [1_000, 0, 3_000, 4_000], using: &random)
+        #expect(draws.reduce(0, +) == CarryJudge.sampleSize && draws[1] == 0)
+        #expect((32...96).contains(draws[0]) && (140...244).contains(draws[2]), "\(draws)")
+    }
+
+    @Test("three quarters of what is reclaimed may be carried, of four segments in advance, the best first")
+    func credit() {
+        var judge = CarryJudge(capacity: 10_000, segmentSize: 100)
+        let full = (0..<10).map { Candidate(score: $0, recordBytes: 10) }
+        var counts: [Int] = []
+        for _ in 0..<40 {
+            let carried = judge.carried(of: full, bar: .min, recordBytes: 100, blobBytes: 0)
+            #expect(carried == (0..<10).map { $0 >= 10 - carried.count { $0 } })
+            counts.append(carried.count { $0 })
+        }
+        // 400 in advance, of which the first takes 100 and each other one 25 more than it gives.
+        #expect(counts.prefix(13).allSatisfy { $0 == 10 })
+        #expect(counts.suffix(20).reduce(0, +) == 150)
+    }
+
+    @Test("a blob alone in its segment may be carried, but not for ever")
+    func blobs() {
+        var judge = CarryJudge(capacity: 1_000, segmentSize: 10)
+        let blob = Candidate(score: 1, recordBytes: 0, blobBytes: 300)
+        let turns = (0..<20).map { _ in judge.carried(of: [blob], bar: 0, recordBytes: 0, blobBytes: 300)[0] }
+        #expect(turns[0] && turns.contains(false))
+        // Quarters of a byte count.
+        var small = CarryJudge(capacity: 4, segmentSize: 1)
+        let byte = Candidate(score: 1, recordBytes: 0, blobBytes: 1)
+        let often = (0..<100).count { _ in small.carried(of: [byte], bar: 0, recordBytes: 0, blobBytes: 1)[0] }
+        #expect((74...78).contains(often), "\(often)")
+    }
+
+    /// Room is found: however well everything scores, reclaiming enough gives back what is asked for.
+    @Test("of what is reclaimed a quarter is given back, less what may be carried in advance", arguments: 0..<20)
+    func givesBack(seed: Int) {
+        var generator = SeededGenerator(seed: UInt64(seed))
+        let (capacity, segment) = (1 << 20, 1 << 12)
+        var judge = CarryJudge(capacity: capacity, segmentSize: segment)
+        var (records, blobs, kept, keptBlobs) = (0, 0, 0, 0)
+        for _ in 0..<200 {
+            let candidates = (0..<20).map { number in
+                let isBlob = number % 7 == seed % 7
+                let bytes = Int.random(in: 0...(isBlob ? capacity / 3 : segment / 10), using: &generator)
+                return Candidate(score: 1, recordBytes: isBlob ? 100 : bytes, blobBytes: isBlob ? bytes : 0)
+            }
+            let (sum, blobSum) = candidates.reduce((0, 0)) { ($0.0 + $1.recordBytes, $0.1 + $1.blobBytes) }
+            let carried = judge.carried(of: candidates, bar: 0, recordBytes: sum, blobBytes: blobSum)
+            for (candidate, isCarried) in zip(candidates, carried) where isCarried {
+                kept += candidate.recordBytes
+                keptBlobs += candidate.blobBytes
+            }
+            records += sum
+            blobs += blobSum
+            #expect(kept <= records * 3 / 4 + 4 * segment && keptBlobs <= blobs * 3 / 4 + capacity / 2, "seed \(seed)")
+        }
+    }
+
+    @Test("hits for bytes decide, and between equal marks the key, never more than a step of a mark")
+    func score() {
+        #expect(
+            CarryJudge.score(weight: 0, bytes: 1 << 20, hash: 5) < CarryJudge.score(weight: 0, bytes: 1 << 4, hash: 5)
+        )
+        for hash in 0..<1_000 as Range<UInt32> {
+            let score = CarryJudge.score(weight: 0, bytes: 1, hash: hash)
+            #expect((0..<64).contains(score))
+        }
+        #expect(CarryJudge.score(weight: .max, bytes: .max, hash: .max) > 0)
+    }
+}
