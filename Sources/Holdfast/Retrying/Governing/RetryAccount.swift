@@ -74,19 +74,17 @@ final class RetryAccount: Sendable {
             }
         }
 
-        /// Brings forward the waits at gates that were opened, over a tenth of a second.
+        /// Brings forward the waits at gates that were opened, each spread as far as its gate says.
         mutating func open(
-            _ scopes: [Int],
+            _ scopes: [Int: Duration],
             now: Duration,
             using generator: inout some RandomNumberGenerator
         ) -> [Task<Void, Never>] {
             guard !scopes.isEmpty else { return [] }
             var tasks: [Task<Void, Never>] = []
             for ticket in sleepers.keys.sorted() {
-                guard var sleeper = sleepers[ticket], let scope = sleeper.scope, scopes.contains(scope) else {
-                    continue
-                }
-                let until = now + .milliseconds(100) * Double.random(in: 0..<1, using: &generator)
+                guard var sleeper = sleepers[ticket], let spread = sleeper.scope.flatMap({ scopes[$0] }) else { continue }
+                let until = now + spread * Double.random(in: 0..<1, using: &generator)
                 guard until < sleeper.until else { continue }
                 sleeper.until = until
                 sleepers[ticket] = sleeper

@@ -62,15 +62,20 @@ package struct RetryGates: Sendable, Hashable {
     package struct Gate: Sendable, Hashable {
         /// When it opens, since the clock's origin.
         package var opens: Duration
-        /// How far the calls behind it are spread after it opened: half of what the server asked, 5 s at most, so that
-        /// they do not come back all at once.
+        /// How far the calls behind it are spread after it opened: half of the time for which it was closed, 8 s at most, so
+        /// that what gathered meanwhile does not come back all at once.
         package var spread: Duration
         /// Until when a call that could not wait for ``opens`` waits for the first probe; only of wide gates.
         package var holdsUntil: Duration?
         /// What it is closed for; nil for a resource.
         package var scope: Int?
+        /// When it was closed; what was asked since then only kept it so.
+        fileprivate var since: Duration
         fileprivate var nextProbe: Duration
         fileprivate var interval: Duration
+
+        /// Whether all that waited behind it have gone.
+        fileprivate func isPast(_ now: Duration) -> Bool { now > opens + spread }
     }
 
     /// What a call is told.
@@ -85,8 +90,8 @@ package struct RetryGates: Sendable, Hashable {
     package struct Effect: Sendable, Hashable {
         /// Whether a gate was closed, or closed for longer.
         package var hasClosed = false
-        /// The scopes that were opened before their time.
-        package var opened: [Int] = []
+        /// The scopes that were opened before their time, and how far the calls behind each are spread.
+        package var opened: [Int: Duration] = [:]
     }
 
     /// What is known of one width of gate: of all callers, one credential, one partition of a quota.
@@ -161,7 +166,7 @@ package struct RetryGates: Sendable, Hashable {
         for key in [place.resource, place.ownResource] {
             guard var gate = resources[key] else { continue }
             guard gate.opens > now else {
-                resources[key] = nil
+                if gate.isPast(now) { resources[key] = nil }
                 continue
             }
             let interval = max(longestWait, .seconds(1))
@@ -239,7 +244,7 @@ package struct RetryGates: Sendable, Hashable {
             for key in keys { scopes[key]?.loses() }
             if isProbe, succeeded {
                 (resources[place.resource], resources[place.ownResource]) = (nil, nil)
-                effect.opened = keys.filter { opens($0, for: place, now: now) }
+                for key in keys { effect.opened[key] = opens(key, for: place, now: now) }
             }
             for key in keys where scopes[key]?.isOver(now) == true { scopes[key] = nil }
         }
@@ -279,12 +284,18 @@ package struct RetryGates: Sendable, Hashable {
         scopes[scope, default: Scope()].gathers(resource)
     }
 
-    /// Opens a scope that a probe found open, whether or not it was closed.
-    private mutating func opens(_ key: Int, for place: GatePlace, now: Duration) -> Bool {
-        guard let gate = scopes[key]?.gate, gate.opens > now else { return false }
+    /// Opens a scope that a probe found open.
+    ///
+    /// - Returns: how far the calls behind it are spread; nil where it was open.
+    private mutating func opens(_ key: Int, for place: GatePlace, now: Duration) -> Duration? {
+        guard let gate = scopes[key]?.gate, gate.opens > now else { return nil }
         scopes[key] = Scope(narrowUntil: key == place.credential ? now + RetryGates.narrowTime : .zero)
-        return true
+        // Where it was closed by mistake nobody is to wait for long.
+        return min(.seconds(5), max(.milliseconds(100), RetryGates.spread(after: now - gate.since)))
     }
+
+    /// How far calls are spread that waited at a gate which was closed for so long.
+    private static func spread(after closed: Duration) -> Duration { min(closed / 2, .seconds(8)) }
 
     private mutating func close(_ scope: Int, asked: Duration, now: Duration) -> Bool {
         guard asked > .zero else { return false }
@@ -305,18 +316,20 @@ package struct RetryGates: Sendable, Hashable {
     /// A gate that is closed for longer already stays so.
     private func gate(after old: Gate?, scope: Int?, asked: Duration, now: Duration) -> Gate {
         let opens = now + asked
-        let spread = min(asked / 2, .seconds(5))
         let interval = max(.seconds(1), asked / 60)
         if var old, old.opens > now {
             guard opens > old.opens else { return old }
-            (old.opens, old.spread, old.interval) = (opens, spread, interval)
+            (old.opens, old.spread, old.interval) = (opens, RetryGates.spread(after: opens - old.since), interval)
             return old
         }
+        // Closed again before those who waited have all gone, it has been closed all the time.
+        let since = old.flatMap { $0.isPast(now) ? nil : $0.since } ?? now
         return Gate(
             opens: opens,
-            spread: spread,
+            spread: RetryGates.spread(after: opens - since),
             holdsUntil: scope == nil ? nil : now + .milliseconds(500),
             scope: scope,
+            since: since,
             // A resource's probes are counted from its closing, those of an origin begin soon: often it was meant for less.
             nextProbe: scope == nil ? now : now + .milliseconds(100),
             interval: interval

@@ -113,7 +113,7 @@ struct RetryGatesTests {
         #expect(bench.opens(2) == .seconds(30))
         bench.now = .milliseconds(1100)
         #expect(bench.check(2, admitsProbe: true) == .probe)
-        #expect(bench.answer(from: 2, isProbe: true).opened == [1000])
+        #expect(bench.answer(from: 2, isProbe: true).opened == [1000: .milliseconds(550)])
         #expect(bench.opens(2) == nil && bench.opens(1) == .seconds(30))
         bench.answer(.throttled, 10, from: 3)
         #expect(bench.opens(3) != nil && bench.opens(2) == nil)
@@ -198,9 +198,9 @@ struct RetryGatesTests {
     }
 
     @Test(
-        "A later answer that asks for less does not open a gate earlier; the spread is half of the pause, 5 s at most",
+        "A later answer that asks for less does not open a gate earlier; the spread is half of the pause, 8 s at most",
         arguments: [
-            (asked: 4, spread: 2), (60, 5),
+            (asked: 4, spread: 2), (60, 8),
         ]
     )
     func longest(_ row: (asked: Int, spread: Int)) {
@@ -213,6 +213,43 @@ struct RetryGatesTests {
             return
         }
         #expect(gate.opens == .seconds(row.asked) && gate.spread == .seconds(row.spread))
+    }
+
+    @Test("A gate that is closed again before those who waited have gone was never open: the spread grows with the time")
+    func closedAgain() {
+        for kind in [GateNotice.Kind.throttled, .unavailable] {
+            var bench = Bench()
+            if kind == .unavailable { bench.answer(kind, 4, from: 1) }
+            var spreads: [Duration] = []
+            // The first of those who waited is told to wait again, and again.
+            for _ in 0..<5 {
+                bench.answer(kind, 4, from: 1)
+                guard case .closed(let gate) = bench.check(1) else { break }
+                spreads.append(gate.spread)
+                bench.now += .seconds(4.1)
+                #expect(bench.check(1) == .open)
+            }
+            #expect(spreads == [2, 4.05, 6.1, 8, 8].map { .seconds($0) }, "\(kind)")
+            bench.now += .seconds(8)
+            bench.answer(kind, 4, from: 1)
+            guard case .closed(let gate) = bench.check(1) else {
+                Issue.record("it should be closed")
+                continue
+            }
+            #expect(gate.spread == .seconds(2), "\(kind)")
+        }
+    }
+
+    @Test(
+        "Those who wait when a probe opens the origin come back over half of the time, 5 s at most",
+        arguments: [(closed: 100, spread: 100), (1_100, 550), (60_100, 5_000)]
+    )
+    func woken(_ row: (closed: Int, spread: Int)) {
+        var bench = Bench()
+        bench.answer(.throttled, 100, from: 1)
+        bench.now = .milliseconds(row.closed)
+        #expect(bench.check(2, admitsProbe: true) == .probe)
+        #expect(bench.answer(from: 2, isProbe: true).opened == [1000: .milliseconds(row.spread)])
     }
 
     @Test("Bounded in number and in time whatever servers ask for; forgotten once nothing is closed")

@@ -52,7 +52,7 @@ struct GateTests {
         #expect(transport.sent.count == 1)
         clock.advance(by: .milliseconds(9999))
         #expect(transport.sent.count == 1)
-        // Half of what was asked, 5 s at most, is the spread behind the gate.
+        // Half of what was asked, 8 s at most, is the spread behind the gate.
         clock.advance(by: .milliseconds(5001))
         for task in others + [first] { #expect(try await task.value.status == .ok) }
         #expect(transport.sent.dropFirst().allSatisfy { $0.time.sinceOrigin >= .seconds(10) })
