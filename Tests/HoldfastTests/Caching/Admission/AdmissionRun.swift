@@ -148,13 +148,16 @@ struct AdmissionRun {
     private func settle() async {
         var isIdleFor = 0
         let begun = ContinuousClock.now
+        var idleSince = begun
         while true {
-            if executor.drain() { isIdleFor = 0 }
+            if executor.drain() { (isIdleFor, idleSince) = (0, .now) }
             if isStepwise { return }
             let held = origin.heldCalls
             let unfinished = origin.log.calls.filter { $0.endedAt == nil && !held.contains($0.plan.number) }
             // Who joined the fetch of another call waits too, and cannot be told from one whom the store keeps waiting.
-            if unfinished.isEmpty || !held.isEmpty && isIdleFor > 2_000 { return }
+            if unfinished.isEmpty { return }
+            // Turns alone prove nothing: a thread of the store's may be kept from its core for all of them.
+            if !held.isEmpty, isIdleFor > 2_000, ContinuousClock.now - idleSince > .milliseconds(2) { return }
             isIdleFor += 1
             // What has not ended by then is reported as stuck.
             if isIdleFor % 1_000 == 0, ContinuousClock.now - begun > .seconds(30) { return }
