@@ -123,6 +123,8 @@ struct AttemptCourse {
         let outcome = AttemptOutcome.response(response.headForRetrying)
         if outcome.isServerTrouble { return true }
         guard response.status.rawValue >= 400, let rules else { return false }
+        // A retrier of one's own may send again what the rules would not.
+        if grant != nil, records.dropLast().last?.status == response.status { return true }
         let failed = FailedExchange(
             outcome,
             method: context.method(of: request),

@@ -366,10 +366,16 @@ struct GovernanceTests {
 
     @Test("A retry that meets what it was made for costs the budget, whatever the status", arguments: [404, 423, 510])
     func paidByStatus(_ status: Int) async throws {
-        let transport = ScriptedTransport([.respond(status)], repeatsLastStep: true)
-        let pipeline = pipeline(transport, .backoff(retry: [StatusCode(status)]))
-        for _ in 0..<50 { _ = try await pipeline.send(.get()) }
-        #expect(transport.sent.count < 80)
+        let factories: [any RetrierFactory] = [
+            .backoff(retry: [StatusCode(status)]),
+            AnyRetrierFactory(governor: RetryGovernor(.default)) { _ in Insistent() },
+        ]
+        for factory in factories {
+            let transport = ScriptedTransport([.respond(status)], repeatsLastStep: true)
+            let pipeline = pipeline(transport, factory)
+            for _ in 0..<50 { _ = try await pipeline.send(.get()) }
+            #expect(transport.sent.count < 80)
+        }
     }
 
     @Test("RetryRules.none for a call means one send, in a chain as well, and so does a governor with one attempt")
