@@ -12,15 +12,6 @@ internal import HoldfastSemantics
 #endif
 
 extension CallLogger: RequestHook {
-    /// Request fields that hold no credential. A service may put one into any other, and this is where it is not known which.
-    private static let known: Set<FieldName> = [
-        "Accept", "Accept-Encoding", "Accept-Language", "Cache-Control", "Content-Encoding", "Content-Language",
-        "Content-Length",
-        "Content-Type", "Date", "Expect", "Host", "If-Match", "If-Modified-Since", "If-None-Match", "If-Range",
-        "If-Unmodified-Since", "Origin", "Pragma", "Prefer", "Priority", "Range", "TE", "Traceparent", "User-Agent",
-        "X-Request-ID",
-    ]
-
     public func onSchedule<R: Request>(_ request: R, _ urlRequest: URLRequest) async -> R.Result? {
         guard var message = message(request, urlRequest) else { return nil }
         message.addFields(of: urlRequest)
@@ -61,7 +52,8 @@ extension CallLogger: RequestHook {
         let name = operationName(of: request)
         guard includes(host: urlRequest.url?.host, operationName: name) else { return nil }
         let fields = (urlRequest.allHTTPHeaderFields ?? [:]).keys.compactMap { FieldName($0) }
-        let unknown = fields.filter { !CallLogger.known.contains($0) }
+        // A service may put its credential into any field that is not known, and this is where it is not known which.
+        let unknown = fields.filter { !redaction.shownFields.contains($0) }
         var message = message(name, credentials: request.options.credentialFields + unknown)
         message.add(urlRequest)
         return message

@@ -120,7 +120,7 @@ struct CallMessage {
             return redactor.json(bytes.withUnsafeBytes { Data($0) })
         }
         guard type == "application/x-www-form-urlencoded" else { return nil }
-        return redactor.pairs(String(decoding: bytes.array, as: UTF8.self))
+        return redactor.arguments(String(decoding: bytes.array, as: UTF8.self))
     }
 
     private mutating func note(_ text: String) {

@@ -3,12 +3,14 @@
 
 public import HoldfastSemantics
 
-/// What never appears in a log: which header fields, arguments and properties hold a secret.
+/// What a log shows of header fields, arguments and properties: secrets never, what is known to be harmless as it is, and of
+/// anything else a mark by which equal values are known.
 ///
-/// A name is secret where it contains one of ``words`` or is one of ``names``, letter case and everything but letters and digits
-/// aside, so `X-Api-Key`, `api_key` and `user[apiKey]` are secret alike; of `user[pin]` and `user.pin` each
-/// part counts. It is better to hide too much than too little. A path is shown as it is, so keep secrets out of paths, or hide
-/// them by ``finally``.
+/// A name is secret where it contains one of ``words``, or where a part of it is one of ``names``, letter case and everything but
+/// letters and digits aside: `X-Api-Key`, `api_key`, `subscriptionKey` and `user[apiKey]` are secret alike. The value of a field or
+/// argument that is neither secret nor in ``shownFields`` or ``shownArguments`` is shortened to a mark such as `<#3f09ac>` unless it has
+/// less than four characters. Properties of JSON are shown unless their names are secret. It is better to hide too much than too
+/// little. A path is shown as it is, so keep secrets out of paths, or hide them by ``finally``.
 public struct Redaction: Sendable {
     /// What stands where a secret stood.
     public static let mark = "<redacted>"
@@ -17,39 +19,101 @@ public struct Redaction: Sendable {
     public var words: Set<String> {
         didSet { plainWords = Redaction.plain(words) }
     }
-    /// Names that are secret as they are.
+    /// Names that are secret, and make every name secret of which they are a part.
     public var names: Set<String> {
         didSet { plainNames = Redaction.plain(names) }
     }
     /// Header fields that hold a secret beside those whose names are secret; none by default.
     public var fields: Set<FieldName> = []
+    /// Header fields whose values are shown: by default those of HTTP's own that hold no credential, and identifiers of requests and
+    /// traces.
+    public var shownFields: Set<FieldName>
+    /// Arguments of queries and forms whose values are shown, in lower case: by default what pages, sorts and formats results.
+    public var shownArguments: Set<String>
     /// Edits each text before it is written, as the last; returns it as it is by default.
     public var finally: @Sendable (String) -> String = { $0 }
 
     private var plainWords: Set<String>
     private var plainNames: Set<String>
 
+    /// What becomes of a value.
+    enum Treatment {
+        case shown
+        case shortened
+        case hidden
+    }
+
     /// All defaults.
     public init() {
         words = [
-            "token", "password", "passwd", "passphrase", "secret", "apikey", "accesskey", "privatekey", "credential",
-            "authorization", "authentication", "cookie", "signature", "session", "assertion", "challenge",
+            "token", "password", "passwd", "passphrase", "passcode", "secret", "apikey", "accesskey", "privatekey",
+            "credential", "authorization", "authentication", "cookie", "signature", "session", "assertion", "challenge",
+            "saml", "devicecode", "usercode",
         ]
-        names = ["auth", "jwt", "key", "otp", "pass", "pin", "pwd", "sid", "sig"]
-        plainWords = words
-        plainNames = names
+        names = ["auth", "jwt", "key", "keys", "otp", "pass", "pin", "pwd", "sid", "sig"]
+        shownFields = Redaction.harmlessFields
+        shownArguments = [
+            "count", "cursor", "desc", "fields", "filter", "format", "from", "grant_type", "include", "lang", "language",
+            "limit", "locale", "offset", "order", "page", "page_size", "per_page", "q", "query", "response_type", "size",
+            "sort", "start", "to", "type", "version",
+        ]
+        plainWords = Redaction.plain(words)
+        plainNames = Redaction.plain(names)
+    }
+
+    private static let harmlessFields: Set<FieldName> = [
+        "Accept", "Accept-CH", "Accept-Encoding", "Accept-Language", "Accept-Patch", "Accept-Post", "Accept-Ranges",
+        "Access-Control-Allow-Credentials", "Access-Control-Allow-Headers", "Access-Control-Allow-Methods",
+        "Access-Control-Allow-Origin", "Access-Control-Expose-Headers", "Access-Control-Max-Age",
+        "Access-Control-Request-Headers", "Access-Control-Request-Method", "Age", "Allow", "Alt-Svc", "Cache-Control",
+        "Cache-Status", "Connection", "Content-Digest", "Content-Disposition", "Content-Encoding", "Content-Language",
+        "Content-Length", "Content-Location", "Content-Range", "Content-Security-Policy", "Content-Type",
+        "Cross-Origin-Resource-Policy", "Date", "Deprecation", "ETag", "Expect", "Expires", "Host", "If-Match",
+        "If-Modified-Since", "If-None-Match", "If-Range", "If-Unmodified-Since", "Keep-Alive", "Last-Modified", "Link",
+        "Location", "Max-Forwards", "No-Vary-Search", "Origin", "Pragma", "Prefer", "Preference-Applied", "Priority",
+        "Range", "RateLimit", "RateLimit-Limit", "RateLimit-Policy", "RateLimit-Remaining", "RateLimit-Reset", "Referer",
+        "Referrer-Policy", "Repr-Digest", "Retry-After", "Server", "Server-Timing", "Strict-Transport-Security", "Sunset",
+        "TE", "Traceparent", "Trailer", "Transfer-Encoding", "Upgrade", "User-Agent", "Vary", "Via", "Warning", "X-Cache",
+        "X-Cache-Hits", "X-Content-Type-Options", "X-Correlation-ID", "X-Frame-Options", "X-Request-ID", "X-Served-By",
+        "X-Trace-ID",
+    ]
+
+    func treatment(ofArgument name: String) -> Treatment {
+        // An authorization code is one only here: in JSON, `code` is what an API calls its errors.
+        if isSecret(name) || name.lowercased() == "code" { return .hidden }
+        return shownArguments.contains(name.lowercased()) ? .shown : .shortened
+    }
+
+    func treatment(of name: FieldName) -> Treatment {
+        if fields.contains(name) || name.canonicalName.hasPrefix("proxy-") { return .hidden }
+        // What it is called is HTTP's own, or the program's: `Access-Control-Allow-Credentials` holds none.
+        if shownFields.contains(name) { return .shown }
+        return isSecret(name.rawName) ? .hidden : .shortened
     }
 
     /// Whether what has this name is a secret.
     func isSecret(_ name: String) -> Bool {
         let plain = Redaction.plain(name)
-        let parts = name.split { "[].".contains($0) }.map { Redaction.plain(String($0)) }
-        return parts.contains { plainNames.contains($0) } || plainWords.contains { plain.contains($0) }
+        return plainWords.contains { plain.contains($0) } || plainNames.contains(plain)
+            || Redaction.parts(of: name).contains { plainNames.contains($0) }
     }
 
-    /// Whether a header field holds a secret; all fields for a proxy do.
-    func isSecret(_ name: FieldName) -> Bool {
-        fields.contains(name) || name.canonicalName.hasPrefix("proxy-") || isSecret(name.canonicalName)
+    /// What stands between brackets, dots, dashes and the like, as a whole and by its words: `user[apiKey]` has `user`, `apikey`, `api`
+    /// and `key`.
+    private static func parts(of name: String) -> Set<String> {
+        var parts = Set(name.split { "[].".contains($0) }.map { plain(String($0)) })
+        var word = ""
+        var wasLower = false
+        for character in name {
+            let isPart = character.isLetter || character.isNumber
+            if !isPart || wasLower && character.isUppercase {
+                parts.insert(plain(word))
+                word = ""
+            }
+            if isPart { word.append(character) }
+            wasLower = character.isLowercase
+        }
+        return parts.union([plain(word)])
     }
 
     private static func plain(_ name: String) -> String {

@@ -9,8 +9,16 @@ internal import HoldfastSemantics
 struct Redactor {
     /// Shorter secrets are hidden where they stand, and not wherever their letters occur.
     private static let shortestSecret = 4
+    /// Values of unknown names that are as long are hidden wherever they occur, as secrets are.
+    private static let shortestUnknown = 12
+    /// What marks are made with, so that nobody can try out which value has one.
+    private static let salt = (UInt64.random(in: 0 ... .max), UInt64.random(in: 0 ... .max))
+
+    /// URLs in URLs and JSON in JSON are looked into as deep; what lies deeper is hidden.
+    private static let deepest = 8
 
     let redaction: Redaction
+    private var depth = 0
     private(set) var secrets: Set<String> = []
 
     init(_ redaction: Redaction) {
@@ -22,41 +30,71 @@ struct Redactor {
         let (head, fragment) = text.divided(at: "#")
         let (beforeQuery, query) = head.divided(at: "?")
         var shown = withoutUser(beforeQuery)
-        if let query { shown += "?" + pairs(query) }
-        if let fragment { shown += "#" + (fragment.contains("=") ? pairs(fragment) : fragment) }
+        if let query { shown += "?" + arguments(query) }
+        if let fragment { shown += "#" + (fragment.contains("=") ? arguments(fragment) : fragment) }
         return shown
     }
 
-    /// Arguments, of a query or of a form, with the values of the secret ones hidden.
-    mutating func pairs(_ text: String) -> String {
+    /// Arguments, of a query or of a form, with the values of the secret ones hidden and those of unknown ones shortened.
+    mutating func arguments(_ text: String) -> String { pairs(text, areArguments: true) }
+
+    private mutating func pairs(_ text: String, areArguments: Bool) -> String {
         let parts = text.split(separator: "&", omittingEmptySubsequences: false).map { String($0) }
         return parts.map { part in
             let (name, value) = part.divided(at: "=")
             guard let value else { return part }
-            let plain = Redactor.decoded(name)
-            // An authorization code is one only here: in JSON, `code` is what an API calls its errors.
-            if redaction.isSecret(plain) || plain.lowercased() == "code" {
+            let treatment = redaction.treatment(ofArgument: Redactor.decoded(name))
+            let plainValue = Redactor.decoded(value)
+            if case .hidden = treatment {
                 note(value)
-                note(Redactor.decoded(value))
+                note(plainValue)
                 return "\(name)=\(Redaction.mark)"
             }
-            let plainValue = Redactor.decoded(value)
-            let shown = self.text(plainValue)
-            return shown == plainValue ? part : "\(name)=\(shown)"
+            if case .shortened = treatment, areArguments, let shortened = shortened(plainValue) {
+                return "\(name)=\(shortened)"
+            }
+            // A URL in a URL may have been encoded more than once.
+            var deep = plainValue
+            for _ in 0..<3 { deep = Redactor.decoded(deep) }
+            let shown = self.text(deep)
+            return shown == deep ? part : "\(name)=\(shown)"
         }.joined(separator: "&")
     }
 
     /// The value of a header field; nil where it is a secret.
     mutating func value(of line: HeaderFields.Line, credentials: Set<FieldName>) -> String? {
-        guard !credentials.contains(line.name), !redaction.isSecret(line.name) else {
+        let treatment = credentials.contains(line.name) ? .hidden : redaction.treatment(of: line.name)
+        switch treatment {
+        case .hidden:
             noteField(line.value)
             return nil
+        case .shortened: return shortened(line.value) ?? line.value
+        case .shown: return text(line.value)
         }
-        return text(line.value)
     }
 
-    /// A text that may hold a URL, or look like a credential itself.
+    /// A mark by which equal values are known; nil where the value is so short that it can be shown.
+    private mutating func shortened(_ value: String) -> String? {
+        guard value.count >= Redactor.shortestSecret else { return nil }
+        if value.count >= Redactor.shortestUnknown, !value.contains("/"), !value.contains(" ") { note(value) }
+        var hasher = Hasher()
+        hasher.combine(Redactor.salt.0)
+        hasher.combine(Redactor.salt.1)
+        hasher.combine(value)
+        let digits = String(UInt64(bitPattern: Int64(hasher.finalize())) & 0xff_ffff, radix: 16)
+        return "<#" + String(repeating: "0", count: 6 - digits.count) + digits + ">"
+    }
+
+    /// A text that may hold a URL or JSON, or look like a credential itself.
     mutating func text(_ text: String) -> String {
+        guard depth < Redactor.deepest else { return Redaction.mark }
+        depth += 1
+        defer { depth -= 1 }
+        if let first = text.first(where: { !$0.isWhitespace }), first == "{" || first == "[",
+            let shown = json(Data(text.utf8))
+        {
+            return shown
+        }
         if Redactor.isCredential(text) {
             note(text)
             return Redaction.mark
@@ -133,7 +171,7 @@ struct Redactor {
     }
 
     private mutating func pairsOfText(_ word: String) -> String {
-        word.contains("=") ? pairs(word) : word
+        word.contains("=") ? pairs(word, areArguments: false) : word
     }
 
     private mutating func visible(_ value: Any) -> Any {

@@ -26,7 +26,8 @@ struct MockExpectation: Sendable {
                 throw MockFailure(.wrongMethod, "Expected \(title); \(request.title) came.")
             }
             guard MockExpectation.path(of: request, is: path) else {
-                throw MockFailure(.wrongPath, "Expected \(title); \(request.title) came.")
+                let came = path.contains("://") ? "\(request.title) to \(request.url?.host ?? "no host")" : request.title
+                throw MockFailure(.wrongPath, "Expected \(title); \(came) came.")
             }
             try MockExpectation.validate(request, title, validate)
         }
@@ -73,15 +74,24 @@ struct MockExpectation: Sendable {
         }
     }
 
-    /// A whole path where it begins with a slash, else the last segments of one.
+    /// A URL where it has a scheme, a whole path where it begins with a slash, else the last segments of one.
     private static func path(of request: MockRequest, is path: String) -> Bool {
-        if path.hasPrefix("/") { return isSame(request.path, path) }
-        let segments = request.path.split(separator: "/")
-        return segments.suffix(path.split(separator: "/").count) == path.split(separator: "/")
+        let came = request.path.isEmpty ? "/" : request.path
+        if let end = path.firstRange(of: "://")?.upperBound {
+            let slash = path[end...].firstIndex(of: "/") ?? path.endIndex
+            guard let expected = try? TargetURI(String(path[..<slash])),
+                let url = try? TargetURI(request.url?.absoluteString ?? "")
+            else { return false }
+            return url.isSameOrigin(as: expected) && came == (slash == path.endIndex ? "/" : path[slash...])
+        }
+        if path.hasPrefix("/") || path.isEmpty { return came == (path.isEmpty ? "/" : path) }
+        return came.hasSuffix("/" + path)
     }
 
+    /// Whether two paths of endpoints are one: the first slash says nothing, since both begin at the service's URL.
     private static func isSame(_ first: String, _ second: String) -> Bool {
-        first.split(separator: "/") == second.split(separator: "/")
+        func rest(_ path: String) -> Substring { path.hasPrefix("/") ? path.dropFirst() : path[...] }
+        return rest(first) == rest(second)
     }
 }
 

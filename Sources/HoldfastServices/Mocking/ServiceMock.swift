@@ -67,7 +67,8 @@ public final class ServiceMock: Transport {
     ///
     /// - Parameters:
     ///   - method: the request's method.
-    ///   - path: a whole path where it begins with a slash, else the last segments of one; not percent-encoded.
+    ///   - path: a whole path where it begins with a slash, a URL without query where it has a scheme, else the last segments of a
+    ///     path; "" is the root. Not percent-encoded, and compared exactly: `/items/` is another one than `/items`.
     ///   - validate: throws to refuse the request.
     ///   - respond: the answer; an empty 200 by default.
     public func expect(
@@ -122,8 +123,12 @@ public final class ServiceMock: Transport {
 
     public func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
         let request = MockRequest(urlRequest: request, content: try await body.allBytes(of: request))
-        state.withLock { $0.requests.append(request) }
-        switch judged(request) {
+        let name = State.name(of: request.urlRequest, operationName: context.options.operationName)
+        let call = state.withLock { state in
+            state.requests.append(request)
+            return state.calls[name]
+        }
+        switch judged(request, call) {
         case .success(.response(let response)): return try response.answer(request)
         case .success(.handler(let handler)): return try await handler(request).answer(request)
         case .failure(let failure):
@@ -132,12 +137,12 @@ public final class ServiceMock: Transport {
     }
 
     /// Judges a request by the first expectation, outside of the lock: a test's own code may look at the mock.
-    private func judged(_ request: MockRequest) -> Result<State.Answer, MockFailure> {
+    private func judged(_ request: MockRequest, _ call: MockedCall?) -> Result<State.Answer, MockFailure> {
         while true {
-            let (expectation, number, call): (MockExpectation, Int, MockedCall?)
+            let (expectation, number): (MockExpectation, Int)
             switch state.withLock({ $0.next(for: request) }) {
             case .answered(let answer): return answer
-            case .expected(let first, let place, let known): (expectation, number, call) = (first, place, known)
+            case .expected(let first, let place): (expectation, number) = (first, place)
             }
             let outcome = Result { () throws(MockFailure) in try expectation.check(request, call) }
             // Another request may have met the expectation meanwhile; this one is judged by the next then.
@@ -151,8 +156,8 @@ public final class ServiceMock: Transport {
         state.withLock { $0.expectations.append(expectation) }
     }
 
-    fileprivate func note(_ call: MockedCall, _ urlRequest: URLRequest) {
-        state.withLock { $0.calls[State.name(of: urlRequest)] = call }
+    fileprivate func note(_ call: MockedCall, _ urlRequest: URLRequest, operationName: String) {
+        state.withLock { $0.calls[State.name(of: urlRequest, operationName: operationName)] = call }
     }
 
     private func waitUntilMet() async throws {
@@ -185,13 +190,13 @@ extension ServiceMock.State {
 
     enum Next {
         case answered(Result<Answer, MockFailure>)
-        case expected(MockExpectation, number: Int, MockedCall?)
+        case expected(MockExpectation, number: Int)
     }
 
     /// What a request is to be judged by; its answer where nothing is expected.
     fileprivate mutating func next(for request: MockRequest) -> Next {
         if let expectation = expectations.first {
-            return .expected(expectation, number: metCount, calls[Self.name(of: request.urlRequest)])
+            return .expected(expectation, number: metCount)
         }
         if let handler { return .answered(.success(.handler(handler))) }
         let failure = MockFailure(.noExpectation, "Nothing was expected; \(request.title) came.")
@@ -219,8 +224,11 @@ extension ServiceMock.State {
     }
 
     /// By what a request is known again beneath the pipeline, where hooks may have added arguments to it.
-    fileprivate static func name(of request: URLRequest) -> String {
-        "\(request.httpMethod ?? "GET") \(request.url?.host ?? "") \(request.url?.path(percentEncoded: true) ?? "")"
+    ///
+    /// - Parameter operationName: the call's, since two endpoints may share a path.
+    fileprivate static func name(of request: URLRequest, operationName: String?) -> String {
+        let (host, path) = (request.url?.host ?? "", request.url?.path(percentEncoded: true) ?? "")
+        return "\(operationName ?? "") \(request.httpMethod ?? "GET") \(host) \(path)"
     }
 }
 
@@ -229,7 +237,10 @@ private struct CallWitness: RequestHook {
     let mock: ServiceMock
 
     func onSchedule<R: Request>(_ request: R, _ urlRequest: URLRequest) async -> R.Result? {
-        if let call = (request as? any EndpointRequest).map({ MockedCall(of: $0) }) { mock.note(call, urlRequest) }
+        if let call = (request as? any EndpointRequest).map({ MockedCall(of: $0) }) {
+            let name = request.options.operationName ?? CallLogger.operationName(of: request)
+            mock.note(call, urlRequest, operationName: name)
+        }
         return nil
     }
 }

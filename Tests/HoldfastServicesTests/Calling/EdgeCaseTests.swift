@@ -128,14 +128,14 @@ struct EdgeCaseTests {
         var service = AnyHttpService(at: "api.example.com")
         service.requestHooks = [CallLogger { text in log.withLock { $0.append(text) } }]
         let fields: HeaderFields = [
-            "Location": "/back#code=zq1secret&state=shown",
+            "Location": "/back#code=zq1secret&page=shown",
             "Link": "<https://a.example/x>,<https://ann:zq2secret@b.example/y>",
         ]
         let client = ServiceClient(service, transport: ScriptedTransport([.respond(201, fields)]))
         _ = try await client.response(to: AnyRequest(routes: ["x"]))
         let text = log.withLock { $0.joined() }
         #expect(!text.contains("zq"))
-        #expect(text.contains("Location: /back#code=<redacted>&state=shown"))
+        #expect(text.contains("Location: /back#code=<redacted>&page=shown"))
         #expect(text.contains("<https://a.example/x>,<https://<redacted>@b.example/y>"))
     }
 

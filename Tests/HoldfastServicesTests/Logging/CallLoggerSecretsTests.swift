@@ -161,6 +161,70 @@ struct CallLoggerSecretsTests {
         }
     }
 
+    @Test(
+        "Credentials under names that vendors gave them are hidden in fields, queries and forms",
+        arguments: [
+            "Ocp-Apim-Subscription-Key", "x-functions-key", "X-Auth", "X-Auth-Key", "subscription-key", "passcode",
+            "SAMLResponse", "device_code", "subscriptionKey", "user.pin", "X-Sig",
+        ]
+    )
+    func vendors(_ name: String) async throws {
+        let texts = LoggedTexts()
+        let transport = ScriptedTransport([.respond(200, ["X-Echo": "s3cret-of-vendor"])])
+        var request = URLRequest(url: try #require(URL(string: "https://example.com/?\(name)=s3cret-of-vendor")))
+        request.httpMethod = "POST"
+        request.setValue("s3cret-of-vendor", forHTTPHeaderField: name.replacing(".", with: "-"))
+        request.setValue("application/x-www-form-urlencoded", forHTTPHeaderField: "Content-Type")
+        let body = RequestBody.data(Data("\(name)=s3cret-of-vendor".utf8))
+        _ = try await Pipeline(transport: transport, hooks: [texts.logger()]).send(request, body: body)
+        #expect(!texts.joined.contains("s3cret-of-vendor"))
+        #expect(texts.all[0].hasSuffix("\n  \(name)=<redacted>"))
+        #expect(texts.all[0].contains("?\(name)=<redacted>\n"))
+    }
+
+    @Test("What nobody knows to be harmless is shortened to a mark, the same for the same value, and shown where the program says so")
+    func unknown() async throws {
+        let texts = LoggedTexts()
+        func send(_ logger: CallLogger) async throws -> [String] {
+            let transport = ScriptedTransport([.respond(200, ["X-Tenant-Name": "contoso", "Server": "one"])])
+            var request = URLRequest(url: try #require(URL(string: "https://example.com/?tenant=contoso&page=2000&n=12")))
+            request.setValue("contoso", forHTTPHeaderField: "X-Tenant-Name")
+            request.setValue("fabrikam", forHTTPHeaderField: "X-Other")
+            _ = try await Pipeline(transport: transport, hooks: [logger]).send(request)
+            return Array(texts.all.suffix(2))
+        }
+        let hidden = try await send(texts.logger())
+        let mark = try #require(hidden[0].firstMatch(of: /\?tenant=(<#[0-9a-f]{6}>)&page=2000&n=12/)?.1)
+        #expect(hidden[0].contains("  X-Tenant-Name: \(mark)") && hidden[1].contains("  X-Tenant-Name: \(mark)"))
+        #expect(!hidden[0].contains("X-Other: \(mark)") && hidden[1].contains("  Server: one"))
+        #expect(!texts.joined.contains("contoso") && !texts.joined.contains("fabrikam"))
+        var logger = texts.logger()
+        logger.redaction.shownFields.insert("X-Tenant-Name")
+        logger.redaction.shownArguments.insert("tenant")
+        let shown = try await send(logger)
+        #expect(shown[0].contains("?tenant=contoso&") && shown[1].contains("  X-Tenant-Name: contoso"))
+    }
+
+    @Test("Secrets in JSON within JSON, and in URLs that were encoded more than once, are hidden")
+    func nested() async throws {
+        let inner = #"{"list":[{"password":"s3cret-within"}]}"#
+        let middle = String(decoding: try JSONEncoder().encode(["event": inner]), as: UTF8.self)
+        let outer = String(decoding: try JSONEncoder().encode(["message": middle]), as: UTF8.self)
+        var url = "https://h/?access_token=s3cret-in-url"
+        for _ in 0..<3 { url = url.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? "" }
+        let texts = LoggedTexts()
+        let pipeline = Pipeline(
+            transport: ScriptedTransport([.respond(200, ["Content-Type": "application/json"], body: outer)]),
+            hooks: [texts.logger()]
+        )
+        _ = try await pipeline.send(URLRequest(url: try #require(URL(string: "https://example.com/?from=\(url)"))))
+        #expect(!texts.joined.contains("s3cret"))
+        #expect(texts.all[1].contains("list") && texts.all[0].contains("access_token=<redacted>"))
+        let deep = String(repeating: "?from=", count: 20_000) + "s3cret"
+        _ = try? await pipeline.send(URLRequest(url: try #require(URL(string: "https://example.com/\(deep)"))))
+        #expect(!texts.joined.contains("s3cret"))
+    }
+
     @Test("A typed call that fails is written with its name and its kind of failure")
     func failed() async throws {
         let texts = LoggedTexts()

@@ -114,6 +114,54 @@ struct ServiceMockTests {
         #expect(mock.requests.map(\.path).last == "/api/v1/object/8")
     }
 
+    @Test("Endpoints that share a path are told apart, however many come at once")
+    func sharedPath() async throws {
+        for _ in 0..<20 {
+            let mock = ServiceMock()
+            let client = mock.client(of: Service(), configuration: configuration)
+            mock.handleAll { _ in .status(500) }
+            for _ in 0..<10 { mock.expect(CheckStatus.self) }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for index in 0..<20 {
+                    group.addTask {
+                        if index.isMultiple(of: 2) {
+                            try await CheckStatus().makeRequest(to: client)
+                        } else {
+                            _ = try? await Other().makeRequest(to: client)
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            #expect(mock.unmet.isEmpty && mock.failures.allSatisfy { $0.code == .wrongType })
+        }
+    }
+
+    /// Asks for what ``CheckStatus`` asks for.
+    struct Other: EmptyEndpoint {
+        typealias Service = ServiceMockTests.Service
+        let path = "status"
+    }
+
+    @Test(
+        "A path that is expected is compared exactly, and a URL with its origin",
+        arguments: [
+            ("", "https://a.example/", true), ("", "https://a.example", true), ("", "https://a.example/x", false),
+            ("/x", "https://a.example/x", true), ("/x", "https://a.example/x/", false), ("x/", "https://a.example/x", false),
+            ("x/", "https://a.example/v1/x/", true), ("x", "https://a.example/box", false), ("/", "https://a.example", true),
+            ("https://a.example/x", "https://a.example/x?q=1", true), ("https://a.example/x", "https://b.example/x", false),
+            ("https://A.example:443/x", "https://a.example/x", true), ("http://a.example/x", "https://a.example/x", false),
+            ("https://a.example", "https://a.example/", true), ("/a b", "https://a.example/a%20b", true),
+        ]
+    )
+    func paths(_ expected: String, _ url: String, _ isMet: Bool) async throws {
+        let mock = ServiceMock()
+        mock.expect(.get, expected)
+        let request = URLRequest(url: try #require(URL(string: url)))
+        let code = await failure { _ = try await Pipeline(transport: mock).send(request) }
+        #expect(code == (isMet ? nil : .wrongPath))
+    }
+
     @Test(
         "D-T26: no expectation, wrong type, wrong path and wrong input are four errors, sent once, and spend no expectation"
     )

@@ -268,6 +268,8 @@ struct MockingAndLoggingPageTests {
         var logger = CallLogger { message in messages.withLock { $0.append(message) } }
         logger.redaction.words.insert("ssn")
         logger.redaction.fields = ["X-Device"]
+        logger.redaction.shownFields.insert("X-Tenant")
+        logger.redaction.shownArguments.insert("category")
         logger.redaction.finally = { $0.replacing(/\/invitations\/[^\/? ]+/, with: "/invitations/…") }
         let pipeline = Pipeline(transport: transport, hooks: [logger])
         let url = try #require(URL(string: "https://example.com/invitations/s3cret?ssn=123456"))
