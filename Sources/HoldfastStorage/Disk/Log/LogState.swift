@@ -69,6 +69,8 @@ struct LogState: Sendable {
     let segmentSize: Int
     /// The share of a window that hits most, see ``WindowTrials/share``.
     var window = WindowTrials.shares[1]
+    /// Whether the main log's oldest segment is mostly dead, see ``CarryJudge``.
+    var isMainDead = false
     /// The highest number that a segment bears or is about to bear.
     var highestNumber: UInt64 = 0
     /// A segment made in advance, so that a put need not wait for one.
@@ -87,9 +89,9 @@ struct LogState: Sendable {
 
     /// Promises bytes in an open segment; nil when there is none or it has no room, or its room is set aside for another.
     mutating func reserve(_ destination: Destination, length: Int, hasBlob: Bool, isTurn: Bool = false) -> Place? {
-        guard isTurn || !isSetAside[destination.rawValue], hasRoom(destination, length: length, hasBlob: hasBlob) else {
-            return nil
-        }
+        guard isTurn || !isSetAside[destination.rawValue],
+            hasRoom(destination, length: length, hasBlob: hasBlob, isSetAside: isTurn)
+        else { return nil }
         let index = destination.rawValue
         guard let tail = open[index]?.tail, let segment = open[index]?.segment else { return nil }
         open[index]?.tail = tail + ((length + 15) & ~15)
@@ -107,10 +109,11 @@ struct LogState: Sendable {
 
     /// Whether the open segment of a log has room for a record, its row in the table included.
     ///
-    /// One whose blobs weigh as much as a segment is full, too, so that no segment stands for too much.
-    func hasRoom(_ destination: Destination, length: Int, hasBlob: Bool) -> Bool {
+    /// One whose blobs weigh as much as a segment is full, too, so that no segment stands for too much. What was set aside for a record
+    /// stays so, though the blobs of others that were reserved before may turn out to weigh so much meanwhile.
+    func hasRoom(_ destination: Destination, length: Int, hasBlob: Bool, isSetAside: Bool = false) -> Bool {
         let index = destination.rawValue
-        let blobLimit = destination == .carried ? 4 * segmentSize : segmentSize
+        let blobLimit = isSetAside ? .max : destination == .carried ? 4 * segmentSize : segmentSize
         // Field by field: a copy of the whole would retain its lists.
         guard !isClosed, let tail = open[index]?.tail, let blobBytes = open[index]?.blobBytes, blobBytes < blobLimit,
             let rows = open[index]?.promisedRows, let blobs = open[index]?.promisedBlobs
@@ -128,21 +131,24 @@ struct LogState: Sendable {
 
     /// The sealed segment that should be reclaimed next.
     var victim: Sealed? {
-        // One that is being synced cannot be let go of before that has ended.
-        let lists = sealed.map { list in
-            list.first { !$0.isStuck && !$0.isSyncing } ?? list.first { !$0.isSyncing } ?? list.first
-        }
-        let small = lists[Int(LogKind.small.rawValue)]
-        let main = lists[Int(LogKind.main.rawValue)]
+        let (small, main) = (oldest(.small), oldest(.main))
         let weights = (small: weight(.small), main: weight(.main))
         let kind = CarryJudge.log(
             small: weights.small,
             total: weights.small.addingSaturated(weights.main),
             window: window,
             canTakeSmall: small != nil,
-            canTakeMain: main != nil
+            canTakeMain: main != nil,
+            isMainDead: isMainDead
         )
         return kind.flatMap { $0 == .small ? small : main }
+    }
+
+    /// The sealed segment that a log gives next.
+    func oldest(_ kind: LogKind) -> Sealed? {
+        // One that is being synced cannot be let go of before that has ended.
+        let list = sealed[Int(kind.rawValue)]
+        return list.first { !$0.isStuck && !$0.isSyncing } ?? list.first { !$0.isSyncing } ?? list.first
     }
 
     /// Closes open segments that were begun before the one that is to be reclaimed next; whether there was one.

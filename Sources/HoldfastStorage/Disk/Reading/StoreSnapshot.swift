@@ -62,6 +62,7 @@ final class StoreSnapshot: Sendable {
 ///
 /// - The first finds the highest order on the disk, the *cut*. What has this order or a lower one was written before the
 ///   second look begins, but for what nobody was told yet; so the second finds every removal that is older than an entry it shows.
+///   Of an entry that was written anew since then the new record counts, since the one before it may be reclaimed already.
 /// - A look counts where each segment that was listed before it is there after it. Numbers are never used twice and a file that is
 ///   used again loses its old name first, so all of them were read as they were; and what was carried out of a segment, a tombstone
 ///   above all, was read there or where it went.
@@ -163,10 +164,11 @@ struct SnapshotTaking: Sendable {
     ) throws(StoreError) -> StoreSnapshot {
         let holder = manifest.format.isClean ? nil : HolderNote.read(layout, files)
         var found = look.found
+        let renewed = SnapshotTaking.renewed(found, since: cut)
         for index in found.indices {
             guard case .segment(var content) = found[index].outcome, content.highestOrder > cut else { continue }
             // What removes counts as soon as it is seen; what is put in belongs to a later instant.
-            content.rows.removeAll { $0.kind == .entry && $0.order > cut }
+            content.rows.removeAll { $0.kind == .entry && $0.order > cut && !renewed.contains(Identity($0)) }
             found[index].outcome = .segment(content)
         }
         let isHeld = holder != nil || !isStill
@@ -181,6 +183,30 @@ struct SnapshotTaking: Sendable {
         // A blob that is gone beside a store at work went with its entry.
         if isHeld { store.damage.entries = 0 }
         return StoreSnapshot(store, manifest.format, index, holder: holder)
+    }
+
+    private struct Identity: Hashable {
+        let primary: UInt64
+        let variant: UInt32
+
+        init(_ row: TableRow) { (primary, variant) = (row.primary, row.variant) }
+    }
+
+    /// The entries of which there is a record up to the cut and one beyond it.
+    ///
+    /// What was there at the cut may have been between the two, and have been reclaimed since, because it was written anew. Then the
+    /// older one was gone for long, and the newer one is what hides it.
+    private static func renewed(_ found: [Recovery.FoundFile], since cut: UInt64) -> Set<Identity> {
+        func rows(_ isMeant: (TableRow) -> Bool) -> Set<Identity> {
+            var identities: Set<Identity> = []
+            for file in found {
+                guard case .segment(let content) = file.outcome else { continue }
+                for row in content.rows where row.kind == .entry && isMeant(row) { identities.insert(Identity(row)) }
+            }
+            return identities
+        }
+        let later = rows { $0.order > cut }
+        return later.isEmpty ? later : rows { $0.order <= cut && later.contains(Identity($0)) }
     }
 
     // MARK: The directory

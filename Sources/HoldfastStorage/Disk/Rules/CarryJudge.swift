@@ -56,15 +56,25 @@ struct CarryJudge: Sendable {
         return DensityWeight.score(weight, size: UInt32(clamping: bytes), beta: beta) + Int(tieBreaker)
     }
 
-    /// Which log gives its oldest segment: the small one while it holds more than its share, else the main one; where
-    /// one has no segment to give, the other; nil when neither has.
+    /// Which log gives its oldest segment: the main one where that is mostly dead, so that no entry has to go while there is space in
+    /// which there is none; else the small one while it holds more than its share, else the main one; where one has no segment to
+    /// give, the other; nil when neither has.
     ///
     /// - Parameters:
     ///   - small: the bytes of the small log's segments, the one being written included.
     ///   - total: the bytes of both logs.
     ///   - window: the share of a window that hits most, see ``WindowTrials/share``.
-    static func log(small: Int, total: Int, window: Double, canTakeSmall: Bool, canTakeMain: Bool) -> LogKind? {
+    ///   - isMainDead: whether the main log's oldest segment is mostly dead, see ``isMostlyDead(live:recordBytes:blobBytes:)``.
+    static func log(
+        small: Int,
+        total: Int,
+        window: Double,
+        canTakeSmall: Bool,
+        canTakeMain: Bool,
+        isMainDead: Bool
+    ) -> LogKind? {
         guard canTakeSmall || canTakeMain else { return nil }
+        if canTakeMain, isMainDead { return .main }
         guard canTakeSmall, canTakeMain else { return canTakeSmall ? .small : .main }
         return Double(small) > smallForWindow * window * Double(total) ? .small : .main
     }
@@ -100,6 +110,18 @@ struct CarryJudge: Sendable {
         return .min
     }
 
+    /// Whether what is dead in a segment gives back as much as what is below a bar should.
+    ///
+    /// - Parameters:
+    ///   - live: the bytes of the records that rows still point to.
+    ///   - recordBytes: the bytes of all records.
+    ///   - blobBytes: the bytes of the blobs that are still there.
+    static func isMostlyDead(live: Int, recordBytes: Int, blobBytes: Int) -> Bool {
+        let dead = Double(max(0, recordBytes)) - Double(max(0, live))
+        let all = Double(max(0, recordBytes)) + Double(max(0, blobBytes))
+        return dead > 0 && dead * 100 >= all * Double(goingShare)
+    }
+
     /// Which of the entries of a segment are carried, in their order; the others go.
     ///
     /// Pinned ones always are. Where the credit does not reach for all above the bar, the best are. Where what is dead gives back as much
@@ -112,10 +134,8 @@ struct CarryJudge: Sendable {
     mutating func carried(of candidates: [Candidate], bar: Int, recordBytes: Int, blobBytes: Int) -> [Bool] {
         recordCredit = Self.raised(recordCredit, by: recordBytes, reach: recordReach)
         blobCredit = Self.raised(blobCredit, by: blobBytes, reach: blobReach)
-        let live = candidates.reduce(0.0) { $0 + Double(max(0, $1.recordBytes)) }
-        let dead = Double(max(0, recordBytes)) - live
-        let all = Double(max(0, recordBytes)) + Double(max(0, blobBytes))
-        let bar = dead > 0 && dead * 100 >= all * Double(Self.goingShare) ? Int.min : bar
+        let live = candidates.reduce(0) { $0.addingSaturated($1.recordBytes) }
+        let bar = Self.isMostlyDead(live: live, recordBytes: recordBytes, blobBytes: blobBytes) ? Int.min : bar
         var isCarried = candidates.map(\.isPinned)
         for candidate in candidates where candidate.isPinned { spend(candidate) }
         let best = candidates.indices.filter { !isCarried[$0] && candidates[$0].score >= bar }

@@ -21,14 +21,35 @@ extension DiskEngine {
     ) throws(StoreError) -> Segment? {
         sealFull()
         awaitRetired()
-        let window = trials.share
-        log.withLock { $0.window = window }
+        let (window, isMainDead) = (trials.share, try isMainDead())
+        log.withLock { ($0.window, $0.isMainDead) = (window, isMainDead) }
         guard let victim = try nextVictim(isDeviceFull: isDeviceFull) else { throw Self.noSpace }
         return try reclaim(
             victim.segment,
             mode: victim.mustDrop || dropsUnpinned ? .drop : .judge,
             recyclingFor: kind
         )
+    }
+
+    /// Whether the main log's oldest segment is mostly dead.
+    private func isMainDead() throws(StoreError) -> Bool {
+        guard let oldest = log.withLock({ $0.oldest(.main) }) else { return false }
+        let table = try table(of: oldest)
+        let live = table.rows.reduce(0) { sum, row in
+            guard row.kind == .entry else { return sum }
+            let fragment = ShardedIndex.fragment(of: row.primary)
+            let isLive = index.shard(of: row.primary).state.withLock { shard in
+                shard.table.row(fragment, variant: row.variant).map { isOf($0, row, in: oldest.segment) } ?? false
+            }
+            return isLive ? sum + Int(row.units) * Geometry.unit : sum
+        }
+        let blobBytes = oldest.blobBytes
+        return CarryJudge.isMostlyDead(live: live, recordBytes: oldest.segment.size, blobBytes: blobBytes)
+    }
+
+    /// Whether an index row points to a record of a segment.
+    private func isOf(_ current: IndexRow, _ row: TableRow, in segment: Segment) -> Bool {
+        current.order == row.order && current.place.slot == segment.slot && current.place.unit == row.place
     }
 
     /// The segment to reclaim next, and whether nothing of it can be carried that may go.
@@ -75,8 +96,8 @@ extension DiskEngine {
             let fragment = ShardedIndex.fragment(of: row.primary)
             return sum
                 + index.shard(of: row.primary).state.withLock { shard in
-                    guard let current = shard.table.row(fragment, variant: row.variant), current.order == row.order,
-                        current.place.slot == victim.segment.slot, current.place.unit == row.place
+                    guard let current = shard.table.row(fragment, variant: row.variant),
+                        isOf(current, row, in: victim.segment)
                     else { return 0 }
                     if current.isPinned { return Int(row.units) * 16 + TableRow.size + BlobRow.size }
                     return current.shadows || shard.mayHide(row.primary, fragment, row.variant) ? note : 0
@@ -251,8 +272,7 @@ extension DiskEngine {
         let fragment = ShardedIndex.fragment(of: row.primary)
         while true {
             let found = index.shard(of: row.primary).state.withLock { shard -> (row: IndexRow, isBusy: Bool)? in
-                guard let current = shard.table.row(fragment, variant: row.variant), current.order == row.order,
-                    current.place.slot == segment.slot, current.place.unit == row.place
+                guard let current = shard.table.row(fragment, variant: row.variant), isOf(current, row, in: segment)
                 else { return nil }
                 return (current, shard.pending.contains { $0.isOf(fragment, row.variant) && $0.isExclusive })
             }

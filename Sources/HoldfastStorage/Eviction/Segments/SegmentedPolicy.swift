@@ -137,7 +137,8 @@ struct SegmentedPolicy: EvictionPolicy {
         // Segments that are there keep their size, new ones have the new one.
         if !fixedShape { shape = SegmentShape(capacity: self.capacity) }
         judge = CarryJudge(capacity: self.capacity, segmentSize: shape.segmentSize)
-        while count > 0, used > self.capacity || occupied > room(), reclaim(&victims) {}
+        var turns = 0
+        while count > 0, used > self.capacity || occupied > room(), reclaim(&turns, &victims) {}
     }
 
     // MARK: Rules
@@ -152,8 +153,9 @@ struct SegmentedPolicy: EvictionPolicy {
 
     private mutating func makeRoom(_ size: Int, in kind: LogKind, _ victims: inout [Slot]) -> Bool {
         let bytes = max(1, size)
+        var turns = 0
         while !fits(bytes, in: kind) {
-            guard reclaim(&victims) else { return fits(bytes, in: kind) }
+            guard reclaim(&turns, &victims) else { return fits(bytes, in: kind) }
         }
         return true
     }
@@ -171,7 +173,12 @@ struct SegmentedPolicy: EvictionPolicy {
     }
 
     /// Reclaims one segment; false when there is none.
-    private mutating func reclaim(_ victims: inout [Slot]) -> Bool {
+    ///
+    /// - Parameter turns: how many were reclaimed for the same room, this one counted. As in a store, nothing is carried once every
+    ///   segment has been looked at: what little is left may be carried to and fro else.
+    private mutating func reclaim(_ turns: inout Int, _ victims: inout [Slot]) -> Bool {
+        turns += 1
+        let dropsAll = turns > segments.count - free.count + 2
         if sealed[0].isEmpty, sealed[1].isEmpty {
             guard let kind = [LogKind.small, .main].first(where: { open[Int($0.rawValue)] != nil }) else {
                 return false
@@ -186,14 +193,15 @@ struct SegmentedPolicy: EvictionPolicy {
             total: total,
             window: trials.share,
             canTakeSmall: canTakeSmall,
-            canTakeMain: canTakeMain
+            canTakeMain: canTakeMain,
+            isMainDead: isMainDead()
         )
         guard let kind = chosen else { return false }
         let slot = sealed[Int(kind.rawValue)].removeFirst()
         guard let segment = segments[Int(slot)] else { return true }
         let live = liveEntries(of: slot, among: segment.entries)
         segments[Int(slot)]?.entries = []
-        let carried = carried(of: live, in: segment, &victims)
+        let carried = carried(of: live, in: segment, dropsAll: dropsAll, &victims)
         occupied -= segments[Int(slot)]?.weight ?? 0
         segments[Int(slot)] = nil
         free.append(slot)
@@ -214,8 +222,23 @@ struct SegmentedPolicy: EvictionPolicy {
         return true
     }
 
+    /// Whether the main log's oldest segment is mostly dead.
+    private mutating func isMainDead() -> Bool {
+        guard let slot = sealed[Int(LogKind.main.rawValue)].first, let segment = segments[Int(slot)] else { return false }
+        let live = liveEntries(of: slot, among: segment.entries).reduce(0) { sum, item in
+            let bytes = cost(entries[Int(item)].size)
+            return isBlob(bytes) ? sum : sum + bytes
+        }
+        return CarryJudge.isMostlyDead(live: live, recordBytes: segment.tail, blobBytes: segment.blobBytes)
+    }
+
     /// Which entries of a segment are carried; the others go.
-    private mutating func carried(of live: [Slot], in segment: ModelSegment, _ victims: inout [Slot]) -> [Slot] {
+    private mutating func carried(
+        of live: [Slot],
+        in segment: ModelSegment,
+        dropsAll: Bool,
+        _ victims: inout [Slot]
+    ) -> [Slot] {
         if barLife <= 0 {
             bar = CarryJudge.bar(of: sample())
             barLife = count / 128 + 8
@@ -235,7 +258,7 @@ struct SegmentedPolicy: EvictionPolicy {
         )
         var carried: [Slot] = []
         for (item, isCarried) in zip(live, verdicts) {
-            if isCarried {
+            if isCarried, !dropsAll {
                 carried.append(item)
             } else {
                 remove(item)

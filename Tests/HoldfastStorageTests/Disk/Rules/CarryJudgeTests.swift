@@ -20,14 +20,18 @@ struct CarryJudgeTests {
         ] as [(Int, Int, Double, Bool, Bool, LogKind?)]
     )
     func log(small: Int, total: Int, window: Double, canTakeSmall: Bool, canTakeMain: Bool, expected: LogKind?) {
-        let log = CarryJudge.log(
-            small: small,
-            total: total,
-            window: window,
-            canTakeSmall: canTakeSmall,
-            canTakeMain: canTakeMain
-        )
-        #expect(log == expected)
+        for isMainDead in [false, true] {
+            let log = CarryJudge.log(
+                small: small,
+                total: total,
+                window: window,
+                canTakeSmall: canTakeSmall,
+                canTakeMain: canTakeMain,
+                isMainDead: isMainDead
+            )
+            // What is dead goes before anything that is not.
+            #expect(log == (isMainDead && canTakeMain ? .main : expected))
+        }
     }
 
     @Test("the bar lies where two fifths of the bytes do not reach it")

@@ -10,6 +10,15 @@ import Testing
 struct SegmentedPolicyTests {
     private static func hash(_ key: UInt32) -> UInt64 { HitRateSimulator.mixed(UInt64(key)) }
 
+    @Test("Room for a long entry is made at once, whatever little stands in its way", .timeLimit(.minutes(1)))
+    func longAfterShort() {
+        var policy = SegmentedPolicy(capacity: 4_000_000_000, seed: 7)
+        var victims: [UInt32] = []
+        policy.insert(1, key: Self.hash(1), size: 1, victims: &victims)
+        policy.insert(2, key: Self.hash(2), size: 3_960_000_000, victims: &victims)
+        #expect(victims == [1] && policy.holds(2))
+    }
+
     @Test(
         "bytes stay within the capacity, and every slot is held until it is handed out once",
         arguments: [0, 1, 7, 90, 5_000, 300_000]

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import HoldfastTesting
+import Testing
+
+@testable import HoldfastStorage
+
+@Suite("LogState", .timeLimit(.minutes(20)))
+struct LogStateTests {
+    private let size = 1 << 20
+
+    private func segment() throws -> Segment {
+        let files = SimulatedFileSystem()
+        let file = SegmentFile(
+            try files.open("/segment", .create),
+            bytes: size,
+            files: files,
+            ledger: SpaceLedger(budget: .none, used: 0)
+        )
+        let header = SegmentHeader(kind: .small, number: 1, epoch: 1, createdOrder: 1, identity: 1)
+        return Segment(header, slot: 0, file: file)
+    }
+
+    private func row(at place: LogState.Place) -> TableRow {
+        TableRow(primary: 1, variant: 1, place: UInt32(place.offset / 16), order: 1, units: 4, kind: .entry)
+    }
+
+    @Test("What was set aside for a record stays so, though blobs of others fill the segment meanwhile")
+    func setAside() throws {
+        var log = LogState(segmentSize: size)
+        log.begin(LogState.Open(segment: try segment(), tail: SegmentHeader.size), .small)
+        let reserved = log.reserve(.small, length: 64, hasBlob: true)
+        let first = try #require(reserved)
+        #expect(log.hasRoom(.small, length: 64, hasBlob: true))
+        log.isSetAside[LogState.Destination.small.rawValue] = true
+        let blob = BlobRow(place: UInt32(first.offset / 16), number: 1, storedBytes: UInt64(size))
+        _ = log.finish(first, row: row(at: first), blob: blob)
+        #expect(!log.hasRoom(.small, length: 64, hasBlob: true))
+        let answers = [false, true].map { log.reserve(.small, length: 64, hasBlob: true, isTurn: $0) != nil }
+        #expect(answers == [false, true])
+    }
+}
