@@ -104,8 +104,9 @@
                     (unsent, moved) = (unsent - step, moved + step)
                 }
                 if events.isReadable {
+                    let held = Int(context.pointee.reader.pointee.len)
                     guard redisBufferRead(context) == REDIS_OK else { throw failure }
-                    moved += Int(context.pointee.reader.pointee.len) > 16 << 10 ? 16 << 10 : 0
+                    moved += max(0, Int(context.pointee.reader.pointee.len) - held)
                 }
                 if moved >= RedisConnection.bytesOfTimeout {
                     (moved, deadline) = (0, clock.now.advanced(by: commandTimeout))

@@ -427,12 +427,9 @@
             #expect(await reason(replica.address).contains("replica"))
             replica.ask("CONFIG", "SET", "replica-serve-stale-data", "no")
             #expect(await reason(replica.address).contains("replica"))
-            let cluster = try RedisServer(
-                "--cluster-enabled",
-                "yes",
-                "--cluster-config-file",
-                "/tmp/holdfast-\(UInt32.random(in: 0...9_999_999)).conf"
-            )
+            let nodes = "/tmp/holdfast-\(UInt32.random(in: 0...9_999_999)).conf"
+            defer { try? FileManager.default.removeItem(atPath: nodes) }
+            let cluster = try RedisServer("--cluster-enabled", "yes", "--cluster-config-file", nodes)
             cluster.ask("CLUSTER", "ADDSLOTS", "0")
             #expect(await reason(cluster.address).contains("cluster"))
             let limited = try RedisServer()
