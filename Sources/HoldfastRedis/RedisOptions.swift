@@ -7,7 +7,7 @@
     public struct RedisOptions: Sendable {
         /// What sets one store apart from another on the same server; letters, digits, `-`, `_`, `.`; `default` by default.
         ///
-        /// All keys are `holdfast:1:{prefix}:…`, so that they lie in one slot of a cluster.
+        /// All keys and channels are `holdfast:2:{prefix}:…`, so that they lie in one slot of a cluster.
         public var prefix = "default"
         /// Bytes of entries on the server at most, for all processes together, which must all say the same; 1 GiB by default.
         public var capacity = 1 << 30
@@ -35,5 +35,9 @@
         public var losses: Int
         /// Changes of other processes that were heard.
         public var changesHeard: Int
+        /// What the server refused although it was reached: a key of a wrong type, a right that is missing, no memory left.
+        public var refusals: Int
+        /// What the server, or the way to it, last said against a command; nil where it never did. Shows no password.
+        public var lastError: String?
     }
 #endif

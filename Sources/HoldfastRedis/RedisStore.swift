@@ -32,7 +32,8 @@
         ///   - address: `redis://[user:password@]host[:port][/database]`, or `unix:///path?db=0`. TLS is not supported.
         ///   - options: prefix, capacity, memory, time-outs.
         /// - Throws: `StoreError` `.badConfiguration` for an address or a prefix that cannot be, and where the server refuses user,
-        ///   password or database. A server that cannot be reached is no error: it is asked again.
+        ///   password, database or what a store needs: a replica, a node of a cluster that has other keys, rights that are
+        ///   missing. A server that cannot be reached is no error: it is asked again.
         public static func connect(
             _ address: String,
             options: RedisOptions = RedisOptions()
@@ -55,8 +56,9 @@
             } catch {
                 guard error.code == .io || error.code == .resting else {
                     await store.close()
-                    throw error
+                    throw error.code == .readOnly ? StoreError(.badConfiguration, error.message) : error
                 }
+                store.standIn.noteLost(error)
             }
             return store
         }
@@ -65,7 +67,7 @@
             let space = SharedSpace(client, prefix: options.prefix)
             let standIn = StandInStore(SharedEntries(space, capacity: options.capacity), memory: max(0, options.memory))
             self.standIn = standIn
-            leases = RedisLeases(client, prefix: "holdfast:1:\(options.prefix):")
+            leases = RedisLeases(client, prefix: space.root)
             guard options.memory > 0 else {
                 (front, changes, subscription) = (standIn, nil, nil)
                 return
@@ -73,17 +75,21 @@
             let tier = TieredStore(memory: options.memory, over: standIn)
             let changes = OutsideChanges(tier, origin: space.origin)
             front = tier
+            space.whenRenewed { [weak changes] in changes?.forgetAll() }
             self.changes = changes
             subscription = RedisSubscription(to: [space.channel], of: client) { changes.receive($0) }
         }
 
         /// How this process and the server get on.
         public var status: RedisStatus {
-            RedisStatus(
+            let trouble = standIn.shared.space.trouble
+            return RedisStatus(
                 isReachable: !standIn.isAway,
                 hearsChanges: changes?.isListening ?? false,
                 losses: standIn.losses,
-                changesHeard: changes?.heard ?? 0
+                changesHeard: changes?.heard ?? 0,
+                refusals: trouble.refusals,
+                lastError: trouble.last ?? changes?.lastError
             )
         }
 

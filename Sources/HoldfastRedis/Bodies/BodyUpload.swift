@@ -10,7 +10,8 @@
     ///
     /// What is not a whole chunk yet lies here. Unless an entry has taken them over, the chunks go when the last of those goes.
     final class BodyUpload: StoredBody {
-        static let chunkLength = 256 << 10
+        /// A little less than a power of two, so that a piece and what Redis puts before it fit where the allocator keeps 256 KiB.
+        static let chunkLength = (256 << 10) - 64
         /// Shorter bodies lie beside their description.
         static let inlineLength = 16 << 10
 

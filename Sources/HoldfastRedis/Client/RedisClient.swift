@@ -162,12 +162,16 @@
                     )
                 }
                 var replies = try used.exchange(jobs.flatMap(\.commands))[...]
+                let isUnfit = replies.contains {
+                    $0.refusal?.code == .readOnly || $0.refusal?.code == .badConfiguration
+                }
                 state.withLock { $0.gate.noteSuccess() }
                 for job in jobs {
                     job.finish(.success(Array(replies.prefix(job.commands.count))))
                     replies = replies.dropFirst(job.commands.count)
                 }
-                return used
+                // A server that has become a replica, or wants a password now, is looked up and greeted anew.
+                return isUnfit ? nil : used
             } catch {
                 let now = clock.now
                 let waiting = state.withLock { state in

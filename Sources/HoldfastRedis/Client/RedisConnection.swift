@@ -16,10 +16,13 @@
     /// One connection, by hiredis; it blocks, so it lives and dies on one thread of its own.
     final class RedisConnection {
         private let context: UnsafeMutablePointer<redisContext>
+        private let commandTimeout: Duration
+        /// Each time so much has passed, the time-out begins anew: large answers may take longer, slow drops may not.
+        private static let bytesOfTimeout = 1 << 20
 
         /// Connects, and says who asks and which database is meant.
         ///
-        /// - Throws: `.io`, also where the server refuses; the message shows no password.
+        /// - Throws: `.io` where it cannot be reached, and what ``RedisReply/refusal`` says where it refuses; shows no password.
         init(_ address: RedisAddress, connectTimeout: Duration, commandTimeout: Duration) throws(StoreError) {
             let timeout = connectTimeout.timeValue
             let made =
@@ -29,14 +32,17 @@
                 }
             guard let made else { throw StoreError(.io, "There is no memory for a connection to Redis.") }
             context = made
+            self.commandTimeout = commandTimeout
             guard made.pointee.err == 0 else {
                 throw StoreError(
                     .io,
-                    "Redis at \(address) cannot be reached: \(failureText); start it or mend the address."
+                    "Redis at \(address) cannot be reached: \(failureText); start it or correct the address."
                 )
             }
-            redisSetTimeout(made, commandTimeout.timeValue)
-            redisEnableKeepAlive(made)
+            if case .host = address.place { redisEnableKeepAlive(made) }
+            // From here on nothing blocks but `poll`, so that one deadline bounds a whole exchange.
+            made.pointee.flags &= ~Int32(REDIS_BLOCK)
+            _ = fcntl(made.pointee.fd, F_SETFL, fcntl(made.pointee.fd, F_GETFL) | O_NONBLOCK)
             var greetings: [RedisCommand] = []
             if let password = address.password {
                 greetings.append(
@@ -48,13 +54,14 @@
             if address.database != 0 { greetings.append(RedisCommand("SELECT", "\(address.database)")) }
             greetings.append(RedisCommand("CLIENT", "SETNAME", "holdfast"))
             for (index, reply) in try exchange(greetings).enumerated() {
-                // A server may not know how to name clients; that it refuses the others ends it.
-                if let text = reply.errorText, index < greetings.count - 1 {
-                    throw StoreError(
-                        .badConfiguration,
-                        "Redis at \(address) refuses: \(text); mend user, password or database."
-                    )
-                }
+                guard let text = reply.errorText, let refusal = reply.refusal else { continue }
+                // A server may not know how to name clients, or not let this user do it.
+                if index == greetings.count - 1, !text.hasPrefix("NOAUTH") { continue }
+                if refusal.code != .corrupt { throw refusal }
+                throw StoreError(
+                    .badConfiguration,
+                    "Redis at \(address) refuses: \(text.prefix(200)); correct user, password or database."
+                )
             }
         }
 
@@ -76,11 +83,34 @@
             for command in commands { try append(command) }
             var replies: [RedisReply] = []
             replies.reserveCapacity(commands.count)
-            for _ in commands {
-                var raw: UnsafeMutableRawPointer?
-                guard redisGetReply(context, &raw) == REDIS_OK, let raw else { throw failure }
-                defer { freeReplyObject(raw) }
-                replies.append(RedisReply(raw.assumingMemoryBound(to: redisReply.self), depth: 0))
+            let clock = ContinuousClock()
+            var (deadline, moved, isSent) = (clock.now.advanced(by: commandTimeout), 0, false)
+            var unsent = commands.reduce(0) { $0 + $1.words.reduce(0) { $0 + $1.count } }
+            while replies.count < commands.count {
+                if let reply = try nextReply() {
+                    replies.append(reply)
+                    continue
+                }
+                let left = deadline - clock.now
+                guard left > .zero, let events = wait(for: left, toWrite: !isSent) else {
+                    throw StoreError(.io, "Redis did not answer within \(commandTimeout).")
+                }
+                if events.isWritable {
+                    var isDone: Int32 = 0
+                    guard redisBufferWrite(context, &isDone) == REDIS_OK else { throw failure }
+                    isSent = isDone != 0
+                    // hiredis does not say how much it wrote; each write of a socket's buffer counts.
+                    let step = min(unsent, 128 << 10)
+                    (unsent, moved) = (unsent - step, moved + step)
+                }
+                if events.isReadable {
+                    let held = Int(context.pointee.reader.pointee.len)
+                    guard redisBufferRead(context) == REDIS_OK else { throw failure }
+                    moved += max(0, Int(context.pointee.reader.pointee.len) - held)
+                }
+                if moved >= RedisConnection.bytesOfTimeout {
+                    (moved, deadline) = (0, clock.now.advanced(by: commandTimeout))
+                }
             }
             return replies
         }
@@ -89,31 +119,47 @@
         func post(_ command: RedisCommand) throws(StoreError) {
             try append(command)
             var isDone: Int32 = 0
-            repeat {
+            while true {
                 guard redisBufferWrite(context, &isDone) == REDIS_OK else { throw failure }
-            } while isDone == 0
+                if isDone != 0 { return }
+                guard wait(for: commandTimeout, toWrite: true) != nil else {
+                    throw StoreError(.io, "Redis takes no command within \(commandTimeout).")
+                }
+            }
         }
 
         /// The next reply that comes within a time; nil where none does.
         func nextReply(within time: Duration) throws(StoreError) -> RedisReply? {
+            if let reply = try nextReply() { return reply }
+            guard wait(for: time, toWrite: false) != nil else { return nil }
+            guard redisBufferRead(context) == REDIS_OK else { throw failure }
+            return try nextReply()
+        }
+
+        /// The next reply of those that were read; nil where it is not whole yet.
+        private func nextReply() throws(StoreError) -> RedisReply? {
             var raw: UnsafeMutableRawPointer?
             guard redisGetReplyFromReader(context, &raw) == REDIS_OK else { throw failure }
-            if raw == nil {
-                var descriptor = pollfd(fd: context.pointee.fd, events: Int16(POLLIN), revents: 0)
-                let count = poll(&descriptor, 1, Int32(clamping: time.wholeMilliseconds))
-                guard count > 0 else { return nil }
-                guard redisBufferRead(context) == REDIS_OK else { throw failure }
-                guard redisGetReplyFromReader(context, &raw) == REDIS_OK else { throw failure }
-            }
             guard let raw else { return nil }
             defer { freeReplyObject(raw) }
             return RedisReply(raw.assumingMemoryBound(to: redisReply.self), depth: 0)
         }
 
+        /// Waits until the server can be read from, or written to; nil when the time is up.
+        private func wait(for time: Duration, toWrite: Bool) -> (isReadable: Bool, isWritable: Bool)? {
+            let events = Int16(POLLIN) | (toWrite ? Int16(POLLOUT) : 0)
+            var descriptor = pollfd(fd: context.pointee.fd, events: events, revents: 0)
+            guard poll(&descriptor, 1, Int32(clamping: time.wholeMilliseconds + 1)) > 0 else { return nil }
+            return (descriptor.revents & ~Int16(POLLOUT) != 0, descriptor.revents & Int16(POLLOUT) != 0)
+        }
+
         private func append(_ command: RedisCommand) throws(StoreError) {
             // One block for all words, so that each pointer stays good until hiredis has copied what it points to.
             let lengths = command.words.map(\.count)
-            let block = Array(command.words.joined()) + [0]
+            var block: [UInt8] = []
+            block.reserveCapacity(lengths.reduce(1, +))
+            for word in command.words { block += word }
+            block.append(0)
             let status = block.withUnsafeBytes { bytes in
                 var start = 0
                 var pointers: [UnsafePointer<CChar>?] = lengths.map { length in

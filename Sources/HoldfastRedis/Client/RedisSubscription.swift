@@ -16,6 +16,8 @@
             case lost
             /// A message on a channel.
             case message(channel: [UInt8], payload: [UInt8])
+            /// The server cannot be reached or does not let this user listen.
+            case failed(String)
         }
 
         private let isEnded = Atomic(false)
@@ -86,6 +88,7 @@
                         continue
                     }
                     silence = 0
+                    if let refusal = reply.refusal { throw refusal }
                     guard let parts = reply.array, let kind = parts.first?.bytes else { continue }
                     switch String(decoding: kind, as: UTF8.self) {
                     case "subscribe":
@@ -101,6 +104,7 @@
                 }
             } catch {
                 // Tried again; that it is lost is said below.
+                handler(.failed(error.message))
             }
             if isListening { handler(.lost) }
             return isListening

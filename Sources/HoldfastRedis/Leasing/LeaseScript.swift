@@ -7,7 +7,7 @@
     /// The scripts by which leases change, each of them in one step for all processes.
     ///
     /// A lease is a string with the holder's token that expires; beside it lies for some seconds what came of the last one, as
-    /// "token outcome". Both keys bear one hash tag, so that they lie in one slot. Who deletes or prolongs a lease shows its
+    /// "token outcome". Both lie in the slot of their store. Who deletes or prolongs a lease shows its
     /// token first: a holder whose lease has run out harms nobody's.
     enum LeaseScript {
         /// KEYS lease, end; ARGV token, milliseconds. Gives "granted outcome" ("-" where none is known) or "held token".
@@ -52,9 +52,11 @@
         let lease: String
         let end: String
 
-        /// - Parameter digest: of the primary key, in hexadecimal: what the keys of an entry are tagged with too.
+        /// - Parameters:
+        ///   - prefix: what all keys of the store begin with, its hash tag included.
+        ///   - digest: of the primary key, in hexadecimal.
         init(prefix: String, digest: String, variant: StoreKey) {
-            let name = "\(prefix){\(digest)}:fill:\(variant.bytes.map { LeasePlace.hex($0) }.joined())"
+            let name = "\(prefix)fill:\(digest):\(variant.bytes.map { LeasePlace.hex($0) }.joined())"
             lease = name
             end = name + ":end"
         }

@@ -26,7 +26,7 @@
             let (losses, loss) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
             let subscription = RedisSubscription(to: [channel], of: self) { event in
                 switch event {
-                case .listening: break
+                case .listening, .failed: break
                 case .lost: loss.finish()
                 case .message(_, let payload): receive(String(decoding: payload, as: UTF8.self))
                 }

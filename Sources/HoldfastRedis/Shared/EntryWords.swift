@@ -8,8 +8,8 @@
 
     /// Descriptions and entries as the scripts take and give them.
     enum EntryWords {
-        /// What an entry costs beside its bytes: its places in the index.
-        static let overhead = 512
+        /// What an entry costs beside its bytes, as measured: the keys, its hash and its places in the index.
+        static let overhead = 3_072
         private static let never = "never"
 
         /// Metadata, the instant of uselessness, tags.
@@ -23,11 +23,14 @@
 
         /// The bytes an entry takes against the capacity; nil beyond all numbers.
         static func size(_ key: StoreKey, _ variant: StoreKey, _ description: EntryDescription, body: Int) -> Int? {
-            let marks = kept(description.tags).reduce(0) { $0 + 2 * $1.utf8.count + 64 }
+            let marks = kept(description.tags).reduce(0) { $0 + 2 * $1.utf8.count + 192 }
             let (sum, overflow) =
                 (overhead + key.bytes.count + variant.bytes.count + description.metadata.count + marks)
                 .addingReportingOverflow(max(0, body))
-            return overflow ? nil : sum
+            if overflow { return nil }
+            // Allocators round up: strings of some kilobytes by an eighth at most, the pieces of a body by little.
+            let (whole, isTooMuch) = sum.addingReportingOverflow(min(sum / 8, 2_048 + max(0, body) / 32))
+            return isTooMuch ? nil : whole
         }
 
         /// The entry that a script shows; nil where it is none.

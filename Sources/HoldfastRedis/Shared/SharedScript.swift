@@ -5,8 +5,14 @@
 
     /// What happens within the server in one step for all processes: one script a kind of change, each beginning with the same functions.
     ///
-    /// All keys begin with KEYS[1], which holds the hash tag, so that they lie in one slot. Every script answers
-    /// `{answer, bytes used, entries held, entries evicted}`. The layout stands in `docs/operating/redis.md`.
+    /// All keys begin with KEYS[1], which holds the hash tag, so that they lie in one slot. The last four arguments of each are the
+    /// caller's secret, its name, and the epoch and the number it was last told. Every script answers
+    /// `{answer, bytes used, entries held, entries evicted, epoch, number, secret, what the server said against a message}`.
+    ///
+    /// Nothing that is lost makes an entry visible that was removed: an entry is shown only while its epoch is the store's, its key's
+    /// index has its version, and each of its tags' sets has its name. Whoever finds that the sums and the index do not agree begins
+    /// a new epoch. In a full server a command that needs memory is taken once the script has deleted something, so scripts that
+    /// must not fail delete first. The layout stands in `docs/operating/redis.md`.
     struct SharedScript: Sendable {
         let text: String
         /// The digest by which a server that has run it knows it.
@@ -19,10 +25,63 @@
 
         private static let functions = """
             local K = KEYS[1]
-            local evicted = 0
+            local G = K..'g'
+            local S, O, knownepoch, knownnumber = ARGV[#ARGV - 3], ARGV[#ARGV - 2], ARGV[#ARGV - 1], ARGV[#ARGV]
+            local evicted, untold = 0, ''
             local function num(s) return tonumber(s or '0') or 0 end
+            local function ask(...)
+              local r = redis.pcall(...)
+              if type(r) == 'table' and r.err then return nil end
+              return r
+            end
+            local function size(...)
+              local r = ask(...)
+              return type(r) == 'number' and r or -1
+            end
+            local function force() redis.call('DEL', K..'none') end
+            local function time() return redis.call('TIME') end
+            local function fresh()
+              local t = time()
+              return O..t[1]..'.'..t[2]
+            end
+            local E, agreed
+            local function learn()
+              local g = ask('HMGET', G, 'e', 's') or {}
+              E, agreed = g[1], not g[1] or g[2] == S
+              return g[2]
+            end
+            local secret = learn()
+            local function tell(what)
+              local r = redis.pcall('PUBLISH', K..'changes', O..what)
+              if type(r) == 'table' and r.err then
+                untold = r.err
+                if E then redis.call('HSET', G, 'e', fresh()) end
+              end
+            end
+            local function renew()
+              redis.call('DEL', G)
+              redis.call('UNLINK', K..'z', K..'ids', K..'age', K..'useless', K..'pins', K..'wi')
+              -- Numbers of one epoch are above those of all former ones, and above those of a store in memory.
+              local t = time()
+              local n = math.max(num(t[1]) * 1000000 + num(t[2]), 2 ^ 41)
+              redis.call('HSET', G, 'e', fresh(), 's', secret or S, 'n', string.format('%.0f', n),
+                'used', 0, 'count', 0, 'pinned', 0, 'tick', 0)
+              secret = learn()
+              tell('*')
+            end
+            if E and E == knownepoch and num(redis.call('HGET', G, 'n')) < num(knownnumber) then renew() end
+            local function sum(name) return num(redis.call('HGET', G, name)) end
+            -- Without the sum there would be a minus before a zero.
+            local function add(name, n) return redis.call('HINCRBY', G, name, n + 0) end
+            local function sound()
+              if not E then return false end
+              local c = sum('count')
+              return size('ZCARD', K..'ids') == c and size('HLEN', K..'z') == c + size('ZCARD', K..'wi')
+                and size('ZCARD', K..'age') + size('SCARD', K..'pins') == c and size('ZCARD', K..'useless') >= 0
+            end
             local function answer(x)
-              return {x, num(redis.call('GET', K..'used')), redis.call('ZCARD', K..'ids'), evicted}
+              local g = ask('HMGET', G, 'used', 'count', 'e', 'n', 's') or {}
+              return {x, num(g[1]), num(g[2]), evicted, g[3] or '', num(g[4]), g[5] or '', untold}
             end
             local function chunks(b, c, f) for i = 0, c - 1 do f(K..'b:'..b..':'..i) end end
             local function freebody(b, c)
@@ -33,48 +92,56 @@
                 chunks(b, c, function(k) redis.call('UNLINK', k) end)
               end
             end
+            local function tags(list) return list and list ~= '[]' and cjson.decode(list) or {} end
+            local function unbook(id)
+              local z = num(ask('HGET', K..'z', id))
+              if ask('HDEL', K..'z', id) == 1 then add('used', -z) end
+              return z
+            end
             local function drop(id)
-              local z = redis.call('HGET', K..'z', id)
-              if not z then return 0 end
-              local h = redis.call('HMGET', K..'e:'..id, 'b', 'c', 'p', 't')
-              redis.call('HDEL', K..'z', id)
-              redis.call('DECRBY', K..'used', num(z))
-              redis.call('DEL', K..'e:'..id)
-              redis.call('ZREM', K..'ids', id)
-              redis.call('ZREM', K..'age', id)
-              redis.call('ZREM', K..'useless', id)
-              redis.call('ZREM', K..'k:'..string.sub(id, 1, 32), id)
-              if redis.call('SREM', K..'pins', id) == 1 then redis.call('DECRBY', K..'pinned', num(z)) end
-              if h[4] and h[4] ~= '[]' then
-                for _, t in ipairs(cjson.decode(h[4])) do redis.call('SREM', K..'t:'..t, id) end
-              end
+              force()
+              local h = ask('HMGET', K..'e:'..id, 'b', 'c', 'n', 't') or {}
+              local z = unbook(id)
+              redis.call('UNLINK', K..'e:'..id)
+              if ask('ZREM', K..'ids', id) == 1 then add('count', -1) end
+              ask('ZREM', K..'age', id)
+              ask('ZREM', K..'useless', id)
+              ask('ZREM', K..'k:'..string.sub(id, 1, 32), id)
+              if ask('SREM', K..'pins', id) == 1 then add('pinned', -z) end
+              for _, t in ipairs(tags(h[4])) do ask('SREM', K..'t:'..t, id) end
               if h[1] and h[1] ~= '' then freebody(h[1], num(h[2])) end
-              return 1
+              return h[3] and 1 or 0
             end
             local function dead(id)
-              local h = redis.call('HMGET', K..'e:'..id, 'n', 't')
-              if not h[1] then return true end
-              local n = tonumber(h[1])
-              if n <= num(redis.call('GET', K..'all')) then return true end
-              if h[2] ~= '[]' and redis.call('HLEN', K..'tg') > 0 then
-                for _, t in ipairs(cjson.decode(h[2])) do
-                  if n <= num(redis.call('HGET', K..'tg', t)) then return true end
-                end
+              local h = ask('HMGET', K..'e:'..id, 'n', 't', 'e') or {}
+              if not E or not h[1] or h[3] ~= E then return true end
+              if num(ask('ZSCORE', K..'k:'..string.sub(id, 1, 32), id)) ~= num(h[1]) then return true end
+              for _, t in ipairs(tags(h[2])) do
+                if ask('SISMEMBER', K..'t:'..t, id) ~= 1 then return true end
               end
               return false
             end
+            local function bear(list, id)
+              for _, t in ipairs(tags(list)) do
+                if not ask('SADD', K..'t:'..t, id) then
+                  redis.call('UNLINK', K..'t:'..t)
+                  redis.call('SADD', K..'t:'..t, id)
+                end
+              end
+            end
             local function dropwriter(w)
-              local h = redis.call('HMGET', K..'w:'..w, 'r', 'b', 'c', 'g')
-              if not h[1] then return 0 end
-              redis.call('DECRBY', K..'used', num(h[1]))
-              chunks(h[2], num(h[3]), function(k) redis.call('EXPIRE', k, 600) end)
-              redis.call('DEL', K..'w:'..w)
-              redis.call('ZREM', K..'wi', w)
-              redis.call('SREM', K..'wk:'..h[4], w)
-              return 1
+              force()
+              local h = ask('HMGET', K..'w:'..w, 'b', 'c', 'g') or {}
+              unbook(w)
+              redis.call('UNLINK', K..'w:'..w)
+              ask('ZREM', K..'wi', w)
+              if h[1] then
+                chunks(h[1], num(h[2]), function(k) redis.call('EXPIRE', k, 600) end)
+                ask('SREM', K..'wk:'..h[3], w)
+              end
             end
             local function milliseconds()
-              local t = redis.call('TIME')
+              local t = time()
               return num(t[1]) * 1000 + math.floor(num(t[2]) / 1000)
             end
             local function reap()
@@ -84,7 +151,7 @@
             end
             local function room(need, cap, now)
               for step = 1, 10000 do
-                if num(redis.call('GET', K..'used')) + need <= cap then return true end
+                if sum('used') + need <= cap then return true end
                 local id = redis.call('ZRANGEBYSCORE', K..'useless', '-inf', now, 'LIMIT', 0, 1)[1]
                   or redis.call('ZRANGE', K..'age', 0, 0)[1]
                 if not id then return false end
@@ -93,11 +160,10 @@
               end
               return false
             end
-            local function tell(channel, origin, what) redis.call('PUBLISH', channel, origin..what) end
             local function show(id)
               local h = redis.call('HMGET', K..'e:'..id, 'k', 'v', 'd', 'u', 't', 'n', 'l', 's')
-              h[9] = redis.call('SISMEMBER', K..'pins', id)
-              h[10] = num(redis.call('HGET', K..'z', id))
+              h[9] = size('SISMEMBER', K..'pins', id) == 1 and 1 or 0
+              h[10] = num(ask('HGET', K..'z', id))
               return h
             end
             local function expire(id, b, c, u, now)
@@ -118,7 +184,7 @@
                 redis.call('ZREM', K..'age', id)
                 return
               end
-              redis.call('ZADD', K..'age', redis.call('INCR', K..'tick'), id)
+              redis.call('ZADD', K..'age', add('tick', 1), id)
               if u ~= 'never' then redis.call('ZADD', K..'useless', u, id) end
             end
 

@@ -11,6 +11,7 @@
             local h = redis.call('HMGET', K..'e:'..ARGV[1], 'n', 'b', 'c', 'i')
             if h[1] ~= ARGV[2] or dead(ARGV[1]) then return answer('gone') end
             if h[2] ~= '' then
+              force()
               redis.call('INCR', K..'r:'..h[2])
               redis.call('EXPIRE', K..'r:'..h[2], 600)
             end
@@ -22,6 +23,7 @@
         static let close = SharedScript(
             """
             local k = K..'r:'..ARGV[1]
+            force()
             if redis.call('EXISTS', k) == 1 and redis.call('DECR', k) > 0 then return answer('closed') end
             redis.call('DEL', k)
             local c = redis.call('GET', K..'o:'..ARGV[1])
@@ -48,7 +50,7 @@
         static let list = SharedScript(
             """
             local found = {}
-            for _, id in ipairs(redis.call('ZRANGEBYLEX', K..'ids', ARGV[1], '+', 'LIMIT', 0, tonumber(ARGV[2]))) do
+            for _, id in ipairs(ask('ZRANGEBYLEX', K..'ids', ARGV[1], '+', 'LIMIT', 0, tonumber(ARGV[2])) or {}) do
               if dead(id) then found[#found + 1] = {id} else found[#found + 1] = {id, show(id)} end
             end
             return answer(found)
@@ -59,8 +61,8 @@
         static let writers = SharedScript(
             """
             local found = {}
-            for _, w in ipairs(redis.call('ZREVRANGE', K..'wi', 0, 999)) do
-              local h = redis.call('HMGET', K..'w:'..w, 'k', 'v', 'd', 'u', 't')
+            for _, w in ipairs(ask('ZREVRANGE', K..'wi', 0, 999) or {}) do
+              local h = ask('HMGET', K..'w:'..w, 'k', 'v', 'd', 'u', 't') or {}
               if h[1] then found[#found + 1] = {w, h[1], h[2], h[3], h[4], h[5]} end
             end
             return answer(found)
@@ -70,73 +72,78 @@
         /// ARGV writers. What they write will not appear.
         static let stop = SharedScript(
             """
-            for _, w in ipairs(ARGV) do dropwriter(w) end
+            for i = 1, #ARGV - 4 do dropwriter(ARGV[i]) end
             return answer('stopped')
             """
         )
 
-        /// ARGV kind ("all", "tag" or "prefix"), word, channel, origin. Marks what it names as gone, in one step; gives the mark.
+        /// ARGV kind ("all", "tag", "prefix" or "none"), word. Makes what it names invisible, in one step; of a tag gives the set
+        /// that ``sweepTag`` takes away.
         ///
-        /// A prefix is no mark: only those who write are stopped, and the entries are taken by ``sweepPrefix``.
+        /// A prefix is not marked: only those who write are stopped, and the entries are taken by ``sweepPrefix``. Where the index
+        /// is not whole nobody could find what a purge names, so everything goes.
         static let mark = SharedScript(
             """
-            local n = redis.call('INCR', K..'n')
-            if ARGV[1] == 'all' then redis.call('SET', K..'all', n) end
-            if ARGV[1] == 'tag' then redis.call('HSET', K..'tg', ARGV[2], n) end
-            if ARGV[1] == 'prefix' then
-              for _, w in ipairs(redis.call('ZRANGE', K..'wi', 0, -1)) do
-                local k = redis.call('HGET', K..'w:'..w, 'k')
-                if k and string.sub(k, 1, string.len(ARGV[2])) == ARGV[2] then dropwriter(w) end
+            force()
+            local set = ''
+            if not sound() or not agreed then
+              renew()
+            else
+              add('n', 1)
+              local writers = redis.call('ZRANGE', K..'wi', 0, -1)
+              if ARGV[1] == 'all' then redis.call('HSET', G, 'e', fresh()) end
+              if ARGV[1] == 'tag' then
+                if redis.call('EXISTS', K..'t:'..ARGV[2]) == 1 then
+                  set = 'd:'..E..':'..string.format('%.0f', sum('n'))
+                  redis.call('RENAME', K..'t:'..ARGV[2], K..set)
+                  redis.call('EXPIRE', K..set, 3600)
+                end
+                for _, w in ipairs(writers) do
+                  if redis.call('EXISTS', K..'w:'..w) == 1 then ask('HSET', K..'w:'..w, 'x:'..ARGV[2], 1) end
+                end
+              end
+              if ARGV[1] == 'prefix' then
+                for _, w in ipairs(writers) do
+                  local k = ask('HGET', K..'w:'..w, 'k')
+                  if k and string.sub(k, 1, string.len(ARGV[2])) == ARGV[2] then dropwriter(w) end
+                end
               end
             end
-            tell(ARGV[3], ARGV[4], '*')
-            return answer(n)
+            tell('*')
+            return answer(set)
             """
         )
 
         /// ARGV after. Takes what is marked as gone away, some hundred a time; gives {how many, last id}, and no id at the end.
         static let sweep = SharedScript(
             """
-            local ids = redis.call('ZRANGEBYLEX', K..'ids', ARGV[1], '+', 'LIMIT', 0, 300)
+            local ids = ask('ZRANGEBYLEX', K..'ids', ARGV[1], '+', 'LIMIT', 0, 300) or {}
             local count = 0
             for _, id in ipairs(ids) do if dead(id) then count = count + drop(id) end end
             return answer({count, #ids < 300 and '' or ids[#ids]})
             """
         )
 
-        /// ARGV tag, cursor. As ``sweep``, of what bears a tag; gives {how many, cursor}, "0" at the end.
+        /// ARGV set. As ``sweep``, of what a tag's set named; gives {how many, whether there is more}.
         static let sweepTag = SharedScript(
             """
-            local page = redis.call('SSCAN', K..'t:'..ARGV[1], ARGV[2], 'COUNT', 300)
+            local ids = ask('SPOP', K..ARGV[1], 300) or {}
             local count = 0
-            for _, id in ipairs(page[2]) do if dead(id) then count = count + drop(id) end end
-            return answer({count, page[1]})
-            """
-        )
-
-        /// ARGV tag, mark. Forgets the mark of a tag once nothing is left of what it names.
-        static let unmark = SharedScript(
-            """
-            if redis.call('HGET', K..'tg', ARGV[1]) == ARGV[2] then
-              for _, w in ipairs(redis.call('ZRANGE', K..'wi', 0, -1)) do
-                if num(redis.call('HGET', K..'w:'..w, 'q')) < num(ARGV[2]) then return answer('kept') end
-              end
-              redis.call('HDEL', K..'tg', ARGV[1])
-            end
-            return answer('done')
+            for _, id in ipairs(ids) do if dead(id) then count = count + drop(id) end end
+            return answer({count, #ids < 300 and 0 or 1})
             """
         )
 
         /// ARGV prefix, after. Takes keys that begin with a prefix, all variants of a key in one step; as ``sweep``.
         static let sweepPrefix = SharedScript(
             """
-            local ids = redis.call('ZRANGEBYLEX', K..'ids', ARGV[2], '+', 'LIMIT', 0, 200)
+            local ids = ask('ZRANGEBYLEX', K..'ids', ARGV[2], '+', 'LIMIT', 0, 200) or {}
             local count = 0
             for _, id in ipairs(ids) do
-              local k = redis.call('HGET', K..'e:'..id, 'k')
+              local k = ask('HGET', K..'e:'..id, 'k')
               if k and string.sub(k, 1, string.len(ARGV[1])) == ARGV[1] then
-                for _, other in ipairs(redis.call('ZRANGE', K..'k:'..string.sub(id, 1, 32), 0, -1)) do
-                  local o = redis.call('HGET', K..'e:'..other, 'k')
+                for _, other in ipairs(ask('ZRANGE', K..'k:'..string.sub(id, 1, 32), 0, -1) or {}) do
+                  local o = ask('HGET', K..'e:'..other, 'k')
                   if o == k then
                     if dead(other) then drop(other) else count = count + drop(other) end
                   end

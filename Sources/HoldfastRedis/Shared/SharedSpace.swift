@@ -15,6 +15,8 @@
             let bytesUsed: Int
             let entryCount: Int
             let evicted: Int
+            /// What the server said against telling others; nil where it was told.
+            let untold: String?
 
             /// The one word that some scripts answer with.
             var word: String? { value.bytes.map { String(decoding: $0, as: UTF8.self) } }
@@ -28,22 +30,71 @@
         /// Who tells them: 16 characters, another one in each process.
         let origin: String
         private let latest = Mutex((used: 0, count: 0, evicted: 0))
+        /// What the processes of a store agree on, as this one was last told.
+        private struct Agreement {
+            var isKnown = false
+            var secret: [UInt8]
+            var epoch: [UInt8] = []
+            var number = 0
+        }
+        private let agreement: Mutex<Agreement>
+        /// Told when all entries that were seen so far have become invisible.
+        private let troubles = Mutex<(refusals: Int, last: String?)>((0, nil))
+        private let onRenewal = Mutex<(@Sendable () -> Void)?>(nil)
 
         init(_ client: RedisClient, prefix: String) {
             self.client = client
-            root = "holdfast:1:{\(prefix)}:"
+            root = "holdfast:2:{\(prefix)}:"
             channel = root + "changes"
             origin = SharedSpace.name()
+            var random = SystemRandomNumberGenerator()
+            agreement = Mutex(Agreement(secret: (0..<32).map { _ in UInt8.random(in: 0...255, using: &random) }))
         }
+
+        /// How often the server refused something, and what it, or the way to it, said last.
+        var trouble: (refusals: Int, last: String?) { troubles.withLock { $0 } }
+
+        func note(_ error: StoreError) {
+            troubles.withLock { troubles in
+                if error.code != .io, error.code != .resting { troubles.refusals += 1 }
+                // That nobody asks for a while explains nothing.
+                if error.code != .resting || troubles.last == nil { troubles.last = error.message }
+            }
+        }
+
+        func whenRenewed(_ handler: @escaping @Sendable () -> Void) { onRenewal.withLock { $0 = handler } }
+
+        /// The store's, made by the first process that asks for one; of this process alone until it is known.
+        var secret: [UInt8] { agreement.withLock { $0.secret } }
+        var knowsSecret: Bool { agreement.withLock { $0.isKnown } }
 
         /// What is held now as far as this process was told, and what it has evicted.
         var totals: (used: Int, count: Int, evicted: Int) { latest.withLock { $0 } }
 
         /// Runs a script.
         ///
-        /// - Throws: what the client throws; `.io` where the server refuses the script.
+        /// In a full server the oldest entries make room for what a script must add.
+        ///
+        /// - Throws: what the client throws, and what ``RedisReply/refusal`` says where the server refuses the script.
         func run(_ script: SharedScript, _ arguments: [[UInt8]]) async throws(StoreError) -> Answer {
-            let words = [Array("1".utf8), Array(root.utf8)] + arguments
+            var bytes = arguments.reduce(64 << 10) { $0 + 2 * $1.count }
+            while true {
+                do throws(StoreError) {
+                    return try await send(script, arguments)
+                } catch {
+                    guard error.code == .noSpace, bytes < 64 << 20,
+                        try await send(.shrink, [Array("\(bytes)".utf8), Array("0".utf8)]).evicted > 0
+                    else { throw error }
+                    bytes *= 4
+                }
+            }
+        }
+
+        private func send(_ script: SharedScript, _ arguments: [[UInt8]]) async throws(StoreError) -> Answer {
+            let known = agreement.withLock { $0 }
+            let words =
+                [Array("1".utf8), Array(root.utf8)] + arguments
+                + [known.secret, Array(origin.utf8), known.epoch, Array("\(known.number)".utf8)]
             var reply = try await client.send(RedisCommand([Array("EVALSHA".utf8), Array(script.digest.utf8)] + words))
             if let text = reply.errorText, text.hasPrefix("NOSCRIPT") {
                 reply = try await client.send(RedisCommand([Array("EVAL".utf8), Array(script.text.utf8)] + words))
@@ -56,21 +107,34 @@
         }
 
         private func answer(_ reply: RedisReply) throws(StoreError) -> Answer {
-            if let text = reply.errorText {
-                throw StoreError(
-                    .io,
-                    "Redis refuses what the store needs: \(text.prefix(200)); look into its configuration."
-                )
-            }
-            guard let parts = reply.array, parts.count == 4, let used = parts[1].integer, let count = parts[2].integer,
-                let evicted = parts[3].integer
+            if let refusal = reply.refusal { throw refusal }
+            guard let parts = reply.array, parts.count == 8, let used = parts[1].integer, let count = parts[2].integer,
+                let evicted = parts[3].integer, let epoch = parts[4].bytes, let number = parts[5].integer,
+                let secret = parts[6].bytes, let untold = parts[7].bytes
             else { throw SharedSpace.unreadable }
+            let isRenewed = agreement.withLock { agreement in
+                if secret.count >= 16 { (agreement.secret, agreement.isKnown) = (secret, true) }
+                if agreement.epoch == epoch {
+                    agreement.number = max(agreement.number, number)
+                    return false
+                }
+                defer { (agreement.epoch, agreement.number) = (epoch, number) }
+                return !agreement.epoch.isEmpty
+            }
+            if !untold.isEmpty { note(RedisReply.refusal(for: String(decoding: untold, as: UTF8.self))) }
+            if isRenewed { onRenewal.withLock { $0 }?() }
             latest.withLock { latest in
-                latest.used = used
-                latest.count = count
+                latest.used = max(0, used)
+                latest.count = max(0, count)
                 latest.evicted += evicted
             }
-            return Answer(value: parts[0], bytesUsed: used, entryCount: count, evicted: evicted)
+            return Answer(
+                value: parts[0],
+                bytesUsed: used,
+                entryCount: count,
+                evicted: evicted,
+                untold: untold.isEmpty ? nil : String(decoding: untold, as: UTF8.self)
+            )
         }
 
         static let unreadable = StoreError(

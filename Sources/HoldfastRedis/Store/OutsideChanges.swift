@@ -14,6 +14,7 @@
             /// Whether all that is told arrives; the memory in front is trusted only then.
             var isListening = false
             var heard = 0
+            var lastError: String?
         }
 
         /// More that waits than this counts as everything.
@@ -32,12 +33,14 @@
 
         /// How many changes of others were heard.
         var heard: Int { state.withLock { $0.heard } }
+        var lastError: String? { state.withLock { $0.lastError } }
         var isListening: Bool { state.withLock { $0.isListening } }
 
         func receive(_ event: RedisSubscription.Event) {
             switch event {
             case .listening: setListening(true)
             case .lost: setListening(false)
+            case .failed(let message): state.withLock { $0.lastError = message }
             case .message(_, let payload):
                 guard payload.count > origin.count, !payload.starts(with: origin) else { return }
                 let rest = payload.dropFirst(origin.count)
@@ -86,7 +89,8 @@
             }
         }
 
-        private func forgetAll() {
+        /// Everything may have changed.
+        func forgetAll() {
             state.withLock { $0.heard += 1 }
             tier.distrustUpperTier()
             Task { [tier] in await tier.trustUpperTier() }

@@ -23,7 +23,7 @@
             let words =
                 [Array(SharedEntries.name(of: entry).utf8), Array("\(entry.version.number)".utf8)]
                 + EntryWords.words(of: kept)
-                + ["\(size)", "\(capacity)", "\(now.milliseconds)", space.channel, space.origin].map { Array($0.utf8) }
+                + ["\(size)", "\(capacity)", "\(now.milliseconds)"].map { Array($0.utf8) }
             let answer = try await space.run(.refresh, words)
             guard let parts = answer.value.array, parts.count == 2, let version = parts[0].integer else {
                 if answer.word == "full" { throw SharedEntries.full }
@@ -47,7 +47,7 @@
         func invalidate(_ key: StoreKey) async throws(StoreError) {
             try checkOpen()
             let words = [
-                Array(SharedSpace.digest(of: key).utf8), key.bytes, Array(space.channel.utf8), Array(space.origin.utf8),
+                Array(SharedSpace.digest(of: key).utf8), key.bytes,
             ]
             noteRemoved(try await space.run(.invalidate, words).value.integer)
         }
@@ -60,9 +60,7 @@
                 SharedEntries.name(of: entry),
                 "\(entry.version.number)",
                 pinned ? "1" : "0",
-                "\(capacity)",
-                space.channel,
-                space.origin
+                "\(capacity)"
             )
             return answer.value.integer == 1
         }
@@ -95,9 +93,7 @@
             let answer = try await space.run(
                 .remove,
                 SharedEntries.name(of: entry),
-                "\(entry.version.number)",
-                space.channel,
-                space.origin
+                "\(entry.version.number)"
             )
             noteRemoved(answer.value.integer)
             return answer.value.integer ?? 0

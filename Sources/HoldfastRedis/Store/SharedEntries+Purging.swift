@@ -38,9 +38,8 @@
         }
 
         @discardableResult
-        private func mark(_ kind: String, _ word: [UInt8]) async throws(StoreError) -> Int {
-            let words = [Array(kind.utf8), word, Array(space.channel.utf8), Array(space.origin.utf8)]
-            return try await space.run(.mark, words).value.integer ?? 0
+        private func mark(_ kind: String, _ word: [UInt8]) async throws(StoreError) -> [UInt8] {
+            try await space.run(.mark, [Array(kind.utf8), word]).value.bytes ?? []
         }
 
         private func sweep(
@@ -57,15 +56,14 @@
         }
 
         private func purge(tag: [UInt8]) async throws(StoreError) -> Int {
-            let stamp = try await mark("tag", tag)
-            var (count, cursor) = (0, Array("0".utf8))
-            repeat {
-                let parts = try await space.run(.sweepTag, [tag, cursor]).value.array ?? []
-                guard parts.count == 2, let next = parts[1].bytes else { throw SharedSpace.unreadable }
+            let set = try await mark("tag", tag)
+            var (count, hasMore) = (0, !set.isEmpty)
+            while hasMore {
+                let parts = try await space.run(.sweepTag, [set]).value.array ?? []
+                guard parts.count == 2 else { throw SharedSpace.unreadable }
                 count += parts[0].integer ?? 0
-                cursor = next
-            } while cursor != Array("0".utf8)
-            _ = try await space.run(.unmark, [tag, Array("\(stamp)".utf8)])
+                hasMore = parts[1].integer == 1
+            }
             return count
         }
 
@@ -73,6 +71,7 @@
             where isSelected: @Sendable (StoredEntry) -> Bool,
             now: StoreInstant
         ) async throws(StoreError) -> Int {
+            try await mark("none", [])
             var stopped: [[UInt8]] = []
             for row in try await space.run(.writers).value.array ?? [] {
                 let words = (row.array ?? []).compactMap(\.bytes)
@@ -94,6 +93,8 @@
                 for listed in page.listed where isSelected(listed.entry) { count += try await take(listed.entry) }
                 cursor = page.next
             } while cursor != nil
+            // An index that was lost meanwhile was not walked to its end.
+            try await mark("none", [])
             return count
         }
     }

@@ -11,12 +11,11 @@
     /// What changes together changes in one script. An entry is named after its key and variant; a body lies in chunks under a name of
     /// its own, so that the bytes of two versions never mix.
     final class SharedEntries: CacheStore {
-        /// Versions begin here, so that those of a store in memory can be told from them.
+        /// Versions of the server begin far above this, so that those of a store in memory can be told from them.
         static let firstVersion = 1 << 40
 
         let space: SharedSpace
         let capacity: Int
-        private let learned: Mutex<(isKnown: Bool, secret: [UInt8])>
         let releases = PendingReleases()
         let counted = Mutex(StoreStatistics())
         let isClosed = Atomic(false)
@@ -26,28 +25,25 @@
         init(_ space: SharedSpace, capacity: Int) {
             self.space = space
             self.capacity = max(0, capacity)
-            var random = SystemRandomNumberGenerator()
-            learned = Mutex((false, (0..<32).map { _ in UInt8.random(in: 0...255, using: &random) }))
         }
 
-        /// The server's, made by the first process that asks for one; of this process alone until it is known.
-        var secret: [UInt8] { learned.withLock { $0.secret } }
+        var secret: [UInt8] { space.secret }
 
         /// Learns the secret and how much is held; does nothing once they are known.
         func open() async throws(StoreError) {
+            if !space.knowsSecret { try await agree() }
+        }
+
+        /// Finds out whether the server does what a store needs.
+        func agree() async throws(StoreError) {
             try checkOpen()
-            let (isKnown, fresh) = learned.withLock { $0 }
-            if isKnown { return }
-            let name = Array((space.root + "secret").utf8)
-            let replies = try await space.client.send([
-                RedisCommand([Array("SET".utf8), name, fresh, Array("NX".utf8)]),
-                RedisCommand([Array("GET".utf8), name]),
-            ])
-            guard let secret = replies[1].bytes, secret.count >= 16 else {
-                throw replies[1].errorText.map { StoreError(.io, "Redis refuses: \($0).") } ?? SharedSpace.unreadable
-            }
-            _ = try await space.run(.sweepTag, "", "0")
-            learned.withLock { $0 = (true, secret) }
+            if let text = try await space.run(.agree).untold { throw RedisReply.refusal(for: text) }
+        }
+
+        /// Takes everything, where something could not be removed by itself.
+        func renew() async throws(StoreError) {
+            try checkOpen()
+            _ = try await space.run(.renew)
         }
 
         func peek(_ key: StoreKey, now: StoreInstant) -> [StoredEntry]? { nil }
@@ -103,7 +99,10 @@
             let words = [
                 Array(upload.writer.utf8), Array(SharedSpace.digest(of: key).utf8), key.bytes, variant.bytes,
             ]
-            _ = try await space.run(.begin, words + EntryWords.words(of: kept) + [Array(upload.name.utf8)])
+            let answer = try await space.run(.begin, words + EntryWords.words(of: kept) + [Array(upload.name.utf8)])
+            if answer.word != "begun" {
+                throw StoreError(.superseded, "The store has a new secret, and the key was made with the former one.")
+            }
             note(upload)
             return SharedWriter(upload, key, variant, kept, of: self)
         }

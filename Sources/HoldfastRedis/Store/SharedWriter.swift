@@ -112,8 +112,7 @@
                 [Array(upload.writer.utf8), Array(SharedSpace.name(of: key, variant).utf8)]
                 + EntryWords.words(of: description) + [Array("\(length)".utf8), Array("\(size)".utf8), inline]
                 + [
-                    "\(store.capacity)", "\(now.milliseconds)", "\(SharedEntries.firstVersion)", space.channel,
-                    space.origin,
+                    "\(store.capacity)", "\(now.milliseconds)",
                 ]
                 .map { Array($0.utf8) }
             let answer = try await space.run(.commit, words)

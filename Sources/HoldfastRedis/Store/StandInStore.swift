@@ -11,14 +11,33 @@
     /// No look-up, write or invalidation fails for want of the server. What is invalidated or purged meanwhile is made up before
     /// the server is believed again, and what memory held is forgotten then.
     final class StandInStore: CacheStore {
-        /// What the server must still be told.
-        private enum Debt: Sendable {
-            case key(StoreKey)
-            case purge(PurgeSelection)
+        /// What the server must still be told, and under which secret it was named.
+        private struct Debt: Sendable {
+            enum Change: Sendable {
+                case key(StoreKey)
+                case purge(PurgeSelection)
+            }
+
+            let number: UInt64
+            let change: Change
+            let secret: [UInt8]
+        }
+
+        /// What came of asking the server.
+        private enum Reach<Outcome> {
+            case done(Outcome)
+            /// It cannot be used for now; memory stands in.
+            case away
+            /// It refuses this one thing for good, and nothing else.
+            case refused(StoreError)
+
+            var outcome: Outcome? { if case .done(let outcome) = self { outcome } else { nil } }
         }
 
         private struct State {
             var isAway = false
+            var isRecovering = false
+            var nextDebt: UInt64 = 0
             var debts: [Debt] = []
             /// How often the server was lost.
             var losses = 0
@@ -30,15 +49,11 @@
         let shared: SharedEntries
         let memory: MemoryStore
         private let state = Mutex(State())
-        private let onChange: @Sendable (_ isAway: Bool) -> Void
 
-        /// - Parameters:
-        ///   - memory: bytes that may be held while the server is away.
-        ///   - onChange: is told when the server is lost, and when it is back.
-        init(_ shared: SharedEntries, memory: Int, onChange: @escaping @Sendable (_ isAway: Bool) -> Void = { _ in }) {
+        /// - Parameter memory: bytes that may be held while the server is away.
+        init(_ shared: SharedEntries, memory: Int) {
             self.shared = shared
             self.memory = MemoryStore(capacity: memory)
-            self.onChange = onChange
         }
 
         var isAway: Bool { state.withLock { $0.isAway } }
@@ -51,14 +66,17 @@
         func entries(for key: StoreKey, now: StoreInstant) async throws(StoreError) -> [StoredEntry] {
             let found = try await reaching { () async throws(StoreError) in try await shared.entries(for: key, now: now)
             }
-            if let found { return found }
-            return try await memory.entries(for: key, now: now)
+            switch found {
+            case .done(let entries): return entries
+            case .refused: return []
+            case .away: return try await memory.entries(for: key, now: now)
+            }
         }
 
         func body(of entry: StoredEntry) async throws(StoreError) -> any StoredBody {
             if isOurs(entry) { return try await memory.body(of: entry) }
             let body = try await reaching { () async throws(StoreError) in try await shared.body(of: entry) }
-            guard let body else { throw BodyUpload.lost }
+            guard let body = body.outcome else { throw BodyUpload.lost }
             return body
         }
 
@@ -78,7 +96,12 @@
                     now: now
                 )
             }
-            if let writer { return writer }
+            switch writer {
+            case .done(let writer): return writer
+            // What memory holds others cannot invalidate, so it is used only while the server is away.
+            case .refused(let error): throw error
+            case .away: break
+            }
             return try await memory.write(
                 key,
                 variant: variant,
@@ -98,38 +121,61 @@
             let changed = try await reaching { () async throws(StoreError) in
                 try await shared.replaceDescription(of: entry, with: description, now: now)
             }
-            return changed ?? nil
+            return changed.outcome ?? nil
         }
 
         func remove(_ entry: StoredEntry) async throws(StoreError) {
             if isOurs(entry) { return try await memory.remove(entry) }
-            let isDone: Void? = try await reaching { () async throws(StoreError) in try await shared.remove(entry) }
-            if isDone == nil { owe(.key(entry.key)) }
+            try await change(.key(entry.key)) { () async throws(StoreError) in try await shared.remove(entry) }
         }
 
         func invalidate(_ key: StoreKey) async throws(StoreError) {
             try await memory.invalidate(key)
-            let isDone: Void? = try await reaching { () async throws(StoreError) in try await shared.invalidate(key) }
-            if isDone == nil { owe(.key(key)) }
+            try await change(.key(key)) { () async throws(StoreError) in try await shared.invalidate(key) }
         }
 
         @discardableResult
         func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int? {
             let held = try await memory.purge(selection, now: now)
-            let count = try await reaching { () async throws(StoreError) in try await shared.purge(selection, now: now)
+            let count = try await change(.purge(selection)) { () async throws(StoreError) in
+                try await shared.purge(selection, now: now)
             }
-            guard let count else {
-                owe(.purge(selection))
+            if let count { return count.map { $0 + (held ?? 0) } }
+            if isAway {
                 throw StoreError(.resting, "Redis cannot be reached; the purge is made up before it is used again.")
             }
-            return count.map { $0 + (held ?? 0) }
+            return nil
+        }
+
+        /// Changes what is shared; where the server does not do it now, it is made up before anything else is asked of it.
+        @discardableResult
+        private func change<Outcome>(
+            _ change: Debt.Change,
+            _ step: () async throws(StoreError) -> Outcome
+        ) async throws(StoreError) -> Outcome? {
+            let outcome: Reach<Outcome>
+            do throws(StoreError) {
+                outcome = try await reaching(step)
+            } catch {
+                if error.code != .closed { owe(change) }
+                throw error
+            }
+            switch outcome {
+            case .done(let outcome): return outcome
+            case .away: owe(change)
+            case .refused:
+                owe(change)
+                // Paying takes everything where the one thing cannot be taken.
+                _ = try await reaching { () async throws(StoreError) in }
+            }
+            return nil
         }
 
         func list(after cursor: StoreCursor?, limit: Int, now: StoreInstant) async throws(StoreError) -> StorePage {
             let page = try await reaching { () async throws(StoreError) in
                 try await shared.list(after: cursor, limit: limit, now: now)
             }
-            if let page { return page }
+            if let page = page.outcome { return page }
             return try await memory.list(after: cursor, limit: limit, now: now)
         }
 
@@ -137,7 +183,7 @@
         func setPinned(_ pinned: Bool, _ entry: StoredEntry) async throws(StoreError) -> Bool {
             if isOurs(entry) { return try await memory.setPinned(pinned, entry) }
             return try await reaching { () async throws(StoreError) in try await shared.setPinned(pinned, entry) }
-                ?? false
+                .outcome ?? false
         }
 
         var statistics: StoreStatistics {
@@ -161,52 +207,93 @@
         // MARK: Coming and going of the server
 
         /// Has the server do something, once it knows all it must know.
-        ///
-        /// - Returns: nil where it cannot be reached.
         private func reaching<Outcome>(
             _ step: () async throws(StoreError) -> Outcome
-        ) async throws(StoreError) -> Outcome? {
+        ) async throws(StoreError) -> Reach<Outcome> {
             do throws(StoreError) {
                 try await shared.open()
                 try await pay()
                 let outcome = try await step()
                 await noteBack()
-                return outcome
+                return .done(outcome)
             } catch {
-                guard error.code == .io || error.code == .resting || error.code == .corrupt else { throw error }
-                noteLost()
-                return nil
+                switch error.code {
+                case .closed, .cancelled, .tooLarge, .superseded, .abandoned: throw error
+                case .noSpace:
+                    shared.space.note(error)
+                    throw error
+                case .corrupt:
+                    shared.space.note(error)
+                    return .refused(error)
+                default:
+                    noteLost(error)
+                    return .away
+                }
             }
         }
 
+        /// Several tasks may pay at once; what is paid twice does no harm.
         private func pay() async throws(StoreError) {
             while let debt = state.withLock({ $0.debts.first }) {
-                let count = state.withLock { $0.debts.count }
-                switch debt {
-                case .key(let key): try await shared.invalidate(key)
-                case .purge(let selection): try await shared.purge(selection, now: .distantFuture)
+                do throws(StoreError) {
+                    if debt.secret != shared.secret {
+                        try await shared.renew()
+                    } else {
+                        switch debt.change {
+                        case .key(let key): try await shared.invalidate(key)
+                        case .purge(let selection): try await shared.purge(selection, now: .distantFuture)
+                        }
+                    }
+                } catch {
+                    guard error.code == .corrupt else { throw error }
+                    // It would be refused again; no entry is better than one that should be gone.
+                    shared.space.note(error)
+                    try await shared.renew()
                 }
-                // Others may pay too; what is owed twice does no harm.
                 state.withLock { state in
-                    if state.debts.count == count, !state.debts.isEmpty { state.debts.removeFirst() }
+                    if state.debts.first?.number == debt.number { state.debts.removeFirst() }
                 }
             }
         }
 
-        private func owe(_ debt: Debt) {
+        private func owe(_ change: Debt.Change) {
+            let secret = shared.secret
             state.withLock { state in
-                if state.debts.count >= StandInStore.maximumDebts { state.debts = [.purge(.all)] }
-                state.debts.append(debt)
+                let isTooMuch = state.debts.count >= StandInStore.maximumDebts
+                state.nextDebt += 1
+                let debt = Debt(number: state.nextDebt, change: isTooMuch ? .purge(.all) : change, secret: secret)
+                state.debts = isTooMuch ? [debt] : state.debts + [debt]
             }
         }
 
-        private func noteLost() {
-            let isNew = state.withLock { state in
-                defer { state.isAway = true }
+        /// The server cannot be used; from here on it is asked now and then whether it can.
+        func noteLost(_ error: StoreError) {
+            shared.space.note(error)
+            let starts = state.withLock { state in
                 if !state.isAway { state.losses += 1 }
-                return !state.isAway
+                defer { (state.isAway, state.isRecovering) = (true, true) }
+                return !state.isRecovering
             }
-            if isNew { onChange(true) }
+            guard starts else { return }
+            Task { [weak self] in
+                var rest = Duration.milliseconds(50)
+                while let store = self, await store.isStillAway() {
+                    try? await Task.sleep(for: rest)
+                    rest = min(rest * 2, .seconds(1))
+                }
+            }
+        }
+
+        private func isStillAway() async -> Bool {
+            let outcome = try? await reaching { () async throws(StoreError) in try await shared.agree() }
+            if shared.isClosed.load(ordering: .acquiring) { return false }
+            if case .done? = outcome {
+                return state.withLock { state in
+                    state.isRecovering = state.isAway
+                    return state.isAway
+                }
+            }
+            return true
         }
 
         private func noteBack() async {
@@ -214,9 +301,7 @@
                 defer { state.isAway = false }
                 return state.isAway
             }
-            guard isNew else { return }
-            _ = try? await memory.purge(.all, now: .distantFuture)
-            onChange(false)
+            if isNew { _ = try? await memory.purge(.all, now: .distantFuture) }
         }
     }
 #endif

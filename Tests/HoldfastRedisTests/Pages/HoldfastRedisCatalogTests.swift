@@ -48,7 +48,7 @@
             options.prefix = "shop"
             options.commandTimeout = .milliseconds(200)
             let status = store.status
-            print(status.isReachable, status.hearsChanges, status.losses)
+            print(status.isReachable, status.hearsChanges, status.losses, status.lastError ?? "no error")
             #expect(options.prefix == "shop")
             #expect(cache.options == .shared)
             await cache.close()

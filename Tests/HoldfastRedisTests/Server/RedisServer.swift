@@ -16,13 +16,17 @@
         struct NotThere: Error {}
 
         let port: Int
+        private let arguments: [String]
         private let process: Mutex<Process>
 
         /// Starts a server and waits until it answers.
-        init() throws {
+        ///
+        /// - Parameter arguments: more of its options, as `--name value`.
+        init(_ arguments: String...) throws {
+            self.arguments = arguments
             for _ in 0..<20 {
                 let port = Int.random(in: 20_000..<60_000)
-                if let process = try RedisServer.start(on: port) {
+                if let process = try RedisServer.start(on: port, arguments) {
                     self.port = port
                     self.process = Mutex(process)
                     return
@@ -44,6 +48,9 @@
         }
 
         var address: String { "redis://127.0.0.1:\(port)" }
+        var socketPath: String { RedisServer.socketPath(port) }
+
+        private static func socketPath(_ port: Int) -> String { "/tmp/holdfast-\(port).sock" }
 
         /// Ends the server without a farewell.
         func kill() {
@@ -52,6 +59,7 @@
                 RedisServer.signal(process, SIGCONT)
                 RedisServer.signal(process, SIGKILL)
                 process.waitUntilExit()
+                unlink(socketPath)
             }
         }
 
@@ -63,7 +71,7 @@
         /// Begins anew after ``kill()``, empty and on the same port.
         func restart() throws {
             for _ in 0..<50 {
-                if let started = try RedisServer.start(on: port) {
+                if let started = try RedisServer.start(on: port, arguments) {
                     process.withLock { $0 = started }
                     return
                 }
@@ -72,28 +80,44 @@
         }
 
         /// What a command of the server's own prints.
+        @discardableResult
         func ask(_ words: [String]) -> RESPSocket.Reply? {
             guard let socket = RESPSocket(port: port) else { return nil }
             socket.send(words)
             return socket.receive()
         }
 
+        @discardableResult
+        func ask(_ words: String...) -> RESPSocket.Reply? { ask(words) }
+
+        /// A number that `INFO` tells.
+        func info(_ name: String) -> Int? {
+            guard case .text(let text)? = ask("INFO") else { return nil }
+            return text.split(whereSeparator: \.isNewline).first { $0.hasPrefix(name + ":") }
+                .flatMap { Int($0.dropFirst(name.count + 1)) }
+        }
+
         /// - Returns: nil where the port is taken.
-        private static func start(on port: Int) throws -> Process? {
+        private static func start(on port: Int, _ arguments: [String]) throws -> Process? {
             guard let program else { throw NotThere() }
             let process = Process()
             process.executableURL = URL(fileURLWithPath: program)
-            process.arguments = [
-                "--port", "\(port)", "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir",
-                FileManager.default.temporaryDirectory.path,
-            ]
+            process.arguments =
+                [
+                    "--port", "\(port)", "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir",
+                    FileManager.default.temporaryDirectory.path, "--unixsocket", socketPath(port),
+                ] + arguments
             process.standardOutput = FileHandle.nullDevice
             try process.run()
             // A port that is taken ends the server at once.
             for _ in 0..<600 where process.isRunning {
                 if let socket = RESPSocket(port: port) {
                     socket.send(["PING"])
-                    if socket.receive() == .text("PONG"), process.isRunning { return process }
+                    switch socket.receive() {
+                    case .text("PONG")? where process.isRunning: return process
+                    case .failure(let text)? where text.hasPrefix("NOAUTH") && process.isRunning: return process
+                    default: break
+                    }
                 }
                 Thread.sleep(forTimeInterval: 0.1)
             }

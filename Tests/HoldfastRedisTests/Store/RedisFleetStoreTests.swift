@@ -35,7 +35,7 @@
         }
 
         /// Waits, in real time and for two minutes at most, for what another process or thread does.
-        private static func until(_ what: String, _ condition: () async throws -> Bool) async throws {
+        static func until(_ what: String, _ condition: () async throws -> Bool) async throws {
             for _ in 0..<1_200 {
                 if try await condition() { return }
                 try await Task.sleep(for: .milliseconds(100))
@@ -43,7 +43,7 @@
             Issue.record("never came: \(what)")
         }
 
-        private static func write(_ store: RedisStore, _ key: String, _ body: [UInt8]) async throws {
+        static func write(_ store: RedisStore, _ key: String, _ body: [UInt8]) async throws {
             let writer = try await store.write(
                 StoreKey(Array(key.utf8)),
                 variant: StoreKey([]),
@@ -55,7 +55,7 @@
             try await writer.commit(nil, now: StoreInstant(milliseconds: 0))
         }
 
-        private static func read(_ store: RedisStore, _ key: String) async throws -> [UInt8]? {
+        static func read(_ store: RedisStore, _ key: String) async throws -> [UInt8]? {
             let found = try await store.entries(for: StoreKey(Array(key.utf8)), now: StoreInstant(milliseconds: 0))
             guard let entry = found.first, let body = try? await store.body(of: entry) else { return nil }
             var bytes: [UInt8] = []

@@ -1,0 +1,529 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Redis
+
+    import Foundation
+    import Holdfast
+    import HoldfastSemantics
+    import HoldfastStorage
+    import HoldfastTesting
+    import Synchronization
+    import Testing
+
+    @testable import HoldfastRedis
+
+    #if canImport(FoundationNetworking)
+        import FoundationNetworking
+    #endif
+
+    @Suite(
+        "A Redis of each kind",
+        .enabled(if: RedisServer.program != nil, "redis-server is not installed"),
+        .timeLimit(.minutes(20))
+    )
+    struct RedisKindsTests {
+        enum Kind: String, CaseIterable {
+            case plain, socket, password, acl, full
+            case lru = "allkeys-lru"
+            case lfu = "allkeys-lfu"
+            case random = "allkeys-random"
+            case restarted, flushed, rolledBack, stopped, demoted
+
+            /// What docs/operating/redis.md lists, and no more.
+            static let commands = """
+                auth select ping client|setname evalsha eval decr del exists expire get hdel hexists
+                hget hincrby hlen hmget hset incr persist pexpire pttl publish rename sadd scard set
+                sismember smembers spop srem subscribe time unlink zadd zcard zrange zrangebylex
+                zrangebyscore zrem zrevrange zscore
+                """
+            static let rules =
+                ["on", ">open", "~holdfast:2:{kinds}:*", "&holdfast:2:{kinds}:*", "-@all"]
+                + commands.split(whereSeparator: \.isWhitespace).map { "+" + $0 }
+
+            func server() throws -> RedisServer {
+                switch self {
+                case .password: return try RedisServer("--requirepass", "open")
+                case .acl:
+                    let server = try RedisServer()
+                    server.ask(["ACL", "SETUSER", "cache"] + Kind.rules)
+                    return server
+                case .full: return try RedisServer("--maxmemory", "3mb", "--maxmemory-policy", "noeviction")
+                case .lru, .lfu, .random: return try RedisServer("--maxmemory", "3mb", "--maxmemory-policy", rawValue)
+                default: return try RedisServer()
+                }
+            }
+
+            func address(of server: RedisServer) -> String {
+                switch self {
+                case .socket: "unix://\(server.socketPath)"
+                case .password: "redis://:open@127.0.0.1:\(server.port)"
+                case .acl: "redis://cache:open@127.0.0.1:\(server.port)"
+                default: server.address
+                }
+            }
+
+            /// What befalls the server in the middle of a round, before the change.
+            func strike(_ server: RedisServer, round: Int) throws {
+                switch self {
+                case .restarted where round % 3 == 1:
+                    server.kill()
+                    try server.restart()
+                case .flushed where round % 2 == 1: server.ask("FLUSHALL")
+                case .stopped where round % 3 == 1: server.freeze()
+                case .demoted where round % 3 == 1: server.ask("REPLICAOF", "127.0.0.1", "1")
+                default: break
+                }
+            }
+
+            /// How the server is well again, after the change.
+            func heal(_ server: RedisServer) {
+                switch self {
+                case .stopped: server.thaw()
+                case .demoted: server.ask("REPLICAOF", "NO", "ONE")
+                default: break
+                }
+            }
+        }
+
+        /// Pages of users and of everyone, each of a version that a POST raises.
+        private final class Origin: Transport {
+            private let versions = Mutex<[String: Int]>([:])
+            let asked = CountWatch()
+
+            func version(_ path: String, _ user: String) -> Int { versions.withLock { $0[path + " " + user] ?? 0 } }
+
+            func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
+                let user = request.value(forHTTPHeaderField: "Authorization") ?? ""
+                let path = request.url?.path ?? ""
+                let version = versions.withLock { versions in
+                    if request.httpMethod == "POST" { versions[path + " " + user, default: 0] += 1 }
+                    return versions[path + " " + user] ?? 0
+                }
+                asked.increment()
+                let padding = path.hasPrefix("/fill") ? String(repeating: "x", count: 9_000) : ""
+                return Response(
+                    status: .ok,
+                    fields: ["Cache-Control": user.isEmpty ? "max-age=600" : "private, max-age=600"],
+                    body: ResponseBody(ByteChunk(copying: "\(user) \(version) \(padding)".utf8))
+                )
+            }
+        }
+
+        private final class Member: Sendable {
+            let store: RedisStore
+            private let pipeline: Pipeline
+
+            init(_ address: String, _ origin: Origin) async throws {
+                var options = RedisOptions()
+                (options.prefix, options.capacity, options.memory) = ("kinds", 64 << 20, 8 << 20)
+                (options.connectTimeout, options.commandTimeout) = (.seconds(5), .seconds(2))
+                store = try await RedisStore.connect(address, options: options)
+                var configuration = PipelineConfiguration()
+                configuration.attemptTimeout = nil
+                pipeline = Pipeline(transport: origin, cache: HTTPCache(store: store), configuration: configuration)
+            }
+
+            func call(_ path: String, as user: String = "", method: String = "GET") async throws -> [Substring] {
+                var request = URLRequest(url: try #require(URL(string: "http://origin.example\(path)")))
+                request.httpMethod = method
+                if !user.isEmpty { request.setValue(user, forHTTPHeaderField: "Authorization") }
+                let bytes = try await pipeline.send(request).body.collect().array
+                return String(decoding: bytes, as: UTF8.self).split(separator: " ", omittingEmptySubsequences: false)
+            }
+        }
+
+        @Test(
+            "An invalidation is seen by the other process, for everyone and for two users, and the store comes back",
+            arguments: Kind.allCases
+        )
+        func isSeen(_ kind: Kind) async throws {
+            let server = try kind.server()
+            let origin = Origin()
+            let members = [
+                try await Member(kind.address(of: server), origin), try await Member(kind.address(of: server), origin),
+            ]
+            #expect(members[0].store.secret == members[1].store.secret)
+            let users = ["", "Bearer alice", "Bearer bob"]
+            var (stale, foreign, looked, filled) = (0, 0, 0, 0)
+            func look(_ path: String) async throws {
+                for member in members {
+                    for user in users {
+                        let words = try await member.call(path, as: user)
+                        let (whose, version) = (
+                            words.dropLast(2).joined(separator: " "), Int(words[words.count - 2]) ?? 0
+                        )
+                        looked += 1
+                        if whose != user { foreign += 1 }
+                        if version < origin.version(path, user) { stale += 1 }
+                    }
+                }
+            }
+            for round in 0..<12 {
+                let path = "/page\(round % 4)"
+                for _ in 0..<3 { try await look(path) }
+                if server.info("maxmemory") ?? 0 > 0 {
+                    for _ in 0..<120 {
+                        filled += 1
+                        _ = try await members[filled % 2].call("/fill\(filled)")
+                    }
+                }
+                try kind.strike(server, round: round)
+                for user in users { _ = try await members[round % 2].call(path, as: user, method: "POST") }
+                if kind == .rolledBack, round % 3 == 1 {
+                    // As after a crash that an old snapshot outlives.
+                    try await Self.rollBack(server) {
+                        for user in users { _ = try await members[round % 2].call(path, as: user, method: "POST") }
+                    }
+                }
+                kind.heal(server)
+                // Nobody asks the server meanwhile: what it is owed it gets all the same.
+                try await RedisFleetStoreTests.until("both reach the server") {
+                    members.allSatisfy { $0.store.status.isReachable && $0.store.status.hearsChanges }
+                }
+                try await Task.sleep(for: .milliseconds(100))
+                try await look(path)
+            }
+            #expect(stale == 0 && foreign == 0, "\(stale) stale and \(foreign) foreign of \(looked) looks at \(kind)")
+            // What one stores the other finds: the store is not dark.
+            try await RedisFleetStoreTests.until("\(kind): one finds what the other stores") {
+                let path = "/new\(origin.asked.count)"
+                let before = origin.asked.count
+                _ = try await members[0].call(path, as: users[1])
+                try await Task.sleep(for: .milliseconds(20))
+                _ = try await members[1].call(path, as: users[1])
+                return origin.asked.count == before + 1
+            }
+            for purge in [PurgeSelection.tag("t"), .keyPrefix([1]), .matching { _ in false }, .all] {
+                try await members[0].store.purge(purge, now: StoreInstant(milliseconds: 0))
+            }
+            try await look("/page0")
+            if kind == .acl {
+                #expect(members.allSatisfy { $0.store.status.refusals == 0 }, "\(members[0].store.status)")
+            }
+            for member in members {
+                #expect(member.store.status.isReachable)
+                await member.store.close()
+            }
+        }
+
+        /// Has the server forget what happens during `change` and no more.
+        private static func rollBack(_ server: RedisServer, _ change: () async throws -> Void) async throws {
+            var kept: [(String, String)] = []
+            guard case .list(let keys)? = server.ask("KEYS", "holdfast:*") else { return }
+            for case .text(let key) in keys {
+                server.ask("COPY", key, "kept:" + key, "REPLACE")
+                kept.append((key, "kept:" + key))
+            }
+            try await change()
+            guard case .list(let later)? = server.ask("KEYS", "holdfast:*") else { return }
+            for case .text(let key) in later { server.ask("DEL", key) }
+            for (key, copy) in kept { server.ask("RENAME", copy, key) }
+            // A crash takes the connections with it.
+            server.ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+            server.ask("CLIENT", "KILL", "TYPE", "pubsub")
+        }
+
+        // MARK: Single faults
+
+        private static func key(_ text: String) -> StoreKey { StoreKey(Array(text.utf8)) }
+
+        private static func pair(_ server: RedisServer, capacity: Int = 64 << 20) async throws -> [RedisStore] {
+            var stores: [RedisStore] = []
+            for _ in 0..<2 {
+                let options = RedisConformanceTests.options("pair", capacity: capacity, memory: 0)
+                stores.append(try await RedisStore.connect(server.address, options: options))
+            }
+            return stores
+        }
+
+        private static func keys(_ server: RedisServer, _ pattern: String) -> [String] {
+            guard case .list(let found)? = server.ask("KEYS", pattern) else { return [] }
+            return found.compactMap { if case .text(let key) = $0 { key } else { nil } }
+        }
+
+        @Test("A unix socket is reached")
+        func socket() async throws {
+            let server = try RedisServer()
+            let store = try await RedisStore.connect("unix://\(server.socketPath)")
+            #expect(store.status.isReachable)
+            try await RedisFleetStoreTests.write(store, "a", [1])
+            #expect(try await RedisFleetStoreTests.read(store, "a") == [1])
+            await store.close()
+        }
+
+        @Test(
+            "Whatever key is evicted, or of a wrong type, an invalidated or purged entry is gone and the store lives on",
+            arguments: ["evicted", "wrong"],
+            ["key", "tag", "prefix", "matching", "all"]
+        )
+        func lostKeys(_ fault: String, _ change: String) async throws {
+            let server = try RedisServer()
+            let stores = try await Self.pair(server)
+            func write(_ store: RedisStore, _ key: String, body: Int = 1) async throws {
+                let writer = try await store.write(
+                    Self.key(key),
+                    variant: StoreKey([]),
+                    description: EntryDescription(metadata: ByteChunk([1]), tags: ["t"]),
+                    expectedLength: nil,
+                    now: StoreInstant(milliseconds: 0)
+                )
+                try await writer.append(ByteChunk([UInt8](repeating: 1, count: body)))
+                try await writer.commit(nil, now: StoreInstant(milliseconds: 0))
+            }
+            try await write(stores[0], "probe")
+            let kinds = Self.keys(server, "holdfast:*").map { name in name.split(separator: ":")[3].description }
+            for kind in Set(kinds).sorted() {
+                for number in 0..<4 { try await write(stores[0], "k\(number)") }
+                let late = try await stores[1].write(
+                    Self.key("k0"),
+                    variant: StoreKey([]),
+                    description: EntryDescription(metadata: ByteChunk([1]), tags: ["t"]),
+                    expectedLength: nil,
+                    now: StoreInstant(milliseconds: 0)
+                )
+                for name in Self.keys(server, "holdfast:*") where name.split(separator: ":")[3] == kind {
+                    server.ask("DEL", name)
+                    if fault == "wrong" {
+                        if kind == "e" { server.ask("SET", name, "x") } else { server.ask("SETBIT", name, "1", "1") }
+                    }
+                }
+                switch change {
+                case "key": for number in 0..<4 { try await stores[1].invalidate(Self.key("k\(number)")) }
+                case "tag": try await stores[1].purge(.tag("t"), now: StoreInstant(milliseconds: 0))
+                case "prefix": try await stores[1].purge(.keyPrefix([107]), now: StoreInstant(milliseconds: 0))
+                case "matching": try await stores[1].purge(.matching { _ in true }, now: StoreInstant(milliseconds: 0))
+                default: try await stores[1].purge(.all, now: StoreInstant(milliseconds: 0))
+                }
+                // What was begun before must not come after.
+                _ = try? await late.commit(nil, now: StoreInstant(milliseconds: 0))
+                for number in 0..<4 {
+                    let found = try await stores[0].entries(
+                        for: Self.key("k\(number)"),
+                        now: StoreInstant(milliseconds: 0)
+                    )
+                    #expect(found.isEmpty, "\(kind) \(fault): k\(number) is still there after \(change)")
+                }
+                for _ in 0..<2 { try? await write(stores[0], "after") }
+                let found = try await stores[1].entries(for: Self.key("after"), now: StoreInstant(milliseconds: 0))
+                #expect(found.count == 1, "\(kind) \(fault): nothing is stored after \(change)")
+                #expect(stores.allSatisfy { $0.status.isReachable })
+                #expect(stores[0].secret == stores[1].secret)
+            }
+            for store in stores { await store.close() }
+        }
+
+        @Test("A process that comes after FLUSHALL agrees with the others on a secret, or they with it")
+        func secrets() async throws {
+            let server = try RedisServer()
+            let stores = try await Self.pair(server)
+            server.ask("FLUSHALL")
+            let third = try await Self.pair(server)
+            try await RedisFleetStoreTests.write(third[0], "a", [1])
+            for store in stores { _ = try await store.entries(for: Self.key("a"), now: StoreInstant(milliseconds: 0)) }
+            #expect(stores[0].secret == third[0].secret && stores[1].secret == third[1].secret)
+            for store in stores + third { await store.close() }
+        }
+
+        @Test("A change under a secret that is no longer the store's takes everything")
+        func formerSecret() async throws {
+            let server = try RedisServer()
+            let stores = try await Self.pair(server)
+            server.ask("FLUSHALL")
+            let third = try await Self.pair(server)
+            #expect(third[0].secret != stores[0].secret)
+            try await RedisFleetStoreTests.write(third[0], "a", [1])
+            try await stores[0].invalidate(Self.key("what a is called under the former secret"))
+            #expect(try await RedisFleetStoreTests.read(third[0], "a") == nil)
+            for store in stores + third { await store.close() }
+        }
+
+        @Test("Reads of what is asked for often do not write")
+        func readsDoNotWrite() async throws {
+            let server = try RedisServer()
+            let store = try await Self.pair(server)[0]
+            for number in 0..<20 { try await RedisFleetStoreTests.write(store, "k\(number)", [1]) }
+            _ = try await store.entries(for: Self.key("k19"), now: StoreInstant(milliseconds: 0))
+            server.ask("CONFIG", "RESETSTAT")
+            for _ in 0..<50 { _ = try await store.entries(for: Self.key("k19"), now: StoreInstant(milliseconds: 0)) }
+            guard case .text(let text)? = server.ask("INFO", "commandstats") else { return }
+            let writes = ["incr", "zadd", "hset", "hincrby", "set", "del"].filter { text.contains("cmdstat_\($0):") }
+            #expect(writes.isEmpty)
+            await store.close()
+        }
+
+        @Test("A full Redis answers look-ups, purges, and takes what is new in the place of what is old")
+        func full() async throws {
+            let server = try RedisServer()
+            let stores = try await Self.pair(server)
+            let body = [UInt8](repeating: 1, count: 40_000)
+            for number in 0..<40 { try await RedisFleetStoreTests.write(stores[0], "k\(number)", body) }
+            server.ask("CONFIG", "SET", "maxmemory", "\(server.info("used_memory") ?? 0)")
+            #expect(server.ask("SET", "x", "y") == .failure("OOM command not allowed when used memory > 'maxmemory'."))
+            #expect(try await RedisFleetStoreTests.read(stores[1], "k0") == body)
+            try await stores[1].invalidate(Self.key("k0"))
+            #expect(try await RedisFleetStoreTests.read(stores[0], "k0") == nil)
+            for number in 0..<60 { try await RedisFleetStoreTests.write(stores[number % 2], "n\(number)", body) }
+            #expect(try await RedisFleetStoreTests.read(stores[0], "n59") == body)
+            server.ask("CONFIG", "SET", "maxmemory", "1")
+            try await stores[1].purge(.all, now: StoreInstant(milliseconds: 0))
+            #expect(try await RedisFleetStoreTests.read(stores[0], "n59") == nil)
+            #expect(stores.allSatisfy { $0.status.isReachable })
+            for store in stores { await store.close() }
+        }
+
+        @Test(
+            "An entry takes no more of the server than it is counted as",
+            arguments: [0, 300, 2_000, 15_000, 20_000, 600_000]
+        )
+        func memory(_ length: Int) async throws {
+            let server = try RedisServer()
+            let store = try await Self.pair(server, capacity: 1 << 30)[0]
+            try await RedisFleetStoreTests.write(store, "warm", [1])
+            let count = length > 100_000 ? 60 : 1_500
+            let (used, counted) = (server.info("used_memory") ?? 0, store.statistics.bytesUsed)
+            for number in 0..<count {
+                let writer = try await store.write(
+                    Self.key("https://shop.example/articles/\(number)"),
+                    variant: StoreKey(Array("accept-encoding: gzip".utf8)),
+                    description: EntryDescription(
+                        metadata: ByteChunk([UInt8](repeating: 65, count: 400)),
+                        uselessAfter: StoreInstant(milliseconds: 9_000_000_000 + Int64(number)),
+                        tags: ["t\(number % 10)"]
+                    ),
+                    expectedLength: nil,
+                    now: StoreInstant(milliseconds: 0)
+                )
+                try await writer.append(ByteChunk([UInt8](repeating: UInt8(number % 250), count: length)))
+                try await writer.commit(nil, now: StoreInstant(milliseconds: 0))
+            }
+            let taken = ((server.info("used_memory") ?? 0) - used) / count
+            let said = (store.statistics.bytesUsed - counted) / count
+            #expect(taken <= said && said * 4 < taken * 5, "takes \(taken), counted \(said)")
+            await store.close()
+        }
+
+        @Test(
+            "A server that needs a password, is a replica or a node of a cluster, or lacks a right is refused with the reason"
+        )
+        func refusals() async throws {
+            func reason(_ address: String) async -> String {
+                do throws(StoreError) {
+                    let store = try await RedisStore.connect(
+                        address,
+                        options: RedisConformanceTests.options("pair", capacity: 1 << 20, memory: 0)
+                    )
+                    await store.close()
+                    return "taken"
+                } catch {
+                    return "\(error.code): \(error.message)"
+                }
+            }
+            let closed = try RedisServer("--requirepass", "open")
+            #expect(await reason(closed.address).contains("password"))
+            #expect(await reason("redis://:wrong@127.0.0.1:\(closed.port)").contains("password"))
+            let replica = try RedisServer()
+            replica.ask("REPLICAOF", "127.0.0.1", "1")
+            #expect(await reason(replica.address).contains("replica"))
+            replica.ask("CONFIG", "SET", "replica-serve-stale-data", "no")
+            #expect(await reason(replica.address).contains("replica"))
+            let nodes = "/tmp/holdfast-\(UInt32.random(in: 0...9_999_999)).conf"
+            defer { try? FileManager.default.removeItem(atPath: nodes) }
+            let cluster = try RedisServer("--cluster-enabled", "yes", "--cluster-config-file", nodes)
+            cluster.ask("CLUSTER", "ADDSLOTS", "0")
+            #expect(await reason(cluster.address).contains("cluster"))
+            let limited = try RedisServer()
+            limited.ask("ACL", "SETUSER", "mute", "on", ">p", "~*", "+@all", "resetchannels")
+            #expect(await reason("redis://mute:p@127.0.0.1:\(limited.port)").contains("channel"))
+            limited.ask("ACL", "SETUSER", "other", "on", ">p", "~other:*", "+@all", "allchannels")
+            #expect(await reason("redis://other:p@127.0.0.1:\(limited.port)").contains("ACL"))
+            limited.ask(
+                "ACL",
+                "SETUSER",
+                "least",
+                "on",
+                ">p",
+                "~holdfast:2:{pair}:*",
+                "&holdfast:2:{pair}:*",
+                "-@all",
+                "+@read",
+                "+@write",
+                "+@scripting",
+                "+@pubsub",
+                "+@connection",
+                "+time",
+                "-@dangerous"
+            )
+            #expect(await reason("redis://least:p@127.0.0.1:\(limited.port)") == "taken")
+            #expect(await reason("rediss://127.0.0.1").contains("TLS"))
+        }
+
+        @Test("A right that is taken away shows in the status, blocks nothing and is taken up again")
+        func lostRight() async throws {
+            let server = try RedisServer()
+            server.ask("ACL", "SETUSER", "u", "on", ">p", "~*", "+@all", "allchannels")
+            let options = RedisConformanceTests.options("pair", capacity: 1 << 20, memory: 0)
+            let store = try await RedisStore.connect("redis://u:p@127.0.0.1:\(server.port)", options: options)
+            let other = try await RedisStore.connect(server.address, options: options)
+            for name in ["a", "b"] { try await RedisFleetStoreTests.write(store, name, [1]) }
+            server.ask("ACL", "SETUSER", "u", "resetchannels")
+            try await store.invalidate(Self.key("a"))
+            #expect(try await RedisFleetStoreTests.read(other, "a") == nil)
+            _ = try await RedisFleetStoreTests.read(store, "b")
+            #expect(store.status.isReachable)
+            #expect(store.status.lastError?.contains("channel") == true, "\(store.status)")
+            #expect(store.status.refusals >= 1)
+            server.ask("ACL", "SETUSER", "u", "allchannels")
+            try await RedisFleetStoreTests.write(store, "c", [1])
+            #expect(try await RedisFleetStoreTests.read(other, "c") == [1])
+            for store in [store, other] { await store.close() }
+        }
+
+        @Test("A server that answers a byte at a time costs one time-out, however long its answer")
+        func trickle() async throws {
+            let server = try TricklingServer()
+            var options = RedisClient.Options()
+            options.commandTimeout = .milliseconds(500)
+            let client = RedisClient(try RedisAddress("redis://127.0.0.1:\(server.port)"), options: options)
+            let clock = ContinuousClock()
+            let start = clock.now
+            await #expect(throws: StoreError.self) { try await client.send(RedisCommand("GET", "a")) }
+            #expect(clock.now - start < .seconds(2))
+            client.close()
+            server.close()
+        }
+    }
+
+    /// Answers one byte each 200 milliseconds, of an answer that takes long.
+    private final class TricklingServer: Sendable {
+        let port: Int
+        private let process: Mutex<Process>
+
+        init() throws {
+            port = Int.random(in: 20_000..<60_000)
+            let script = """
+                import socket, time
+                s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                s.bind(("127.0.0.1", \(port))); s.listen(8); print("up", flush=True)
+                while True:
+                    c, _ = s.accept()
+                    try:
+                        c.recv(4096)
+                        for byte in b"+OK\\r\\n$40\\r\\n" + b"x" * 40:
+                            c.send(bytes([byte])); time.sleep(0.2)
+                    except OSError: pass
+                """
+            let made = Process()
+            made.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+            made.arguments = ["python3", "-c", script]
+            let pipe = Pipe()
+            made.standardOutput = pipe
+            made.standardError = FileHandle.nullDevice
+            try made.run()
+            _ = pipe.fileHandleForReading.availableData
+            process = Mutex(made)
+        }
+
+        func close() { process.withLock { $0.terminate() } }
+    }
+#endif
