@@ -53,8 +53,10 @@ public struct Redaction: Sendable {
         names = ["auth", "jwt", "key", "keys", "otp", "pass", "pin", "pwd", "sid", "sig"]
         shownFields = Redaction.harmlessFields
         shownArguments = [
-            "count", "cursor", "desc", "fields", "filter", "format", "from", "grant_type", "include", "lang", "language",
-            "limit", "locale", "offset", "order", "page", "page_size", "per_page", "q", "query", "response_type", "size",
+            "count", "cursor", "desc", "fields", "filter", "format", "from", "grant_type", "include", "lang",
+            "language",
+            "limit", "locale", "offset", "order", "page", "page_size", "per_page", "q", "query", "response_type",
+            "size",
             "sort", "start", "to", "type", "version",
         ]
         plainWords = Redaction.plain(words)
@@ -71,9 +73,12 @@ public struct Redaction: Sendable {
         "Cross-Origin-Resource-Policy", "Date", "Deprecation", "ETag", "Expect", "Expires", "Host", "If-Match",
         "If-Modified-Since", "If-None-Match", "If-Range", "If-Unmodified-Since", "Keep-Alive", "Last-Modified", "Link",
         "Location", "Max-Forwards", "No-Vary-Search", "Origin", "Pragma", "Prefer", "Preference-Applied", "Priority",
-        "Range", "RateLimit", "RateLimit-Limit", "RateLimit-Policy", "RateLimit-Remaining", "RateLimit-Reset", "Referer",
-        "Referrer-Policy", "Repr-Digest", "Retry-After", "Server", "Server-Timing", "Strict-Transport-Security", "Sunset",
-        "TE", "Traceparent", "Trailer", "Transfer-Encoding", "Upgrade", "User-Agent", "Vary", "Via", "Warning", "X-Cache",
+        "Range", "RateLimit", "RateLimit-Limit", "RateLimit-Policy", "RateLimit-Remaining", "RateLimit-Reset",
+        "Referer",
+        "Referrer-Policy", "Repr-Digest", "Retry-After", "Server", "Server-Timing", "Strict-Transport-Security",
+        "Sunset",
+        "TE", "Traceparent", "Trailer", "Transfer-Encoding", "Upgrade", "User-Agent", "Vary", "Via", "Warning",
+        "X-Cache",
         "X-Cache-Hits", "X-Content-Type-Options", "X-Correlation-ID", "X-Frame-Options", "X-Request-ID", "X-Served-By",
         "X-Trace-ID",
     ]

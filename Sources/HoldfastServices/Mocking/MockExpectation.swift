@@ -26,7 +26,8 @@ struct MockExpectation: Sendable {
                 throw MockFailure(.wrongMethod, "Expected \(title); \(request.title) came.")
             }
             guard MockExpectation.path(of: request, is: path) else {
-                let came = path.contains("://") ? "\(request.title) to \(request.url?.host ?? "no host")" : request.title
+                let came =
+                    path.contains("://") ? "\(request.title) to \(request.url?.host ?? "no host")" : request.title
                 throw MockFailure(.wrongPath, "Expected \(title); \(came) came.")
             }
             try MockExpectation.validate(request, title, validate)

@@ -182,12 +182,16 @@ struct CallLoggerSecretsTests {
         #expect(texts.all[0].contains("?\(name)=<redacted>\n"))
     }
 
-    @Test("What nobody knows to be harmless is shortened to a mark, the same for the same value, and shown where the program says so")
+    @Test(
+        "What nobody knows to be harmless is shortened to a mark, the same for the same value, and shown where the program says so"
+    )
     func unknown() async throws {
         let texts = LoggedTexts()
         func send(_ logger: CallLogger) async throws -> [String] {
             let transport = ScriptedTransport([.respond(200, ["X-Tenant-Name": "contoso", "Server": "one"])])
-            var request = URLRequest(url: try #require(URL(string: "https://example.com/?tenant=contoso&page=2000&n=12")))
+            var request = URLRequest(
+                url: try #require(URL(string: "https://example.com/?tenant=contoso&page=2000&n=12"))
+            )
             request.setValue("contoso", forHTTPHeaderField: "X-Tenant-Name")
             request.setValue("fabrikam", forHTTPHeaderField: "X-Other")
             _ = try await Pipeline(transport: transport, hooks: [logger]).send(request)

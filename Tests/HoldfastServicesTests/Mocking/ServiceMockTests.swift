@@ -147,10 +147,14 @@ struct ServiceMockTests {
         "A path that is expected is compared exactly, and a URL with its origin",
         arguments: [
             ("", "https://a.example/", true), ("", "https://a.example", true), ("", "https://a.example/x", false),
-            ("/x", "https://a.example/x", true), ("/x", "https://a.example/x/", false), ("x/", "https://a.example/x", false),
-            ("x/", "https://a.example/v1/x/", true), ("x", "https://a.example/box", false), ("/", "https://a.example", true),
-            ("https://a.example/x", "https://a.example/x?q=1", true), ("https://a.example/x", "https://b.example/x", false),
-            ("https://A.example:443/x", "https://a.example/x", true), ("http://a.example/x", "https://a.example/x", false),
+            ("/x", "https://a.example/x", true), ("/x", "https://a.example/x/", false),
+            ("x/", "https://a.example/x", false),
+            ("x/", "https://a.example/v1/x/", true), ("x", "https://a.example/box", false),
+            ("/", "https://a.example", true),
+            ("https://a.example/x", "https://a.example/x?q=1", true),
+            ("https://a.example/x", "https://b.example/x", false),
+            ("https://A.example:443/x", "https://a.example/x", true),
+            ("http://a.example/x", "https://a.example/x", false),
             ("https://a.example", "https://a.example/", true), ("/a b", "https://a.example/a%20b", true),
         ]
     )

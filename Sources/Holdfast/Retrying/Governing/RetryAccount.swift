@@ -83,7 +83,9 @@ final class RetryAccount: Sendable {
             guard !scopes.isEmpty else { return [] }
             var tasks: [Task<Void, Never>] = []
             for ticket in sleepers.keys.sorted() {
-                guard var sleeper = sleepers[ticket], let spread = sleeper.scope.flatMap({ scopes[$0] }) else { continue }
+                guard var sleeper = sleepers[ticket], let spread = sleeper.scope.flatMap({ scopes[$0] }) else {
+                    continue
+                }
                 let until = now + spread * Double.random(in: 0..<1, using: &generator)
                 guard until < sleeper.until else { continue }
                 sleeper.until = until

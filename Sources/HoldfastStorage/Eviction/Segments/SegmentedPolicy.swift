@@ -224,7 +224,9 @@ struct SegmentedPolicy: EvictionPolicy {
 
     /// Whether the main log's oldest segment is mostly dead.
     private mutating func isMainDead() -> Bool {
-        guard let slot = sealed[Int(LogKind.main.rawValue)].first, let segment = segments[Int(slot)] else { return false }
+        guard let slot = sealed[Int(LogKind.main.rawValue)].first, let segment = segments[Int(slot)] else {
+            return false
+        }
         let live = liveEntries(of: slot, among: segment.entries).reduce(0) { sum, item in
             let bytes = cost(entries[Int(item)].size)
             return isBlob(bytes) ? sum : sum + bytes

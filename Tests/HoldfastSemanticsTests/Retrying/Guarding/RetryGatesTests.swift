@@ -215,7 +215,9 @@ struct RetryGatesTests {
         #expect(gate.opens == .seconds(row.asked) && gate.spread == .seconds(row.spread))
     }
 
-    @Test("A gate that is closed again before those who waited have gone was never open: the spread grows with the time")
+    @Test(
+        "A gate that is closed again before those who waited have gone was never open: the spread grows with the time"
+    )
     func closedAgain() {
         for kind in [GateNotice.Kind.throttled, .unavailable] {
             var bench = Bench()
