@@ -18,15 +18,16 @@ public struct Authorization: Sendable, Hashable {
         return Authorization(line: HeaderFields.Line(name: .authorization, value: "Basic \(encoded)"))
     }
 
-    /// A bearer token (RFC 6750 §2.1).
+    /// A bearer token (RFC 6750 §2.1); an empty one is no credential.
     public static func bearer(_ token: String) -> Authorization {
-        Authorization(line: HeaderFields.Line(name: .authorization, value: "Bearer \(token)"))
+        if token.isEmpty { return .none }
+        return Authorization(line: HeaderFields.Line(name: .authorization, value: "Bearer \(token)"))
     }
 
     /// A field of one's own, such as `X-API-Key`. Like any credential it names the cache partition and stays behind when a
-    /// redirect leaves the origin.
+    /// redirect leaves the origin. An empty value is no credential.
     public static func custom(key: FieldName, value: String) -> Authorization {
-        Authorization(line: HeaderFields.Line(name: key, value: value))
+        value.isEmpty ? .none : Authorization(line: HeaderFields.Line(name: key, value: value))
     }
 }
 

@@ -219,10 +219,12 @@ struct ServiceMockTests {
     func required() async throws {
         let mock = ServiceMock()
         mock.expect(Secret.self)
-        let error = await #expect(throws: EndpointError.self) {
-            try await Secret().makeRequest(to: mock.client(of: Service(), configuration: configuration))
+        // A token that is empty is none, as before a log-in.
+        for credential in [Authorization.none, .bearer(""), .custom(key: "X-Key", value: "")] {
+            let client = mock.client(of: Service(credential: credential), configuration: configuration)
+            let error = await #expect(throws: EndpointError.self) { try await Secret().makeRequest(to: client) }
+            #expect(error?.code == .unauthorized)
         }
-        #expect(error?.code == .unauthorized)
         #expect(mock.requests.isEmpty)
         let service = Service(credential: .bearer("t"))
         try await Secret().makeRequest(to: mock.client(of: service, configuration: configuration))

@@ -11,9 +11,10 @@ public import Foundation
 /// a server does.
 ///
 /// Booleans are `true` and `false`, numbers are written as JSON writes them, `Data` is Base64, a `URL` its text, a `UUID` and a
-/// `Decimal` their usual text. Empty arrays and objects have no pairs. A dictionary goes out sorted by its keys and a `Set` by
+/// `Decimal` their usual text, an enum's case without associated values its name. Empty arrays and objects have no pairs. A dictionary goes out sorted by its keys and a `Set` by
 /// its texts, so equal values make equal pairs in every process. What has no text, such as `nan`, and a value that is no object
-/// (a number, a string, an array at the top) fail with `EncodingError`. A value: copies are independent.
+/// (a number, a string, an array at the top) fail with `EncodingError`, and so does a nested key with brackets (or dots, where these nest),
+/// which a server would read as another name. A value: copies are independent.
 public struct KeyValueEncoder: Sendable {
     /// How a `Date` is written; as `Date` encodes itself by default: seconds since 2001.
     public var dates: DateFormat = .deferredToDate

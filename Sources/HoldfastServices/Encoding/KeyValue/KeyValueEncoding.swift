@@ -41,6 +41,10 @@ package final class KeyValueEncoding {
         if let text = try text(of: value, at: path) { return try fill(node, .text(text), for: value, at: path) }
         if let unordered = value as? any UnorderedEncodable { node.chanceOrder = type(of: unordered).elementsTogether }
         try value.encode(to: KeyValueNodeEncoder(encoding: self, node: node, codingPath: path))
+        // A case without associated values encodes as an object that has nothing but its name, and would leave no trace.
+        if !path.isEmpty, let name = node.nameOfEmptyField, Mirror(reflecting: value).displayStyle == .enum {
+            node.becomeText(name)
+        }
     }
 
     func fill(_ node: KeyValueNode, _ kind: KeyValueNode.Kind, for value: Any, at path: [any CodingKey]) throws {

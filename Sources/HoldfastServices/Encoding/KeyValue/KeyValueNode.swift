@@ -62,6 +62,20 @@ final class KeyValueNode {
         index[name].map { fields[$0].node }
     }
 
+    /// The name of the only property, where that is an object without properties.
+    var nameOfEmptyField: String? {
+        guard case .fields = kind, fields.count == 1, case .fields = fields[0].node.kind, fields[0].node.fields.isEmpty
+        else {
+            return nil
+        }
+        return fields[0].name
+    }
+
+    /// Makes an object a text.
+    func becomeText(_ text: String) {
+        (kind, fields, index) = (.text(text), [], [:])
+    }
+
     /// The place of a further element.
     func element() -> KeyValueNode {
         let node = KeyValueNode()

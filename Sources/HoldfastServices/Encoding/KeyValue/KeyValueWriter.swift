@@ -36,7 +36,7 @@ struct KeyValueWriter {
         switch tree.kind {
         case .vacant: break
         case .fields:
-            for (name, node) in fields(of: tree) { append(node, named: name, to: &leaves) }
+            for (name, node) in fields(of: tree) { try append(node, named: name, to: &leaves) }
         case .null, .text, .whole, .list:
             throw KeyValueEncoding.error(
                 tree,
@@ -47,17 +47,19 @@ struct KeyValueWriter {
         return leaves
     }
 
-    private func append(_ node: KeyValueNode, named name: String, to leaves: inout [Leaf]) {
+    private func append(_ node: KeyValueNode, named name: String, to leaves: inout [Leaf]) throws {
         switch node.kind {
         case .vacant: break
         case .null: leaves.append(Leaf(name: name, content: .null))
         case .text(let text): leaves.append(Leaf(name: name, content: .text(text)))
         case .whole(let value): leaves.append(Leaf(name: name, content: .whole(value)))
         case .fields:
-            for (property, part) in fields(of: node) { append(part, named: nested(property, in: name), to: &leaves) }
+            for (property, part) in fields(of: node) {
+                try append(part, named: nested(property, in: name), to: &leaves)
+            }
         case .list:
-            for (index, element) in elements(of: node).enumerated() {
-                append(element, named: elementName(element, index, in: name), to: &leaves)
+            for (index, element) in try elements(of: node).enumerated() {
+                try append(element, named: elementName(element, index, in: name), to: &leaves)
             }
         }
     }
@@ -66,12 +68,12 @@ struct KeyValueWriter {
         node.chanceOrder == nil ? node.fields : node.fields.sorted { $0.name < $1.name }
     }
 
-    private func elements(of node: KeyValueNode) -> [KeyValueNode] {
+    private func elements(of node: KeyValueNode) throws -> [KeyValueNode] {
         guard let together = node.chanceOrder else { return node.elements }
         let groups = stride(from: 0, to: node.elements.count, by: together).map { start in
             Array(node.elements[start...].prefix(together))
         }
-        return groups.map { ($0, sortingText($0)) }.sorted { $0.1 < $1.1 }.flatMap(\.0)
+        return try groups.map { ($0, try sortingText($0)) }.sorted { $0.1 < $1.1 }.flatMap(\.0)
     }
 
     private func elementName(_ element: KeyValueNode, _ index: Int, in name: String) -> String {
@@ -82,16 +84,29 @@ struct KeyValueWriter {
         }
     }
 
-    private func nested(_ property: String, in name: String) -> String {
+    /// - Throws: where a property's own name would be read as one that is nested otherwise: a dictionary's keys may come from outside.
+    private func nested(_ property: String, in name: String) throws -> String {
+        let marks = encoder.nesting.style == .brackets ? "[]" : ".[]"
+        guard !property.contains(where: { marks.contains($0) }) else {
+            throw EncodingError.invalidValue(
+                String.self,
+                EncodingError.Context(
+                    codingPath: [],
+                    debugDescription:
+                        "A key within \(name) contains one of \(marks), so a server would read another name; use other keys, or "
+                        + "send it as JSON."
+                )
+            )
+        }
         switch encoder.nesting.style {
-        case .brackets: "\(name)[\(property)]"
-        case .dots: "\(name).\(property)"
+        case .brackets: return "\(name)[\(property)]"
+        case .dots: return "\(name).\(property)"
         }
     }
 
-    private func sortingText(_ nodes: [KeyValueNode]) -> String {
+    private func sortingText(_ nodes: [KeyValueNode]) throws -> String {
         var leaves: [Leaf] = []
-        for node in nodes { append(node, named: "", to: &leaves) }
+        for node in nodes { try append(node, named: "", to: &leaves) }
         return leaves.compactMap(\.pair).map { "\($0.name)=\($0.value ?? "")" }.joined(separator: "&")
     }
 }

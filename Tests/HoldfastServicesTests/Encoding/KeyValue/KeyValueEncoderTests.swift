@@ -53,6 +53,37 @@ struct KeyValueEncoderTests {
         )
     }
 
+    private enum Order: Encodable {
+        case ascending
+        case by(field: String)
+    }
+
+    @Test("A case without associated values is its name, one with them is an object")
+    func cases() throws {
+        struct Query: Encodable {
+            let sort: Order
+            let orders: [Order]
+        }
+        let pairs = try KeyValueEncoder().pairs(of: Query(sort: .ascending, orders: [.ascending, .by(field: "n")]))
+        #expect(pairs.map(\.name) == ["sort", "orders[]", "orders[1][by][field]"])
+        #expect(pairs.map(\.value) == ["ascending", "ascending", "n"])
+    }
+
+    @Test("A key that would be read as another name is refused", arguments: ["x][admin", "[", "]", "a.b"])
+    func keys(_ key: String) throws {
+        let value = ["user": [key: "1"]]
+        var encoder = KeyValueEncoder()
+        if key != "a.b" {
+            #expect(throws: EncodingError.self) { try encoder.pairs(of: value) }
+        } else {
+            #expect(try encoder.pairs(of: value).map(\.name) == ["user[a.b]"])
+        }
+        encoder.nesting = .dots
+        #expect(throws: EncodingError.self) { try encoder.pairs(of: value) }
+        // Who names the whole means it.
+        #expect(try encoder.pairs(of: ["filter[name]": "x"]).map(\.name) == ["filter[name]"])
+    }
+
     @Test("Arrays without brackets or with places, dotted names, booleans as numbers")
     func namings() throws {
         struct Value: Encodable {
