@@ -62,10 +62,12 @@ enum EndpointBed {
         _ transport: any Transport,
         cache: HTTPCache? = nil,
         retrierFactory: (any RetrierFactory)? = nil,
-        hooks: [any ServiceHook] = []
+        hooks: [any ServiceHook] = [],
+        attemptTimeout: Duration? = PipelineConfiguration().attemptTimeout
     ) -> ServiceClient<Service> {
         var configuration = PipelineConfiguration()
         configuration.clock = ManualClock(autoAdvances: true)
+        configuration.attemptTimeout = attemptTimeout
         return ServiceClient(
             service,
             transport: transport,
