@@ -16,7 +16,7 @@ extension CachingHook {
         let lookup = need.lookup
         if mayShare(need, context) {
             let names = need.nominated + lookup.trail.nominated.sorted()
-            let terms = FlightTerms(lookup, nominated: names, tags: context.options.tags)
+            let terms = terms(lookup, nominated: names, tags: context.options.tags)
             let boarding = FlightTable.Boarding(
                 deadline: context.deadline,
                 path: context.flightPath,
@@ -36,7 +36,7 @@ extension CachingHook {
             }
         }
         let alone = Flight(
-            FlightTerms(lookup, nominated: [], tags: []),
+            terms(lookup, nominated: [], tags: []),
             deadline: context.deadline,
             isBackground: false
         )
@@ -45,6 +45,11 @@ extension CachingHook {
             throw ServiceError(.other, "The exchange ended without an answer; send the call again.")
         }
         return response
+    }
+
+    private func terms(_ lookup: CacheLookup, nominated: [String], tags: Set<String>) -> FlightTerms {
+        let pathMark = cache.writer.invalidations.pathMark(of: lookup.key.target)
+        return FlightTerms(lookup, nominated: nominated, tags: tags, pathMark: pathMark)
     }
 
     private func mayShare(_ need: Need, _ context: CallContext) -> Bool {
@@ -59,7 +64,7 @@ extension CachingHook {
         let need = stale.withoutOwnValidators
         let lookup = need.lookup
         guard !cache.paused.contains(lookup.key, now: context.clock.now) else { return }
-        let terms = FlightTerms(lookup, nominated: need.nominated, tags: context.options.tags)
+        let terms = terms(lookup, nominated: need.nominated, tags: context.options.tags)
         let limit = cache.options.maximumBackgroundRevalidations
         let leases = mayShare(need, context) && mayLease(need, context)
         var judge = context.options.acceptance?.judgeRefresh

@@ -156,13 +156,14 @@ extension CachingHook {
         in received: ReceivedExchange,
         context: CallContext
     ) throws(Unstored) -> AdmittedEntry {
-        let length = response.contentDecoded ? nil : response.head.contentLength
-        if let length, let bytes = response.body.bytesInMemory, bytes.count != length {
-            throw Unstored(reason: .incomplete)
-        }
+        // Whose it is comes first: others are told of what is not stored as well, but not of what is another's.
         let admission = received.admission(of: response, as: kind)
         guard case .store(let stored, let scope) = admission.action else {
             throw Unstored(reason: admission.reason ?? .status)
+        }
+        let length = response.contentDecoded ? nil : response.head.contentLength
+        if let length, let bytes = response.body.bytesInMemory, bytes.count != length {
+            throw Unstored(reason: .incomplete)
         }
         let key = received.lookup.storeKey(for: scope)
         return AdmittedEntry(

@@ -55,11 +55,12 @@ final class ExchangeOrder: Sendable {
     /// More variants than this are seldom written while one exchange is under way.
     private static let mostWritten = 64
 
-    private let secret: [UInt8]
+    private let secret: @Sendable () -> [UInt8]
     private let rows = Mutex<[TargetURI: Row]>([:])
 
-    /// - Parameter secret: the key for the digests of nominated credentials.
-    init(secret: [UInt8]) {
+    /// - Parameter secret: the key for the digests of nominated credentials; asked for each time, since a shared store that lost its own
+    ///   takes another.
+    init(secret: @autoclosure @escaping @Sendable () -> [UInt8]) {
         self.secret = secret
     }
 
@@ -107,7 +108,7 @@ final class ExchangeOrder: Sendable {
         if claim.number < row.forgotten { return false }
         return !row.written.contains { written in
             written.number > claim.number && claim.readable.contains(written.key)
-                && written.nominated.matches(claim.fields, secret: secret)
+                && written.nominated.matches(claim.fields, secret: secret())
         }
     }
 

@@ -221,7 +221,11 @@ extension CachingHook {
                 response.fields.removeAll { $0.name != .age && !stored.head.fields.contains($0.name) }
             }
             response.fields = cache.options.ignored.withoutSetCookies(response.fields)
-            if let body = answer.body {
+            if answer.outcome.storable == nil, isForItsClientAlone(answer) {
+                // That the origin failed is told to all, so that they do not all try again; how, to the client that asked.
+                response.fields.removeAll { ![.retryAfter, .date, .age].contains($0.name) }
+                response.body = ResponseBody()
+            } else if let body = answer.body {
                 response.body = ResponseBody(body.reader(delivered: delivered), length: body.length)
             } else {
                 delivered(response.body.length ?? 0)
@@ -234,6 +238,14 @@ extension CachingHook {
         response.cacheDecision = decision
         explain(decision, context, leader: answer.leader)
         return response
+    }
+
+    /// Whether what came with a failure is no other client's (RFC 9111 §3, §4.1, §5.2.2.5, §5.2.2.7); in private mode all are one client's.
+    private func isForItsClientAlone(_ answer: Flight.Answer) -> Bool {
+        let control = CacheControl(answer.response.fields)
+        if control.noStore || answer.nominated == nil { return true }
+        guard cache.options.mode == .shared else { return false }
+        return control.private != .absent || answer.response.fields.contains(.setCookie)
     }
 
     private func countMiss(_ need: Need, _ context: CallContext) {

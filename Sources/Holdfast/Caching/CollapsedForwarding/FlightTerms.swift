@@ -10,12 +10,13 @@ struct FlightTerms: Sendable, Hashable {
     private let tags: Set<String>
     private let lifetime: Duration?
     private let mark: InvalidationLog.Mark
+    private let pathMark: InvalidationLog.PathMark
     private let method: RequestMethod
     /// Whether the response is to be a whole one: a refresh may have begun with a HEAD or a condition.
     private let isWhole: Bool
 
     /// - Parameter nominated: the names that responses of the key are known to nominate by Vary.
-    init(_ lookup: CacheLookup, nominated: [String], tags: Set<String>) {
+    init(_ lookup: CacheLookup, nominated: [String], tags: Set<String>, pathMark: InvalidationLog.PathMark) {
         var names = FlightTerms.always
         for name in nominated { if let name = FieldName(name), !names.contains(name) { names.append(name) } }
         self.names = names
@@ -24,6 +25,8 @@ struct FlightTerms: Sendable, Hashable {
         lifetime = lookup.directive.lifetime
         // What was sent before an invalidation may be older than what a later call must see.
         mark = lookup.generation.mark
+        // Its response may say that it answers for the query that was invalidated (No-Vary-Search).
+        self.pathMark = pathMark
         method = lookup.head.method
         isWhole = !lookup.isConditionalOrPartial
     }

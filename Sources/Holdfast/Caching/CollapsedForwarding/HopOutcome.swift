@@ -33,7 +33,8 @@ struct HopOutcome: Sendable {
     /// Whether what was sent shows the principal and the target that were looked up, as all callers of the key have them.
     var isForWhoAsked: Bool {
         switch notStored {
-        case .otherPrincipal, .otherTarget, .hiddenRequest: false
+        // Of what was made beneath nobody knows for whom.
+        case .otherPrincipal, .otherTarget, .hiddenRequest, .synthesized: false
         default: true
         }
     }

@@ -155,6 +155,107 @@ struct CollapsedForwardingTests {
         #expect(bench.sends == 2)
     }
 
+    private struct Told {
+        let status: Int
+        let fields: HeaderFields
+        let body: String
+    }
+
+    /// What the first call and one that waits for its exchange are told.
+    private func told(_ bench: FlightBench, first: CallOptions = CallOptions()) async throws -> [Told] {
+        func call(_ options: CallOptions) -> Task<Told, any Error> {
+            Task {
+                let response = try await bench.pipeline.send(.get(), options: options)
+                let body = String(decoding: try await response.body.collect(), as: UTF8.self)
+                return Told(status: response.status.rawValue, fields: response.fields, body: body)
+            }
+        }
+        let leader = call(first)
+        try await bench.origin.asked.wait(for: 1)
+        let waiting = call(CallOptions())
+        await bench.waitForReaders(2)
+        bench.origin.open(2)
+        return [try await leader.value, try await waiting.value]
+    }
+
+    @Test(
+        "Of a failure that is its client's alone others learn that it failed, and when to come back",
+        arguments: [
+            (503, ["Cache-Control": "no-store", "Set-Cookie": "s=1"], CacheOptions.Mode.shared, false),
+            (429, ["Cache-Control": "private", "X-Name": "first"], .shared, false),
+            (500, ["Set-Cookie": "s=1"], .shared, false),
+            (503, ["Vary": "*"], .private, false), (503, ["Cache-Control": "no-store"], .private, false),
+            (503, ["Cache-Control": "private"], .private, true), (503, ["X-Name": "all"], .shared, true),
+        ] as [(Int, HeaderFields, CacheOptions.Mode, Bool)],
+        [true, false]
+    )
+    func ownFailure(
+        _ row: (status: Int, fields: HeaderFields, mode: CacheOptions.Mode, isShared: Bool),
+        _ streams: Bool
+    )
+        async throws
+    {
+        let fields = row.fields.merging(["Retry-After": "7"])
+        let bench = FlightBench(
+            GatedOrigin { _, _ in
+                let source = GatedSource([ByteChunk(copying: "page of first".utf8)])
+                source.open(2)
+                return streams ? .stream(row.status, fields, source, nil) : .answer(row.status, fields, "page of first")
+            },
+            options: CacheOptions(mode: row.mode)
+        )
+        let told = try await told(bench)
+        #expect(told[0].body == "page of first" && told[0].fields.contains("Retry-After"))
+        #expect(told[1].status == row.status && told[1].fields["Retry-After"] == "7")
+        #expect(told[1].body == (row.isShared ? "page of first" : ""))
+        for name in ["Set-Cookie", "X-Name"] as [FieldName] where !row.isShared {
+            #expect(!told[1].fields.contains(name))
+        }
+        #expect(bench.sends == 1)
+    }
+
+    @Test(
+        "A failure that a step's credential met is nobody else's, whatever else is wrong with it",
+        arguments: [true, false]
+    )
+    func preparedFailure(_ isSynthesized: Bool) async throws {
+        let bench = FlightBench(
+            GatedOrigin { request, _ in
+                let isAlice = request.value(forHTTPHeaderField: "Authorization") != nil
+                var response = Response.answer(503, ["Content-Length": "99"], isAlice ? "alice's" : "all's")
+                if isSynthesized { response.source = .synthesized }
+                return response
+            },
+            options: CacheOptions(mode: .shared)
+        )
+        var options = CallOptions()
+        options.prepare = [{ request, _ in request.setValue("Bearer a", forHTTPHeaderField: "Authorization") }]
+        let told = try await told(bench, first: options)
+        #expect(told.map(\.body) == ["alice's", "all's"])
+    }
+
+    @Test("After a POST to an equivalent URI no call is answered by what was sent before it (No-Vary-Search)")
+    func equivalentInvalidated() async throws {
+        let held = CountWatch()
+        let bench = FlightBench(
+            GatedOrigin { _, number in
+                if number == 1 { try await held.wait(for: 1) }
+                return .answer(
+                    200,
+                    ["Cache-Control": "max-age=600", "No-Vary-Search": "params=(\"s\")"],
+                    "answer \(number)"
+                )
+            }
+        )
+        let before = bench.call(.get("http://origin.example/?q=a&s=3"))
+        try await bench.origin.asked.wait(for: 1)
+        bench.origin.open(3)
+        _ = try await bench.call(.request("POST", "http://origin.example/?q=a&s=2")).value
+        #expect(try await bench.call(.get("http://origin.example/?q=a&s=3")).value.body == "answer 3")
+        held.increment()
+        #expect(try await before.value.body == "answer 1")
+    }
+
     @Test("A store that cannot take the response does not keep it from those who wait", arguments: [true, false])
     func storeCannotTake(_ fails: Bool) async throws {
         let store = FaultyStore()

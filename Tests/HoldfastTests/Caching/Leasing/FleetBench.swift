@@ -94,7 +94,8 @@ struct FleetBench {
     /// Takes the lease that a plain GET would ask for, as a process that is not of this fleet would.
     func takeLease(for length: Duration = .seconds(5), _ request: URLRequest = .get()) async -> (any FillLease)? {
         guard let lookup = lookup(request) else { return nil }
-        let terms = FlightTerms(lookup, nominated: [], tags: [])
+        let pathMark = InvalidationLog().pathMark(of: lookup.key.target)
+        let terms = FlightTerms(lookup, nominated: [], tags: [], pathMark: pathMark)
         let variant = StoreKey(terms.digest(one.store.secret))
         guard case .granted(let lease) = await leases.lease(lookup.storeKey, variant: variant, for: length) else {
             return nil

@@ -109,7 +109,9 @@ struct FleetFailureTests {
     func noSecondWait() async throws {
         let bench = FleetBench(Self.failing(0))
         let held = await bench.takeLease(for: .seconds(600))
-        let terms = FlightTerms(try #require(bench.lookup()), nominated: [], tags: [])
+        let lookup = try #require(bench.lookup())
+        let pathMark = InvalidationLog().pathMark(of: lookup.key.target)
+        let terms = FlightTerms(lookup, nominated: [], tags: [], pathMark: pathMark)
         let waiting = Flight(terms, deadline: nil, isBackground: false, mayYield: true)
         let fresh = LookTrail(begun: bench.clock.now)
         let tired = fresh.beyond(Flight.Elsewhere(outcome: nil, wasAwaited: true))
