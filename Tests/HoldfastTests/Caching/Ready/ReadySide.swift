@@ -104,9 +104,12 @@ final class ReadySide: Sendable {
         } catch {
             seen.error = "\((error as? ServiceError)?.code.description ?? "\(type(of: error))")"
         }
-        await pipeline.drain()
-        await inner?.drain()
-        for case let store as TieredStore in caches.map(\.store) { await store.settle() }
+        // The end of one may be the beginning of another.
+        for _ in 0..<2 {
+            await pipeline.drain()
+            await inner?.drain()
+            for case let store as TieredStore in caches.map(\.store) { await store.settle() }
+        }
         seen.sends = transport.sent.count
         return seen
     }
