@@ -128,7 +128,7 @@ public final class ServiceMock: Transport {
             state.requests.append(request)
             return state.calls[name]
         }
-        switch judged(request, call) {
+        switch judged(request, of: call) {
         case .success(.response(let response)): return try response.answer(request)
         case .success(.handler(let handler)): return try await handler(request).answer(request)
         case .failure(let failure):
@@ -137,7 +137,7 @@ public final class ServiceMock: Transport {
     }
 
     /// Judges a request by the first expectation, outside of the lock: a test's own code may look at the mock.
-    private func judged(_ request: MockRequest, _ call: MockedCall?) -> Result<State.Answer, MockFailure> {
+    private func judged(_ request: MockRequest, of call: MockedCall?) -> Result<State.Answer, MockFailure> {
         while true {
             let (expectation, number): (MockExpectation, Int)
             switch state.withLock({ $0.next(for: request) }) {
@@ -156,7 +156,7 @@ public final class ServiceMock: Transport {
         state.withLock { $0.expectations.append(expectation) }
     }
 
-    fileprivate func note(_ call: MockedCall, _ urlRequest: URLRequest, operationName: String) {
+    fileprivate func note(_ call: MockedCall, as urlRequest: URLRequest, operationName: String) {
         state.withLock { $0.calls[State.name(of: urlRequest, operationName: operationName)] = call }
     }
 
@@ -239,7 +239,7 @@ private struct CallWitness: RequestHook {
     func onSchedule<R: Request>(_ request: R, _ urlRequest: URLRequest) async -> R.Result? {
         if let call = (request as? any EndpointRequest).map({ MockedCall(of: $0) }) {
             let name = request.options.operationName ?? CallLogger.operationName(of: request)
-            mock.note(call, urlRequest, operationName: name)
+            mock.note(call, as: urlRequest, operationName: name)
         }
         return nil
     }

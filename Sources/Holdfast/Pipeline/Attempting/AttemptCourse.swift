@@ -94,7 +94,7 @@ struct AttemptCourse {
         )
         switch result {
         case .success(let response):
-            end.succeeded = !isTrouble(response, context)
+            end.succeeded = !isTrouble(response, in: context)
             grant = nil
             let isThrottled = response.status == .tooManyRequests || response.status == .serviceUnavailable
             if isThrottled || end.succeeded { account.paceAnswered(isThrottled: isThrottled, now: now) }
@@ -119,7 +119,7 @@ struct AttemptCourse {
     }
 
     /// Whether a response is none that a retry was made for.
-    private func isTrouble(_ response: Response, _ context: CallContext) -> Bool {
+    private func isTrouble(_ response: Response, in context: CallContext) -> Bool {
         let outcome = AttemptOutcome.response(response.headForRetrying)
         if outcome.isServerTrouble { return true }
         guard response.status.rawValue >= 400, let rules else { return false }

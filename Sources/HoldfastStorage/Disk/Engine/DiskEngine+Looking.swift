@@ -46,9 +46,7 @@ extension DiskEngine {
             case .one(let row):
                 switch try read(row, primary: primary, waits: waits) {
                 case .record(let source):
-                    if asker != .store, trials.samples(row.keyHash) {
-                        tryOut(row, primary: primary, size: source.header.bytesTaken)
-                    }
+                    if asker != .store { tryOut(row, primary: primary, size: source.header.bytesTaken) }
                     return try entry(source, key).map { [$0] } ?? []
                 case .moved:
                     if asker == .caller { asker = .callerAgain }
@@ -95,9 +93,7 @@ extension DiskEngine {
         for row in rows {
             switch try read(row, primary: primary, waits: waits) {
             case .record(let source):
-                if asker != .store, trials.samples(row.keyHash) {
-                    tryOut(row, primary: primary, size: source.header.bytesTaken)
-                }
+                if asker != .store { tryOut(row, primary: primary, size: source.header.bytesTaken) }
                 entries.append(try entry(source, key))
             case .moved: return nil
             case .notCached: return []
@@ -111,8 +107,9 @@ extension DiskEngine {
         return entries.isEmpty ? [nil] : entries
     }
 
-    /// Lets the trials see a request for an entry that is in the index, whose key is one of those they look at.
+    /// Lets the trials see a request for an entry that is in the index, where its key is one of those they look at.
     func tryOut(_ row: IndexRow, primary: UInt64, size: Int) {
+        guard trials.samples(row.keyHash) else { return }
         let weight = index.shard(of: primary).state.withLock { shard in
             shard.table.row(row.fragment, variant: row.variant).map { shard.frequencies.weight($0.mark) }
         }

@@ -34,7 +34,7 @@ extension DiskEngine {
             $0.finish(record.place, row: isThere ? record.tableRow : nil, blob: isThere ? record.blob : nil)
         }
         if wantsTable { threads.later(.changes) { [self] in sealFull() } }
-        if let added = outcome.added, trials.samples(added.keyHash) {
+        if let added = outcome.added {
             tryOut(added, primary: record.header.primary, size: record.header.bytesTaken)
         }
         return outcome

@@ -39,7 +39,7 @@ extension DiskEngine {
             guard row.kind == .entry else { return sum }
             let fragment = ShardedIndex.fragment(of: row.primary)
             let isLive = index.shard(of: row.primary).state.withLock { shard in
-                shard.table.row(fragment, variant: row.variant).map { isOf($0, row, in: oldest.segment) } ?? false
+                shard.table.row(fragment, variant: row.variant).map { points($0, to: row, in: oldest.segment) } ?? false
             }
             return isLive ? sum + Int(row.units) * Geometry.unit : sum
         }
@@ -48,7 +48,7 @@ extension DiskEngine {
     }
 
     /// Whether an index row points to a record of a segment.
-    private func isOf(_ current: IndexRow, _ row: TableRow, in segment: Segment) -> Bool {
+    private func points(_ current: IndexRow, to row: TableRow, in segment: Segment) -> Bool {
         current.order == row.order && current.place.slot == segment.slot && current.place.unit == row.place
     }
 
@@ -97,7 +97,7 @@ extension DiskEngine {
             return sum
                 + index.shard(of: row.primary).state.withLock { shard in
                     guard let current = shard.table.row(fragment, variant: row.variant),
-                        isOf(current, row, in: victim.segment)
+                        points(current, to: row, in: victim.segment)
                     else { return 0 }
                     if current.isPinned { return Int(row.units) * 16 + TableRow.size + BlobRow.size }
                     return current.shadows || shard.mayHide(row.primary, fragment, row.variant) ? note : 0
@@ -272,7 +272,8 @@ extension DiskEngine {
         let fragment = ShardedIndex.fragment(of: row.primary)
         while true {
             let found = index.shard(of: row.primary).state.withLock { shard -> (row: IndexRow, isBusy: Bool)? in
-                guard let current = shard.table.row(fragment, variant: row.variant), isOf(current, row, in: segment)
+                guard let current = shard.table.row(fragment, variant: row.variant),
+                    points(current, to: row, in: segment)
                 else { return nil }
                 return (current, shard.pending.contains { $0.isOf(fragment, row.variant) && $0.isExclusive })
             }

@@ -138,7 +138,7 @@ struct SegmentedPolicy: EvictionPolicy {
         if !fixedShape { shape = SegmentShape(capacity: self.capacity) }
         judge = CarryJudge(capacity: self.capacity, segmentSize: shape.segmentSize)
         var turns = 0
-        while count > 0, used > self.capacity || occupied > room(), reclaim(&turns, &victims) {}
+        while count > 0, used > self.capacity || occupied > room(), reclaim(turn: &turns, &victims) {}
     }
 
     // MARK: Rules
@@ -155,7 +155,7 @@ struct SegmentedPolicy: EvictionPolicy {
         let bytes = max(1, size)
         var turns = 0
         while !fits(bytes, in: kind) {
-            guard reclaim(&turns, &victims) else { return fits(bytes, in: kind) }
+            guard reclaim(turn: &turns, &victims) else { return fits(bytes, in: kind) }
         }
         return true
     }
@@ -176,7 +176,7 @@ struct SegmentedPolicy: EvictionPolicy {
     ///
     /// - Parameter turns: how many were reclaimed for the same room, this one counted. As in a store, nothing is carried once every
     ///   segment has been looked at: what little is left may be carried to and fro else.
-    private mutating func reclaim(_ turns: inout Int, _ victims: inout [Slot]) -> Bool {
+    private mutating func reclaim(turn turns: inout Int, _ victims: inout [Slot]) -> Bool {
         turns += 1
         let dropsAll = turns > segments.count - free.count + 2
         if sealed[0].isEmpty, sealed[1].isEmpty {
