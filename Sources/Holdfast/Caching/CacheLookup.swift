@@ -43,6 +43,10 @@ struct CacheLookup: Sendable {
     var generation: CacheWriter.Generation
     /// What was stored for the request by then: once a newer response is there, none of it may come to light again.
     var matching: [StoredEntry] = []
+    /// When the newest of them was asked for; nil where there is none.
+    var newestOrder: HybridTimestamp?
+    /// How often something that answers for several queries had been stored by then.
+    let searchVarianceCount: UInt64
     /// How many flights of the cache had ended by then, and what came of earlier look-ups of the same call.
     var landings: UInt64
     let trail: LookTrail
@@ -56,6 +60,7 @@ struct CacheLookup: Sendable {
         self.trail = trail
         tally = CallTally(cache.meter, head.target, trail, context.clock)
         landings = cache.flights.landings
+        searchVarianceCount = cache.searchVarianceCount
         credentialFields = context.options.credentialFields + context.fieldsOfHooks(in: request)
         principal = cache.principal(
             of: head.fields,

@@ -121,7 +121,18 @@ final class CacheWriter: Sendable {
         return try await store.replaceDescription(of: entry, with: description, now: StoreInstant(now))
     }
 
-    func remove(_ entry: StoredEntry) async throws(StoreError) {
+    /// Removes an entry.
+    ///
+    /// - Parameters:
+    ///   - claim: of the response that says that it no longer holds: where something newer has been written it says nothing of
+    ///     that, and what was asked for earlier is not written any more. Nil where no response says so.
+    ///   - target: of that response.
+    func remove(
+        _ entry: StoredEntry,
+        claim: ExchangeOrder.Claim? = nil,
+        for target: TargetURI? = nil
+    ) async throws(StoreError) {
+        if let claim, let target, !order.enter(claim, for: target) { return }
         try await store.remove(entry)
     }
 

@@ -23,7 +23,8 @@ extension CachingHook {
                 landings: lookup.landings,
                 trail: lookup.trail,
                 leases: mayLease(need, context),
-                asksValidation: lookup.asksValidation
+                asksValidation: lookup.asksValidation,
+                newestOrder: lookup.newestOrder
             )
             guard let seat = cache.flights.seat(for: lookup.key, terms, boarding) else {
                 return try await look(need.request, lookup.trail.further(), &context)

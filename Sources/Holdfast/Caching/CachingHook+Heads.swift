@@ -14,7 +14,7 @@ extension CachingHook {
         let received = ReceivedExchange(response, lookup: lookup, context: context, cache: cache)
         guard received.isForRequester else { return }
         let ownKeys = [lookup.storeKey, lookup.sharedStoreKey]
-        // Of what is stored for another URI, and answers this one too, nobody knows whether it was asked for later.
+        // What is stored for another URI, and answers this one too, is described by that one's HEAD.
         for candidate in await candidates(for: lookup, context)
         where ownKeys.contains(candidate.entry.key) && matches(candidate, lookup) {
             let existing = received.existing(candidate.stored, in: candidate.entry)

@@ -269,7 +269,7 @@ extension ResponseBody {
 extension StoredResponse {
     /// The same response with the fields of another head.
     fileprivate func withFields(of head: ResponseHead, _ options: CacheOptions) -> StoredResponse {
-        StoredResponse(
+        var changed = StoredResponse(
             target: target,
             method: method,
             nominated: nominated,
@@ -287,5 +287,7 @@ extension StoredResponse {
             needsConfirmation: needsConfirmation,
             targetedFields: targetedFields
         )
+        changed.requestOrder = requestOrder
+        return changed
     }
 }

@@ -14,7 +14,7 @@ extension CachingHook {
     func candidates(for lookup: CacheLookup, _ context: CallContext) async -> [CacheCandidate] {
         var found = await candidates(under: lookup.key, for: lookup, context)
         if let key = lookup.sharedKey { found += await candidates(under: key, for: lookup, context) }
-        guard found.isEmpty, cache.holdsSearchVariance else { return found }
+        guard cache.holdsSearchVariance else { return found }
         for key in [lookup.key, lookup.sharedKey].compactMap({ $0 }) {
             for equivalent in await equivalentKeys(of: key, context) {
                 found += await candidates(under: equivalent, for: lookup, context)
@@ -97,7 +97,7 @@ extension CachingHook {
                 for: lookup.key.target,
                 now: context.clock.timestamp
             )
-            await removeOlder(than: received.exchange.requestTime, under: equivalent, for: lookup, in: context)
+            if !equivalent.isEmpty, let freshened { await removeOlder(beside: freshened, by: received, in: context) }
             return freshened
         } catch {
             storeFailed(error, context)
@@ -114,7 +114,14 @@ extension CachingHook {
     ) async -> StoredEntry? {
         switch admission.action {
         case .freshen(let stored): return await freshen(entry, as: stored, by: received, in: context)
-        case .remove: await remove(entry, context)
+        case .remove:
+            let nominated = cache.decoded.response(of: entry)?.nominated ?? NominatedFields()
+            await remove(
+                entry,
+                claim: received.claim(on: entry.key, nominated: nominated),
+                for: received.lookup.key.target,
+                context
+            )
         case .store, .pass: break
         }
         return nil
@@ -125,64 +132,59 @@ extension CachingHook {
         candidate.isOwn && candidate.stored.nominated.matches(lookup.head.fields, secret: cache.store.secret)
     }
 
-    /// Removes what is stored for a request under a key and was asked for no later than `requestTime`: a newer response is there, or
-    /// was and could not be kept, and an older one must not come to light again (RFC 9111 §4).
+    /// Removes what is stored for a request beside a newer response.
+    func removeOlder(beside newer: StoredEntry, by received: ReceivedExchange, in context: CallContext) async {
+        await removeOlder(
+            than: received.exchange.requestOrder,
+            under: newer.key,
+            except: newer,
+            for: received.lookup,
+            in: context
+        )
+    }
+
+    /// Removes what is stored for a request and was asked for no later than `order`: a newer response is there, or was and could
+    /// not be kept, and an older one must not come to light again (RFC 9111 §4).
+    ///
+    /// - Parameters:
+    ///   - key: of the newer response: what is stored in its partition goes, and in that of the requester.
+    ///   - newer: stays.
     func removeOlder(
-        than requestTime: Timestamp,
+        than order: HybridTimestamp,
         under key: StoreKey,
+        except newer: StoredEntry? = nil,
         for lookup: CacheLookup,
         in context: CallContext
     ) async {
-        let candidates = await candidates(for: lookup, context)
-            .filter { $0.entry.key == key || $0.entry.key == lookup.storeKey }
-        await removeOlder(than: requestTime, among: candidates, for: lookup, in: context)
+        let stored = await candidates(for: lookup, context)
+            .filter { $0.stored.requestOrder <= order && matches($0, lookup) }
+            .map(\.entry)
+        await remove(stored, supersededUnder: key, except: newer, for: lookup, in: context)
     }
 
-    /// The same for those beside a newer one: under its own key, and under that of the requester alone.
-    func removeOlder(
-        than requestTime: Timestamp,
-        beside newer: StoredEntry,
+    /// Removes those of what was stored for a request that a newer response takes the place of.
+    func remove(
+        _ older: [StoredEntry],
+        supersededUnder key: StoreKey,
+        except newer: StoredEntry?,
         for lookup: CacheLookup,
         in context: CallContext
     ) async {
-        for key in newer.key == lookup.storeKey ? [newer.key] : [newer.key, lookup.storeKey] {
-            for entry in await entries(for: key, context) where entry.key != newer.key || entry.variant != newer.variant
-            {
-                guard let stored = cache.decoded.response(of: entry), stored.requestTime <= requestTime,
-                    stored.nominated.matches(lookup.head.fields, secret: cache.store.secret)
-                else { continue }
-                await remove(entry, context)
-            }
+        let partition = CacheKey.Parts(framed: key.bytes)?.partition
+        for entry in older where entry.key != newer?.key || entry.variant != newer?.variant {
+            let own = entry.key == key ? partition : CacheKey.Parts(framed: entry.key.bytes)?.partition
+            if own == partition || own == lookup.principal { await remove(entry, context) }
         }
     }
 
-    /// The same for those that are stored for other queries and answer this one too.
-    func removeOlder(
-        than requestTime: Timestamp,
-        under equivalent: [CacheKey],
-        for lookup: CacheLookup,
-        in context: CallContext
+    func remove(
+        _ entry: StoredEntry,
+        claim: ExchangeOrder.Claim? = nil,
+        for target: TargetURI? = nil,
+        _ context: CallContext
     ) async {
-        for key in equivalent {
-            let candidates = await candidates(under: key, for: lookup, context)
-            await removeOlder(than: requestTime, among: candidates, for: lookup, in: context)
-        }
-    }
-
-    private func removeOlder(
-        than requestTime: Timestamp,
-        among candidates: [CacheCandidate],
-        for lookup: CacheLookup,
-        in context: CallContext
-    ) async {
-        for candidate in candidates where candidate.stored.requestTime <= requestTime && matches(candidate, lookup) {
-            await remove(candidate.entry, context)
-        }
-    }
-
-    func remove(_ entry: StoredEntry, _ context: CallContext) async {
         do throws(StoreError) {
-            try await cache.writer.remove(entry)
+            try await cache.writer.remove(entry, claim: claim, for: target)
         } catch {
             storeFailed(error, context)
         }

@@ -274,7 +274,7 @@ extension CachingHook {
             writer.abandon()
             // It may be older than what was made invalid; what it would have replaced is older still.
             await removeOlder(
-                than: received.exchange.requestTime,
+                than: received.exchange.requestOrder,
                 under: entry.key,
                 for: lookup,
                 in: context
@@ -314,16 +314,18 @@ extension CachingHook {
         _ context: CallContext
     ) async {
         let lookup = received.lookup
-        if cache.leasing != nil, await isNewerStored(than: admitted, received, context) {
-            writer.abandon()
-            return overtaken(context)
-        }
+        let answersQueries = admitted.stored.head.fields.contains(.noVarySearch)
         let equivalent = await noteSearchVariance(
             of: admitted.stored,
             under: admitted.key,
             until: admitted.description.uselessAfter,
             context
         )
+        // Of what other processes write, and of other URIs, the order of exchanges here knows nothing.
+        if cache.leasing != nil || !equivalent.isEmpty, await isNewerStored(than: admitted, received, context) {
+            writer.abandon()
+            return overtaken(context)
+        }
         do throws(StoreError) {
             let entry = try await cache.writer.commit(
                 writer,
@@ -332,23 +334,19 @@ extension CachingHook {
                     target: lookup.key.target,
                     generation: lookup.generation,
                     claim: admitted.claim,
-                    answersQueries: admitted.stored.head.fields.contains(.noVarySearch)
+                    answersQueries: answersQueries
                 ),
                 now: context.clock.timestamp
             )
             guard let entry else { return overtaken(context) }
             cache.storedElsewhere.note(entry, lookup)
+            if answersQueries { cache.noteSearchVariance() }
             // Others that answer the same request are older, and must not come to light once this one is gone.
-            let ownKeys = [entry.key, lookup.storeKey]
-            for older in lookup.matching
-            where ownKeys.contains(older.key) && (older.key != entry.key || older.variant != entry.variant) {
-                await remove(older, context)
+            await remove(lookup.matching, supersededUnder: entry.key, except: entry, for: lookup, in: context)
+            // A call that was not looked up has not seen them, and for equivalent queries more may be there by now.
+            if lookup.bypassReason != nil || !equivalent.isEmpty {
+                await removeOlder(beside: entry, by: received, in: context)
             }
-            // A call that was not looked up has not seen them.
-            if lookup.bypassReason != nil {
-                await removeOlder(than: received.exchange.requestTime, beside: entry, for: lookup, in: context)
-            }
-            await removeOlder(than: received.exchange.requestTime, under: equivalent, for: lookup, in: context)
             if lookup.bypassReason != nil { cache.flights.noteLanding(lookup.key) }
             lookup.tally.count { $0.stored += 1 }
             // A part that was cut off is for somebody to complete.
@@ -364,15 +362,15 @@ extension CachingHook {
         }
     }
 
-    /// Whether another process has stored what it asked for later: only the time of the request orders what processes do.
+    /// Whether what was asked for later is stored where the requester reads, and answers the same request.
     private func isNewerStored(
         than admitted: AdmittedEntry,
         _ received: ReceivedExchange,
         _ context: CallContext
     ) async -> Bool {
-        await entries(for: admitted.key, context).contains { entry in
-            entry.variant == admitted.variant
-                && cache.decoded.response(of: entry).map { $0.requestTime > received.exchange.requestTime } ?? false
+        let lookup = received.lookup
+        return await candidates(for: lookup, context).contains {
+            $0.stored.requestOrder > received.exchange.requestOrder && matches($0, lookup)
         }
     }
 

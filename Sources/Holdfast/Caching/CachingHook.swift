@@ -71,8 +71,11 @@ public struct CachingHook: ServiceHook {
                 let count = candidates.count
                 candidates.removeAll { !$0.isOwn && !$0.stored.hasStrongTag }
                 if candidates.count < count { continue }
+                let matching = candidates.filter { matches($0, lookup) }
+                lookup.matching = matching.map(\.entry)
+                lookup.newestOrder = matching.map(\.stored.requestOrder).max()
+                if let newest = lookup.newestOrder { RequestOrder.observe(newest) }
                 cache.writer.begin(&lookup.generation, for: lookup.key.target)
-                lookup.matching = candidates.filter { matches($0, lookup) }.map(\.entry)
             }
             // A call that is answered at once has no ending here, for which to keep what it was looked up by.
             if !judgement.decision.isReuse || cache.options.cacheName != nil { context[CacheLookup.self] = lookup }

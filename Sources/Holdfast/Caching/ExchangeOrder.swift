@@ -29,8 +29,8 @@ final class ExchangeOrder: Sendable {
 
     /// A response that is about to be written, or to be written down anew.
     struct Claim: Sendable {
-        /// The number of the request that got it (``SentExchange/number``).
-        let number: UInt64
+        /// The place of the request that got it (``SentExchange/order``).
+        let order: HybridTimestamp
         let key: StoreKey
         let nominated: NominatedFields
         /// The keys by which whoever asked for it looks things up.
@@ -40,7 +40,7 @@ final class ExchangeOrder: Sendable {
     }
 
     private struct Written: Sendable {
-        let number: UInt64
+        let order: HybridTimestamp
         let key: StoreKey
         let nominated: NominatedFields
     }
@@ -48,8 +48,8 @@ final class ExchangeOrder: Sendable {
     private struct Row: Sendable {
         var exchanges = 0
         var written: [Written] = []
-        /// The highest number that was forgotten for want of room: what is older counts as overtaken.
-        var forgotten: UInt64 = 0
+        /// The latest that was forgotten for want of room: what is older counts as overtaken.
+        var forgotten: HybridTimestamp?
     }
 
     /// More variants than this are seldom written while one exchange is under way.
@@ -94,20 +94,20 @@ final class ExchangeOrder: Sendable {
             guard isNewest(claim, in: rows.values[index]) else { return false }
             rows.values[index].written.removeAll { $0.key == claim.key && $0.nominated == claim.nominated }
             rows.values[index].written.append(
-                Written(number: claim.number, key: claim.key, nominated: claim.nominated)
+                Written(order: claim.order, key: claim.key, nominated: claim.nominated)
             )
             if rows.values[index].written.count > ExchangeOrder.mostWritten {
                 let oldest = rows.values[index].written.removeFirst()
-                rows.values[index].forgotten = max(rows.values[index].forgotten, oldest.number)
+                rows.values[index].forgotten = max(rows.values[index].forgotten ?? oldest.order, oldest.order)
             }
             return true
         }
     }
 
     private func isNewest(_ claim: Claim, in row: Row) -> Bool {
-        if claim.number < row.forgotten { return false }
+        if let forgotten = row.forgotten, claim.order < forgotten { return false }
         return !row.written.contains { written in
-            written.number > claim.number && claim.readable.contains(written.key)
+            written.order > claim.order && claim.readable.contains(written.key)
                 && written.nominated.matches(claim.fields, secret: secret())
         }
     }

@@ -34,8 +34,8 @@ public final class HTTPCache: Sendable {
     let leasing: (any FillLeasing)?
     /// Whether entries may be there whose keys have content in them: they are found by a scan, which is spared while none are.
     private let contentKeys: Atomic<Bool>
-    /// Whether entries may be there that answer for several queries.
-    private let searchVariance: Atomic<Bool>
+    /// How often something was stored that answers for several queries; 0 while nothing of the kind can be there.
+    private let searchVariance: Atomic<UInt64>
     /// Under which principals responses were stored last, to tell why nothing is found.
     let storedElsewhere = StoredElsewhere()
     let meter = CacheMeter()
@@ -53,7 +53,7 @@ public final class HTTPCache: Sendable {
         writer = CacheWriter(store)
         let found = store.statistics
         contentKeys = Atomic(found.entryCount > 0)
-        searchVariance = Atomic(found.entryCount > 0)
+        searchVariance = Atomic(found.entryCount > 0 ? 1 : 0)
         ready = ReadyAnswers(capacity: answersReady ? found.capacity : nil)
         decoded = DecodedResponses(capacity: found.capacity, targetedFields: options.targets)
         leasing = options.collapsesRequests && options.longestFillWait > .zero ? store.fillLeasing : nil
@@ -89,11 +89,16 @@ public final class HTTPCache: Sendable {
         contentKeys.store(true, ordering: .releasing)
     }
 
-    var holdsSearchVariance: Bool { searchVariance.load(ordering: .acquiring) }
+    /// Whether entries may be there that answer for several queries.
+    var holdsSearchVariance: Bool { searchVarianceCount > 0 }
 
-    /// An entry is about to be stored that answers for several queries.
+    /// How often something was stored that answers for several queries: while the count stands, no query has got such an answer
+    /// that it did not have before.
+    var searchVarianceCount: UInt64 { searchVariance.load(ordering: .acquiring) }
+
+    /// An entry that answers for several queries is about to be stored, or is there.
     func noteSearchVariance() {
-        searchVariance.store(true, ordering: .releasing)
+        searchVariance.add(1, ordering: .releasing)
     }
 }
 

@@ -96,6 +96,8 @@ final class Flight: Sendable {
     let terms: FlightTerms
     /// Whether no call may join, since the response may turn out to be none.
     let isExclusive: Bool
+    /// The order of requests as it was when the flight was opened: its own come later.
+    let openedOrder = RequestOrder.latest
     private let state: Mutex<State>
 
     /// A flight with one reader, or with none where it runs in the background.

@@ -35,6 +35,8 @@ final class FlightTable: Sendable {
         let leases: Bool
         /// Whether the call asks for what the origin says from now on, which a request that was sent before it does not bring.
         let asksValidation: Bool
+        /// When the newest of what is stored for the call was asked for: an older response is none for it (RFC 9111 §4).
+        let newestOrder: HybridTimestamp?
     }
 
     private struct State {
@@ -64,6 +66,7 @@ final class FlightTable: Sendable {
             for flight in known where flight.terms == terms && !boarding.path.contains(ObjectIdentifier(flight)) {
                 if flight.isExclusive { continue }
                 if boarding.asksValidation, flight.isSent { continue }
+                if let newest = boarding.newestOrder, newest > flight.openedOrder { continue }
                 let trail = boarding.trail
                 switch flight.join(until: boarding.deadline, late: !trail.refusesLanded, yielding: trail.mayYield) {
                 case .joined(let wakes): return (.joined(flight, isLate: false), wakes)

@@ -44,6 +44,7 @@ extension CachingHook {
         let standing = ready.reuse.standing(now: now)
         guard !standing.isStale, let entries = cache.store.peek(ready.key, now: StoreInstant(now)) else { return nil }
         guard entries.count == 1, entries[0].version == ready.version, !entries[0].needsValidation,
+            ready.searchVarianceCount == cache.searchVarianceCount,
             let body = cache.store.peekBody(of: entries[0])
         else {
             cache.ready.giveUp(ready, stripe: trail.stripe)
@@ -88,7 +89,8 @@ extension CachingHook {
                 url: url,
                 request,
                 implicit: context.transport.implicitFields(for: request),
-                lookup.head.target
+                lookup.head.target,
+                searchVarianceCount: lookup.searchVarianceCount
             )
         else { return }
         cache.ready.keep(answer, stripe: lookup.trail.stripe)

@@ -27,6 +27,8 @@ final class ReadyAnswer: Sendable {
     let url: String
     let key: StoreKey
     let version: StoredEntry.Version
+    /// ``HTTPCache/searchVarianceCount`` when the entry was looked up: what was stored since may answer the URL too.
+    let searchVarianceCount: UInt64
     let stored: StoredResponse
     let status: StatusCode
     let reuse: PlainReuse
@@ -54,9 +56,11 @@ final class ReadyAnswer: Sendable {
         url: String,
         _ request: URLRequest,
         implicit: HeaderFields,
-        _ target: TargetURI
+        _ target: TargetURI,
+        searchVarianceCount: UInt64
     ) {
         self.url = url
+        self.searchVarianceCount = searchVarianceCount
         key = entry.key
         version = entry.version
         self.stored = stored

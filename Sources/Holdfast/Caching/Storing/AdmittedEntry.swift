@@ -28,14 +28,12 @@ struct AdmittedEntry: Sendable {
 struct ReceivedExchange: Sendable {
     let lookup: CacheLookup
     let exchange: Admission.Exchange
-    private let number: UInt64
     private let cache: HTTPCache
 
     /// - Parameter context: of the exchange, whose request was sent.
     init(_ response: Response, lookup: CacheLookup, context: CallContext, cache: HTTPCache) {
         self.lookup = lookup
         self.cache = cache
-        number = context.exchange?.number ?? 0
         let now = context.clock.timestamp
         var sent: RequestHead?
         var sentPartition: String?
@@ -54,6 +52,7 @@ struct ReceivedExchange: Sendable {
             // Those of a credential that had to be asked for first are known by now.
             credentialFields: lookup.credentialFields + context.options.credentialFields
         )
+        if let order = context.exchange?.order { exchange.requestOrder = order }
         exchange.hasUnkeyedContent = lookup.hasUnkeyedContent
         exchange.hasContentKey = lookup.content != nil
         exchange.hasUsableStored = context[HoldsUsable.self] != nil
@@ -82,7 +81,7 @@ struct ReceivedExchange: Sendable {
     /// The response as it is to be written, for its place in the order of all that are written for the target.
     func claim(on key: StoreKey, nominated: NominatedFields) -> ExchangeOrder.Claim {
         ExchangeOrder.Claim(
-            number: number,
+            order: exchange.requestOrder,
             key: key,
             nominated: nominated,
             // What is only lent to the requester takes no part in which of the requester's own is the newest.

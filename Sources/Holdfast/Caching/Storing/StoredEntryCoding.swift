@@ -8,7 +8,9 @@ internal import HoldfastStorage
 ///
 /// Bytes that do not read back exactly count as damage, and the entry as a miss; they never trap.
 extension StoredResponse {
-    private static let format = "hsr2"
+    private static let format = "hsr3"
+    /// Without the order of requests, as 0.1.0 wrote it: there their times are all that is known.
+    private static let formatWithoutOrder = "hsr2"
 
     /// The response as metadata.
     var encoded: ByteChunk {
@@ -19,6 +21,7 @@ extension StoredResponse {
         frames.append(nominated.framed)
         frames.append(String(requestTime.millisecondsSinceEpoch))
         frames.append(String(responseTime.millisecondsSinceEpoch))
+        frames.append(String(requestOrder.rawValue))
         // Always of one length, so that marking an entry takes no room that may not be there.
         frames.append((contentDecoded ? "d" : "-") + (needsConfirmation ? "c" : "-"))
         frames.append(givenLifetime.map { String($0) } ?? "")
@@ -36,12 +39,16 @@ extension StoredResponse {
     /// - Parameter targetedFields: the target list of the cache that reads; it may have changed since the writing.
     init?(decoding metadata: ByteChunk, targetedFields: [FieldName] = []) {
         var reader = FramedBytes.Reader(metadata.array)
-        guard reader.nextString() == StoredResponse.format,
+        let format = reader.nextString()
+        guard format == StoredResponse.format || format == StoredResponse.formatWithoutOrder,
             let target = reader.nextString().flatMap({ try? TargetURI($0) }),
             let method = reader.nextString().flatMap({ RequestMethod(validating: $0) }),
             let nominated = reader.next().flatMap({ NominatedFields(framed: $0) }),
             let requestTime = reader.nextString().flatMap({ Int64($0) }),
             let responseTime = reader.nextString().flatMap({ Int64($0) }),
+            let order = format == StoredResponse.formatWithoutOrder
+                ? HybridTimestamp(Timestamp(millisecondsSinceEpoch: requestTime))
+                : reader.nextString().flatMap({ UInt64($0) }).flatMap({ HybridTimestamp(rawValue: $0) }),
             let marks = reader.nextString(), marks.utf8.count == 2,
             let given = reader.nextString(), given.isEmpty || Int64(given) != nil,
             let rangesText = reader.nextString(),
@@ -68,6 +75,7 @@ extension StoredResponse {
             targetedFields: targetedFields
         )
         self.ranges = ranges
+        requestOrder = order
     }
 }
 

@@ -47,7 +47,7 @@ final class StoredOrigin: RemovableOrigin {
 
     func remove() async {
         await hook.remove(entry, context)
-        await hook.removeOlder(than: stored.requestTime, under: entry.key, for: lookup, in: context)
+        await hook.removeOlder(than: stored.requestOrder, under: entry.key, for: lookup, in: context)
     }
 
     func rest(_ missing: Range<Int64>) async -> (any ByteSource)? {

@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 public import HoldfastSemantics
-private import Synchronization
 
 #if canImport(FoundationNetworking)
     internal import Foundation
@@ -27,10 +26,8 @@ public struct SentExchange: Sendable {
     public let requestTime: Timestamp
     /// When the response head was there; nil when none came.
     public internal(set) var responseTime: Timestamp?
-    /// Its place among all requests that this process sent: what was sent later has a higher number, whatever the clock says.
-    let number: UInt64
-
-    private static let lastNumber = Atomic<UInt64>(0)
+    /// Its place among all requests: what this process sends later has a later one, whatever the clock says.
+    let order: HybridTimestamp
 
     init(
         request: URLRequest,
@@ -40,7 +37,7 @@ public struct SentExchange: Sendable {
     ) {
         self.request = request
         self.requestTime = requestTime
-        number = SentExchange.lastNumber.add(1, ordering: .relaxed).newValue
+        order = RequestOrder.next(at: requestTime)
         self.announced = announced
         together = if case .fields(let fields) = presented { fields } else { nil }
     }

@@ -65,17 +65,15 @@ public struct ReuseJudgement: Sendable, Hashable {
             self.init(unanswered(reason), reason)
             return
         }
-        let usable = ReuseJudgement.usable(candidates, for: request)
-        guard let index = ReuseJudgement.select(request, candidates, usable, secret) else {
-            let complete = Set(usable)
-            let lacking = candidates.indices.filter { !complete.contains($0) }
-            if let part = ReuseJudgement.select(request, candidates, lacking, secret) {
-                let completion = ReuseJudgement.completion(of: candidates[part], part, for: request)
-                self.init(mayNotSend ? .unsatisfiable(.partial) : completion, .partial)
-                return
-            }
+        guard let index = VariantSelection.select(request, among: candidates, secret: secret) else {
             let reason: CacheReason = candidates.isEmpty ? .notStored : .noVariant
             self.init(unanswered(reason), reason)
+            return
+        }
+        // A part that lacks what is asked for is completed; an older response that has all of it is no answer (RFC 9111 §4).
+        guard candidates[index].hasAll(askedBy: request) else {
+            let completion = ReuseJudgement.completion(of: candidates[index], index, for: request)
+            self.init(mayNotSend ? .unsatisfiable(.partial) : completion, .partial)
             return
         }
         let selected = candidates[index]
@@ -84,7 +82,9 @@ public struct ReuseJudgement: Sendable, Hashable {
         // With a lifetime of the cache's own nothing counts that the response says of its freshness.
         let heedsResponse = options.fixedLifetime == nil
         func offered() -> [Int] {
-            let others = usable.filter { $0 != index && candidates[$0].entityTag != nil }
+            let others = candidates.indices.filter {
+                $0 != index && candidates[$0].entityTag != nil && candidates[$0].hasAll(askedBy: request)
+            }
             return [index] + others.prefix(options.maximumVariants - 1)
         }
         // Not even a caller that takes anything stored gets it unconfirmed.
@@ -139,25 +139,6 @@ public struct ReuseJudgement: Sendable, Hashable {
         case .forward(.notStored): ReuseJudgement(.forward(reason), reason)
         case .unsatisfiable(.notStored): ReuseJudgement(.unsatisfiable(reason), reason)
         default: self
-        }
-    }
-
-    /// The candidates that have all that the request asks for.
-    private static func usable(_ candidates: [StoredResponse], for request: RequestHead) -> [Int] {
-        candidates.indices.filter { candidates[$0].hasAll(askedBy: request) }
-    }
-
-    private static func select(
-        _ request: RequestHead,
-        _ candidates: [StoredResponse],
-        _ indices: [Int],
-        _ secret: [UInt8]
-    ) -> Int? {
-        if indices.count == candidates.count {
-            return VariantSelection.select(request, among: candidates, secret: secret)
-        }
-        return VariantSelection.select(request, among: indices.map { candidates[$0] }, secret: secret).map {
-            indices[$0]
         }
     }
 

@@ -36,16 +36,20 @@ package enum VariantSelection {
             guard candidate.method == method || candidate.method == request.method, matches(candidate) else {
                 continue
             }
-            if let known = best {
-                let current = candidates[known]
-                // Of the same second is more recent what was asked for later (RFC 9111 §4).
-                guard
-                    (candidate.date, candidate.requestTime, candidate.responseTime)
-                        > (current.date, current.requestTime, current.responseTime)
-                else { continue }
-            }
+            if let known = best, !candidate.isMoreRecent(than: candidates[known]) { continue }
             best = index
         }
         return best
+    }
+}
+
+extension StoredResponse {
+    /// Whether this response is the more recent of two, as their Dates say; where one has none, or both are of the same second,
+    /// the one that was asked for later (RFC 9111 §4).
+    package func isMoreRecent(than other: StoredResponse) -> Bool {
+        if date != other.date, head.fields.contains(.date), other.head.fields.contains(.date) {
+            return date > other.date
+        }
+        return (requestOrder, responseTime) > (other.requestOrder, other.responseTime)
     }
 }

@@ -80,7 +80,7 @@ public struct Admission: Sendable, Hashable {
             return
         }
         let judge = Judge(exchange: exchange, options: options, secret: secret)
-        self =
+        let judged =
             switch kind {
             case .complete: judge.newEntry(response, head: response, ranges: nil)
             case .part(let part): judge.newEntry(response, head: part.storedHead, ranges: part.ranges)
@@ -88,6 +88,7 @@ public struct Admission: Sendable, Hashable {
             case .notModified(let existing): judge.confirmed(existing, by: response)
             case .head(let existing, let bodyLength): judge.described(existing, bodyLength: bodyLength, by: response)
             }
+        self.init(judged.action.ordered(exchange.requestOrder), because: judged.reason, isShareable: judged.isShareable)
     }
 
     fileprivate init(_ action: Action, because reason: CacheReason? = nil, isShareable: Bool = false) {
@@ -119,6 +120,8 @@ extension Admission {
         public var contentDecoded = false
         /// When the request was sent.
         public var requestTime: Timestamp
+        /// The place of the request among all requests of the cache; by default as its time says.
+        public var requestOrder: HybridTimestamp
         /// When the response came.
         public var responseTime: Timestamp
         /// What the call asks of the cache.
@@ -142,6 +145,7 @@ extension Admission {
             self.partition = partition
             self.sentPartition = sentPartition
             self.requestTime = requestTime
+            requestOrder = HybridTimestamp(requestTime)
             self.responseTime = responseTime
             self.directive = directive
             self.credentialFields = credentialFields
@@ -229,14 +233,14 @@ private struct Judge {
         let stored = existing.stored
         // Only a 200 says anything, and what may not be stored as a GET's response says nothing either.
         guard exchange.sent?.method == .head, stored.method == .get, response.status == .ok,
-            case .store = storability(of: response, asGet: true)
+            case .store(let scope) = storability(of: response, asGet: true)
         else { return Admission(.pass, because: .method) }
         guard stored.head.status == .ok,
             stored.describesSameContent(as: response, bodyLength: bodyLength, receivedAt: exchange.responseTime)
         else {
             // RFC 9111 §4.3.5 calls it stale; with another validator nothing would come of a revalidation.
             if isOvertaken(by: stored) { return Admission(.pass, because: .overtaken) }
-            return speaksFor(existing, scope: nil)
+            return speaksFor(existing, scope: scope)
                 ? Admission(.remove, because: .stale) : Admission(.pass, because: .otherPrincipal)
         }
         // A lifetime of the cache's own counts from the receipt of the content, of which this is none.
@@ -352,10 +356,8 @@ private struct Judge {
 
     /// Whether the stored response was asked for after this one was: an older response never takes the place of a newer one
     /// (RFC 9111 §4).
-    ///
-    /// One that seems to have been asked for after this one came says that the clock was set back meanwhile, and nothing else.
     private func isOvertaken(by stored: StoredResponse) -> Bool {
-        stored.requestTime > exchange.requestTime && stored.requestTime <= exchange.responseTime
+        stored.requestOrder > exchange.requestOrder
     }
 
     private func nominated(by fields: HeaderFields) -> NominatedFields? {
@@ -379,6 +381,21 @@ private struct Judge {
             isPersonal: !exchange.partition.isEmpty,
             hasContentKey: exchange.hasContentKey
         )
+    }
+}
+
+extension Admission.Action {
+    /// The same, of a response that was asked for at `order`.
+    fileprivate func ordered(_ order: HybridTimestamp) -> Admission.Action {
+        switch self {
+        case .store(var stored, let scope):
+            stored.requestOrder = order
+            return .store(stored, scope: scope)
+        case .freshen(var stored):
+            stored.requestOrder = order
+            return .freshen(stored)
+        case .remove, .pass: return self
+        }
     }
 }
 

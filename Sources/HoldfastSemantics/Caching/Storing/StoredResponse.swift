@@ -14,6 +14,10 @@ public struct StoredResponse: Sendable, Hashable {
     /// Which bytes of its content are stored, where some may be missing; nil: all (RFC 9111 §3.3).
     public var ranges: StoredRanges?
 
+    /// The place of its request among all requests of the cache: what was asked for later is more recent, whatever the clock
+    /// said. ``Admission`` sets it; by default it follows from ``requestTime``.
+    public var requestOrder: HybridTimestamp
+
     /// The target URI of the request it answered.
     public var target: TargetURI { reading.target }
 
@@ -100,6 +104,7 @@ public struct StoredResponse: Sendable, Hashable {
             targetedFields: targetedFields
         )
         confirmationReason = needsConfirmation ? .softPurged : nil
+        requestOrder = HybridTimestamp(requestTime)
     }
 
     /// This response filed under other nominated values, for a Vary that an update brought.
@@ -115,7 +120,7 @@ public struct StoredResponse: Sendable, Hashable {
             givenLifetime: givenLifetime,
             targetedFields: targetedFields
         )
-        (filed.confirmationReason, filed.ranges) = (confirmationReason, ranges)
+        (filed.confirmationReason, filed.ranges, filed.requestOrder) = (confirmationReason, ranges, requestOrder)
         return filed
     }
 
@@ -141,6 +146,7 @@ public struct StoredResponse: Sendable, Hashable {
     /// Whether both are the same response, read in the same way.
     public static func == (left: StoredResponse, right: StoredResponse) -> Bool {
         left.confirmationReason == right.confirmationReason && left.ranges == right.ranges
+            && left.requestOrder == right.requestOrder
             && (left.reading === right.reading || left.reading == right.reading)
     }
 

@@ -17,60 +17,7 @@ import Testing
 /// What is stored is the newest response, however the exchanges end.
 @Suite("An older response never replaces a newer one", .timeLimit(.minutes(20)))
 struct WritingOrderTests {
-    private final class Bench: Sendable {
-        let clock = ManualClock()
-        let cache = HTTPCache(store: MemoryStore(capacity: 1 << 20))
-        /// Answers of an origin that waits until it is told whose turn it is.
-        let gates: [CountWatch]
-        let asked = CountWatch()
-        let pipeline: Pipeline
-        let transport: ScriptedTransport
-
-        init(_ answers: [@Sendable (URLRequest) -> ScriptedTransport.Step]) {
-            let gates = answers.map { _ in CountWatch() }
-            self.gates = gates
-            let asked = self.asked
-            let numbers = AnswerNumbers()
-            transport = ScriptedTransport { request in
-                let number = numbers.next() - 1
-                asked.increment()
-                try await gates[number].wait(for: 1)
-                return answers[number](request)
-            }
-            var configuration = PipelineConfiguration()
-            configuration.clock = clock
-            configuration.attemptTimeout = nil
-            pipeline = Pipeline(transport: transport, cache: cache, configuration: configuration)
-        }
-
-        /// Begins a call and waits until its request is at the origin.
-        func begin(
-            _ request: URLRequest = .get(),
-            _ directive: CacheDirective = .default,
-            number: Int
-        ) async throws -> Task<String, any Error> {
-            var options = CallOptions()
-            options.cache = directive
-            let call = Task { [pipeline, options] in
-                String(decoding: try await pipeline.send(request, options: options).body.collect(), as: UTF8.self)
-            }
-            try await asked.wait(for: number)
-            return call
-        }
-
-        func end(_ number: Int, _ call: Task<String, any Error>) async throws -> String {
-            gates[number - 1].increment()
-            return try await call.value
-        }
-
-        func hit(_ request: URLRequest = .get()) async throws -> String? {
-            var options = CallOptions()
-            options.cache = .onlyIfCached
-            let response = try await pipeline.send(request, options: options)
-            guard response.source == .fresh else { return nil }
-            return String(decoding: try await response.body.collect(), as: UTF8.self)
-        }
-    }
+    private typealias Bench = OrderBench
 
     private static let fresh: HeaderFields = ["Cache-Control": "max-age=60"]
 

@@ -35,7 +35,9 @@ struct ReadyAnswersTests {
             storedAt: StoreInstant(now)
         )
         let reuse = try #require(PlainReuse(stored, options: CacheOptions()))
-        return try #require(ReadyAnswer(entry, stored, reuse, url: url, .get(url), implicit: [:], target))
+        return try #require(
+            ReadyAnswer(entry, stored, reuse, url: url, .get(url), implicit: [:], target, searchVarianceCount: 0)
+        )
     }
 
     @Test("An answer is found by its URL in the stripe that kept it, and by no other")

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import HoldfastSemantics
+import HoldfastStorage
+import HoldfastTesting
+import Testing
+
+@testable import Holdfast
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// Which of two responses is the newer one goes by the order of their requests, whatever the clock says and wherever they lie.
+@Suite("What was asked for later is newer", .timeLimit(.minutes(20)))
+struct RequestOrderTests {
+    private static let fresh: HeaderFields = ["Cache-Control": "max-age=60"]
+    private static let variance: HeaderFields = ["No-Vary-Search": "params=(\"s\")"]
+    private static let one = URLRequest.get("http://origin.example/a?s=1")
+    private static let three = URLRequest.get("http://origin.example/a?s=3")
+
+    private static func answer(_ text: String, _ more: HeaderFields = [:])
+        -> @Sendable (URLRequest) -> ScriptedTransport.Step
+    {
+        { _ in .respond(200, fresh.merging(more), body: text) }
+    }
+
+    private static func head(_ fields: [String: String] = [:]) -> URLRequest {
+        var request = URLRequest.get("http://origin.example/a", fields)
+        request.httpMethod = "HEAD"
+        return request
+    }
+
+    private static func options(_ directive: CacheDirective) -> CallOptions {
+        var options = CallOptions()
+        options.cache = directive
+        return options
+    }
+
+    @Test("RFC 9111 §4: no call joins an exchange that is older than what was stored since")
+    func joining() async throws {
+        let bench = OrderBench([
+            Self.answer("v1"), Self.answer("v2", ["Cache-Control": "max-age=1"]), Self.answer("v3"),
+        ])
+        let first = try await bench.begin(number: 1)
+        _ = try await bench.end(2, try await bench.begin(.get(), .reload, number: 2))
+        bench.clock.advance(by: .seconds(5))
+        let third = Task { [pipeline = bench.pipeline] in
+            String(decoding: try await pipeline.send(.get()).body.collect(), as: UTF8.self)
+        }
+        for _ in 0..<10_000 where bench.asked.count < 3 { await Task.yield() }
+        #expect(bench.asked.count == 3)
+        bench.gates[2].increment()
+        #expect(try await bench.end(1, first) == "v1")
+        #expect(try await third.value == "v3")
+        #expect(try await bench.hit() == "v3")
+    }
+
+    @Test("No-Vary-Search: the newer of two equivalents answers, in whichever partition it lies")
+    func acrossPartitions() async throws {
+        let bench = CacheBench(
+            ScriptedTransport([
+                .respond(200, Self.variance.merging(["Cache-Control": "public, max-age=60"]), body: "v1"),
+                .respond(200, Self.variance.merging(["Cache-Control": "max-age=60"]), body: "v2"),
+            ]),
+            mode: .shared
+        )
+        let cookie = ["Cookie": "sid=alice"]
+        let one = URLRequest.get("http://origin.example/a?s=1", cookie)
+        let three = URLRequest.get("http://origin.example/a?s=3", cookie)
+        try await bench.load(one)
+        try await bench.load(three, Self.options(.revalidate))
+        #expect(try await bench.load(one) == .fresh("v2"))
+        #expect(try await bench.load(Self.one) == .fresh("v1"))
+    }
+
+    @Test("No-Vary-Search: the newer of two equivalents answers, whatever the older one varies by")
+    func acrossVariants() async throws {
+        let bench = CacheBench([
+            .respond(200, Self.fresh.merging(Self.variance).merging(["Vary": "X-A"]), body: "v1"),
+            .respond(200, Self.fresh.merging(Self.variance), body: "v2"),
+        ])
+        let one = URLRequest.get("http://origin.example/a?s=1", ["X-A": "a"])
+        try await bench.load(one)
+        // Twice, so that it is ready for plain requests as well.
+        #expect(try await bench.load(one) == .fresh("v1"))
+        #expect(try await bench.load(one) == .fresh("v1"))
+        try await bench.load(.get("http://origin.example/a?s=3", ["X-A": "b"]))
+        #expect(try await bench.load(one) == .fresh("v2"))
+    }
+
+    @Test("No-Vary-Search: a response that answers for its own query alone takes the older equivalent along")
+    func withoutVariance() async throws {
+        let bench = CacheBench([
+            .respond(200, Self.fresh.merging(Self.variance), body: "v1"), .respond(200, Self.fresh, body: "v2"),
+        ])
+        try await bench.load(Self.one)
+        try await bench.load(Self.three, Self.options(.revalidate))
+        #expect(try await bench.load(Self.three) == .fresh("v2"))
+        #expect(try await bench.load(Self.one, Self.options(.onlyIfCached)).status == 504)
+    }
+
+    @Test("No-Vary-Search: an older equivalent that was under way is not stored")
+    func equivalentUnderWay() async throws {
+        let bench = OrderBench([Self.answer("v1", Self.variance), Self.answer("v2", Self.variance)])
+        let first = try await bench.begin(Self.one, number: 1)
+        _ = try await bench.end(2, try await bench.begin(Self.three, .reload, number: 2))
+        _ = try await bench.end(1, first)
+        #expect(try await bench.hit(Self.one) == "v2")
+        #expect(try await bench.hit(Self.three) == "v2")
+    }
+
+    @Test("RFC 9111 §4.3.5: what a HEAD has removed is not stored by an older GET that was under way")
+    func removedByHead() async throws {
+        let bench = OrderBench([
+            Self.answer("v1", ["ETag": "\"1\"", "Cache-Control": "max-age=1"]), Self.answer("v1", ["ETag": "\"1\""]),
+            { _ in .respond(200, ["Cache-Control": "max-age=60", "ETag": "\"2\""]) },
+        ])
+        _ = try await bench.end(1, try await bench.begin(number: 1))
+        bench.clock.advance(by: .seconds(5))
+        let get = try await bench.begin(number: 2)
+        _ = try await bench.end(3, try await bench.begin(Self.head(), .reload, number: 3))
+        _ = try await bench.end(2, get)
+        #expect(try await bench.hit() == nil)
+    }
+
+    @Test("RFC 9111 §4.3.5: a HEAD that was sent before a GET removes nothing of that, though the clock stands still")
+    func headBeforeGet() async throws {
+        let bench = OrderBench([
+            Self.answer("v1", ["ETag": "\"1\""]),
+            { _ in .respond(200, ["Cache-Control": "max-age=60", "ETag": "\"0\""]) },
+            Self.answer("v2", ["ETag": "\"2\""]),
+        ])
+        _ = try await bench.end(1, try await bench.begin(number: 1))
+        let head = try await bench.begin(Self.head(), .reload, number: 2)
+        _ = try await bench.end(3, try await bench.begin(.get(), .reload, number: 3))
+        _ = try await bench.end(2, head)
+        #expect(try await bench.hit() == "v2")
+    }
+
+    @Test(
+        "A user's HEAD removes what is stored for all where it says itself that it is for all",
+        arguments: [true, false]
+    )
+    func headOfUser(isForAll: Bool) async throws {
+        let control = isForAll ? "public, max-age=60" : "private, max-age=60"
+        let bench = OrderBench(
+            [
+                Self.answer("v1", ["ETag": "\"1\""]),
+                { _ in .respond(200, ["Cache-Control": control, "ETag": "\"2\""]) },
+            ],
+            mode: .shared
+        )
+        _ = try await bench.end(1, try await bench.begin(number: 1))
+        let head = Self.head(["Authorization": "alice"])
+        _ = try await bench.end(2, try await bench.begin(head, .reload, number: 2))
+        #expect(try await bench.hit() == (isForAll ? nil : "v1"))
+    }
+
+    @Test("A part that was asked for later goes before an older whole response of another variant")
+    func newerPart() async throws {
+        let part: HeaderFields = ["ETag": "\"2\"", "Vary": "X-A", "Content-Range": "bytes 0-2/6"]
+        let bench = OrderBench([
+            Self.answer("abcdef", ["ETag": "\"1\""]), { _ in .respond(206, Self.fresh.merging(part), body: "ABC") },
+            Self.answer("ABCDEF", ["ETag": "\"2\"", "Vary": "X-A"]),
+        ])
+        let whole = try await bench.begin(.get("http://origin.example/a", ["X-A": "1"]), number: 1)
+        let two = URLRequest.get("http://origin.example/a", ["X-A": "2"])
+        let range = URLRequest.get("http://origin.example/a", ["X-A": "2", "Range": "bytes=0-2"])
+        _ = try await bench.end(2, try await bench.begin(range, .reload, number: 2))
+        _ = try await bench.end(1, whole)
+        bench.gates[2].increment()
+        let response = try await bench.pipeline.send(two)
+        #expect(String(decoding: try await response.body.collect(), as: UTF8.self) == "ABCDEF")
+    }
+
+    @Test("A clock that is set back makes no older variant the newer one")
+    func clockSetBack() async throws {
+        let bench = CacheBench([
+            .respond(200, Self.fresh.merging(["Vary": "X-A"]), body: "v1"), .respond(200, Self.fresh, body: "v2"),
+        ])
+        let one = URLRequest.get("http://origin.example/a", ["X-A": "1"])
+        try await bench.load(one)
+        bench.clock.skewTimeOfDay(by: .seconds(-3_600))
+        try await bench.load(.get("http://origin.example/a", ["X-A": "2"]))
+        #expect(try await bench.load(one) == .fresh("v2"))
+    }
+
+    @Test("What another process asked for by a clock ahead of ours is updated all the same")
+    func observed() async throws {
+        let bench = CacheBench([
+            .respond(200, ["Cache-Control": "max-age=1", "ETag": "\"1\""], body: "v1"),
+            .respond(304, Self.fresh.merging(["ETag": "\"1\""])),
+        ])
+        try await bench.load()
+        let now = StoreInstant(bench.clock.timestamp)
+        let entry = try #require(try await bench.cache.store.list(after: nil, limit: 10, now: now).listed.first?.entry)
+        var stored = try #require(StoredResponse(decoding: entry.description.metadata))
+        stored.requestOrder = HybridTimestamp(bench.clock.timestamp.advanced(by: .seconds(86_400)))
+        var description = entry.description
+        description.metadata = stored.encoded
+        _ = try await bench.cache.store.replaceDescription(of: entry, with: description, now: now)
+        bench.clock.advance(by: .seconds(5))
+        #expect(try await bench.load() == .revalidated("v1"))
+        #expect(try await bench.load() == .fresh("v1"))
+    }
+}
