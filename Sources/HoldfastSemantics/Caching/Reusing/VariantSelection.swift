@@ -44,12 +44,15 @@ package enum VariantSelection {
 }
 
 extension StoredResponse {
-    /// Whether this response is the more recent of two, as their Dates say; where one has none, or both are of the same second,
-    /// the one that was asked for later (RFC 9111 §4).
+    /// Whether this response is the more recent of two: by Date (RFC 9111 §4), and where both are of the same second by what was
+    /// asked for later.
+    ///
+    /// One without Date has the time of its receipt for one (RFC 9110 §6.6.1). Where the clock was set back between the two requests
+    /// that time tells nothing.
     package func isMoreRecent(than other: StoredResponse) -> Bool {
-        if date != other.date, head.fields.contains(.date), other.head.fields.contains(.date) {
-            return date > other.date
-        }
+        let hasDates = head.fields.contains(.date) && other.head.fields.contains(.date)
+        let wasSetBack = (requestOrder < other.requestOrder) != (requestTime < other.requestTime)
+        if date != other.date, hasDates || !wasSetBack || requestTime == other.requestTime { return date > other.date }
         return (requestOrder, responseTime) > (other.requestOrder, other.responseTime)
     }
 }
