@@ -46,11 +46,15 @@ struct AdmissionGenerator {
         nature.vary = chance(30) ? vary() : nil
         nature.setsCookie = chance(40)
         nature.digests = digests()
+        // To a private cache each principal is a cache of its own, and a guest's response may answer who shows no more than a cookie.
+        nature.isPersonal = setting.mode == .private && chance(30)
         if chance(30) { paths.append("/b") }
         if chance(20) { paths.append("/x/%2e%2e/a") }
         if chance(50) { theme = pick(Theme.allCases) }
         switch theme {
-        case .dates: (nature.tag, nature.modified) = (.none, .old)
+        case .dates:
+            (nature.tag, nature.modified) = (.none, .old)
+            nature.isPersonal = setting.mode == .private
         case .weakParts: (nature.tag, nature.modified) = (.weak, pick([.none, .recent]))
         case .releasedCookies: (nature.setsCookie, nature.tag) = (true, .strong)
         case .conditions: nature.tag = .strong
@@ -220,6 +224,7 @@ struct AdmissionGenerator {
         }
         answer.honorsConditions = chance(85)
         answer.honorsRange = chance(90)
+        answer.saysQueryIsNothing = chance(85)
         answer.notModifiedHasCacheControl = chance(theme == .releasedCookies ? 20 : 70)
         answer.notModifiedHasValidators = chance(70)
         if call.method == "GET", chance(5) { answer.breaksAfter = pick([1, 2, 3]) }

@@ -196,8 +196,10 @@ struct AdmissionJudgement {
         report(.unmatchedVary, by: newest, "Vary: \(vary) of exchange \(newest?.number ?? 0)")
     }
 
-    /// RFC 9111 §4.3.4: a 304 with a validator updates only what has the same.
+    /// RFC 9111 §4.3.4: a 304 with a validator updates only what has the same; and RFC 9110 §15.4.5: one that the origin gave to a user's
+    /// condition speaks of that user's representation.
     private mutating func judgeSelection() {
+        judgeRepresentation()
         for body in evidence.bodies.compactMap({ model.exchange($0) }) {
             guard let stored = body.answer, let tag = stored.fields["ETag"], let shown = call.fields["ETag"] else {
                 continue
@@ -209,6 +211,23 @@ struct AdmissionJudgement {
                 .wrongSelection,
                 by: newest,
                 "the content of exchange \(body.number) is \(tag), and the answer says \(shown)"
+            )
+        }
+    }
+
+    /// Whether the content is of the representation of which the newest fields say that it has not changed.
+    private mutating func judgeRepresentation() {
+        guard let newest, newest.answer?.status == 304, let said = newest.answer?.representation else { return }
+        for body in evidence.bodies.compactMap({ model.exchange($0) }) {
+            guard let stored = body.answer?.representation, stored.version > 0, stored != said else { continue }
+            // By a date alone two versions of one resource may be taken for one, and by a weak tag two codings.
+            let isNamed =
+                newest.sentFields.contains("If-None-Match") && body.answer?.fields["ETag"]?.hasPrefix("\"") ?? false
+            if stored.path == said.path, stored.version == said.version || !isNamed { continue }
+            report(
+                .wrongSelection,
+                by: newest,
+                "the content of exchange \(body.number) is \(stored), and exchange \(newest.number) spoke of \(said)"
             )
         }
     }
@@ -233,7 +252,7 @@ struct AdmissionJudgement {
                 return ended > later.sentAt && other.sentAt < call.startedAt
                     && AdmissionGenerator.paths[other.path] == AdmissionGenerator.paths[later.path]
             }
-            if !mayHaveGone, !standsBeside(later, newest) {
+            if !mayHaveGone {
                 report(
                     .olderOverNewer,
                     by: newest,
@@ -243,23 +262,13 @@ struct AdmissionJudgement {
         }
     }
 
-    /// Whether two responses of the same second may be stored side by side, so that Date does not tell which is the more recent.
-    private func standsBeside(_ later: AdmissionExchange, _ newest: AdmissionExchange) -> Bool {
-        guard later.sentAt.time.secondsSinceEpoch == newest.sentAt.time.secondsSinceEpoch else { return false }
-        let (one, other) = (later.answer?.fields["Cache-Control"], call.fields["Cache-Control"])
-        let isReleased = [one, other].map { text in
-            let control = AdmissionDirectives(text)
-            return control.has("public") || control.seconds("s-maxage") != nil
-        }
-        return later.answer?.fields["Vary"] != call.fields["Vary"] || isReleased[0] != isReleased[1]
-            || later.user != newest.user
-    }
-
     /// Whether a response is one that a cache stores and that would answer this call.
     private func isSurelyStored(_ exchange: AdmissionExchange) -> Bool {
         guard let answer = exchange.answer, answer.status == 200, !answer.isBroken, exchange.call.method == "GET",
             exchange.call.content == nil, call.plan.content == nil, exchange.user == call.plan.user,
-            exchange.path == call.plan.path,
+            exchange.path == call.plan.path
+                || answer.fields.contains("No-Vary-Search")
+                    && AdmissionGenerator.paths[exchange.path] == AdmissionGenerator.paths[call.plan.path],
             exchange.call.range == nil, exchange.call.condition == nil, !exchange.call.forbidsStoring,
             let received = model.log.calls.first(where: { $0.plan.number == exchange.call.number }),
             let receivedAt = received.endedAt, receivedAt < call.startedAt, received.source.hasPrefix("network")

@@ -83,14 +83,20 @@ final class AdmissionOrigin: Transport {
     }
 
     /// The tag and the date that a caller would know of a resource.
-    func validators(of path: String, _ answer: PlannedAnswer, isOld: Bool) -> (tag: String, date: String) {
+    func validators(
+        of path: String,
+        for user: AdmissionUser,
+        _ answer: PlannedAnswer,
+        isOld: Bool
+    ) -> (tag: String, date: String) {
         state.withLock { state in
             var resource = state.resources[AdmissionOrigin.resource(path)] ?? Resource(changedAt: start)
             if isOld { resource.version -= 1 }
             let isCompressed = answer.coding == .gzip
             let date = modified(resource, answer.modified) ?? resource.changedAt
             return (
-                tag(resource.version, answer.tag, isCompressed: isCompressed) ?? "\"none\"", HTTPDate(date).description
+                tag(resource.version, answer, for: user, isCompressed: isCompressed) ?? "\"none\"",
+                HTTPDate(date).description
             )
         }
     }
@@ -172,7 +178,7 @@ final class AdmissionOrigin: Transport {
             cells: 0..<length,
             length: length,
             representation: .init(
-                path: AdmissionOrigin.resource(exchange.path),
+                path: AdmissionOrigin.resource(exchange.path) + (plan.isPersonal ? " of \(exchange.user)" : ""),
                 version: resource.version,
                 isCompressed: isCompressed
             )
@@ -186,7 +192,7 @@ final class AdmissionOrigin: Transport {
             return answer
         case .success: break
         }
-        let tag = tag(resource.version, plan.tag, isCompressed: isCompressed)
+        let tag = tag(resource.version, plan, for: exchange.user, isCompressed: isCompressed)
         let modified = modified(resource, plan.modified)
         if exchange.call.isUnsafe {
             answer.representation.version = -exchange.number
@@ -231,7 +237,7 @@ final class AdmissionOrigin: Transport {
             fields["Cache-Control"] = (plan.cacheControl + ["stamp=\(exchange.number)"]).joined(separator: ", ")
         }
         if let vary = plan.vary { fields["Vary"] = vary }
-        if exchange.path.contains("?") { fields["No-Vary-Search"] = "params=(\"s\")" }
+        if exchange.path.contains("?"), plan.saysQueryIsNothing { fields["No-Vary-Search"] = "params=(\"s\")" }
         if plan.setsCookie { fields["Set-Cookie"] = "sid=\(exchange.user.rawValue).\(exchange.number)" }
         if let age = plan.age { fields["Age"] = "\(age)" }
         for digest in plan.digests {
@@ -272,11 +278,12 @@ final class AdmissionOrigin: Transport {
         return validator == tag && !validator.hasPrefix("W/") || validator == modified.map { HTTPDate($0).description }
     }
 
-    private func tag(_ version: Int, _ kind: PlannedAnswer.Tag, isCompressed: Bool) -> String? {
-        switch kind {
+    private func tag(_ version: Int, _ plan: PlannedAnswer, for user: AdmissionUser, isCompressed: Bool) -> String? {
+        let name = "v\(version)" + (plan.isPersonal ? "-\(user)" : "")
+        return switch plan.tag {
         case .none: nil
-        case .weak: "W/\"v\(version)\""
-        case .strong: "\"v\(version)\(isCompressed ? "-gzip" : "")\""
+        case .weak: "W/\"\(name)\""
+        case .strong: "\"\(name)\(isCompressed ? "-gzip" : "")\""
         }
     }
 

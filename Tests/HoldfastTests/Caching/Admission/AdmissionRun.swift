@@ -184,7 +184,7 @@ struct AdmissionRun {
             case .principal, .preparedField, .refreshedField, .hookField: break
             }
         }
-        let known = origin.validators(of: plan.path, answer, isOld: plan.condition == .ifNoneMatchOld)
+        let known = origin.validators(of: plan.path, for: plan.user, answer, isOld: plan.condition == .ifNoneMatchOld)
         switch plan.condition {
         case .ifNoneMatch, .ifNoneMatchOld: fields["If-None-Match"] = known.tag
         case .ifNoneMatchAny: fields["If-None-Match"] = "*"

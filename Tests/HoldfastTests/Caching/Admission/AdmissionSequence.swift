@@ -161,6 +161,10 @@ struct PlannedAnswer: Sendable, CustomStringConvertible {
     var age: Int?
     var honorsConditions = true
     var honorsRange = true
+    /// Whether each user has a representation of their own, which no field of the response says.
+    var isPersonal = false
+    /// Whether a response for a query says that the query tells nothing apart.
+    var saysQueryIsNothing = true
     /// Whether a 304 has Cache-Control, and whether it has validators.
     var notModifiedHasCacheControl = true
     var notModifiedHasValidators = true
@@ -184,6 +188,8 @@ struct PlannedAnswer: Sendable, CustomStringConvertible {
         if let age { text += " Age: \(age)" }
         if !honorsConditions { text += " ignores conditions" }
         if !honorsRange { text += " ignores Range" }
+        if isPersonal { text += " personal" }
+        if !saysQueryIsNothing { text += " without No-Vary-Search" }
         if !notModifiedHasCacheControl { text += " 304 without Cache-Control" }
         if !notModifiedHasValidators { text += " 304 without validators" }
         if let breaksAfter { text += " breaks after \(breaksAfter) cells" }
