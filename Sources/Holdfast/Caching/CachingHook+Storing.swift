@@ -72,7 +72,9 @@ extension CachingHook {
             as: .notModified(received.existing(held.stored, in: held.entry))
         )
         // What another principal was told of the response is no news about this one's.
-        if received.isForRequester, held.isOwn {
+        if case .freshen(let stored) = admission.action {
+            held.stored = stored
+        } else if received.isForRequester, held.isOwn {
             held.stored = held.stored.freshened(
                 by: response.head,
                 requestTime: received.exchange.requestTime,
@@ -81,15 +83,12 @@ extension CachingHook {
                 givenLifetime: lookup.directive.lifetime?.wholeSeconds,
                 ignoredCookies: cache.options.ignored
             )
-            // Where the fields now say that a part is not what was asked for, the rest is not there.
-            guard held.stored.hasAll(askedBy: lookup.head) else { throw CachingHook.unasked(response) }
         }
+        // Where the fields now say that a part is not what was asked for, the rest is not there.
+        guard held.stored.hasAll(askedBy: lookup.head) else { throw CachingHook.unasked(response) }
         let entry = await apply(admission, to: held.entry, by: received, in: context)
         if let entry { held.entry = entry }
-        if case .freshen(let stored) = admission.action {
-            held.stored = stored
-            cache.storedElsewhere.note(held.entry, lookup)
-        }
+        if case .freshen = admission.action { cache.storedElsewhere.note(held.entry, lookup) }
         response.body.discard()
         var answer = answer(
             held,

@@ -48,7 +48,7 @@ public struct EntityTag: Sendable, Hashable, CustomStringConvertible {
 
     /// Whether both tags have the same text, weak or not (RFC 9110 §8.8.3.2).
     public func weakMatches(_ other: EntityTag) -> Bool {
-        opaqueTag.utf8.elementsEqual(other.opaqueTag.utf8)
+        opaqueTag.hasSameBytes(as: other.opaqueTag)
     }
 
     /// Whether both tags have the same spelling; texts of equal meaning in Unicode are different tags.

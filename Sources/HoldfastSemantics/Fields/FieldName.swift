@@ -11,23 +11,29 @@ public struct FieldName: Sendable, Hashable, ExpressibleByStringLiteral, CustomS
     /// The name in lower case; what equality, hashing and keys use.
     public let canonicalName: String
 
+    /// A hash of the lower-case form (FNV-1a), so that most comparisons of two names are one of two numbers.
+    private let nameHash: UInt64
+
     /// Creates a name, or nothing when the text is no token (RFC 9110 §5.6.2).
     ///
     /// - Parameter name: text from anywhere; cost is linear in its length.
     public init?(_ name: String) {
         var name = name
-        let hasUpperCase: Bool? = name.withUTF8 { bytes in
+        let read: (hash: UInt64, hasUpperCase: Bool)? = name.withUTF8 { bytes in
             guard !bytes.isEmpty else { return nil }
+            var hash: UInt64 = 0xCBF2_9CE4_8422_2325
             var hasUpperCase = false
             for byte in bytes {
                 guard byte.isTokenCharacter else { return nil }
                 if byte.isUpperCaseLetter { hasUpperCase = true }
+                hash = (hash ^ UInt64(byte.lowerCased)) &* 0x100_0000_01B3
             }
-            return hasUpperCase
+            return (hash, hasUpperCase)
         }
-        guard let hasUpperCase else { return nil }
+        guard let read else { return nil }
+        nameHash = read.hash
         rawName = name
-        canonicalName = hasUpperCase ? name.loweringASCII() : name
+        canonicalName = read.hasUpperCase ? name.loweringASCII() : name
     }
 
     /// Creates a name from a literal in source code.
@@ -46,12 +52,12 @@ public struct FieldName: Sendable, Hashable, ExpressibleByStringLiteral, CustomS
 
     /// Whether two names are the same field, letter case aside.
     public static func == (left: FieldName, right: FieldName) -> Bool {
-        left.canonicalName == right.canonicalName
+        left.nameHash == right.nameHash && left.canonicalName == right.canonicalName
     }
 
-    /// Feeds the lower-case form to the hasher.
+    /// Feeds what names of one field have in common to the hasher.
     public func hash(into hasher: inout Hasher) {
-        hasher.combine(canonicalName)
+        hasher.combine(nameHash)
     }
 }
 
@@ -95,6 +101,16 @@ extension UInt8 {
 }
 
 extension String {
+    /// Whether both are the same bytes: texts compare by Unicode equivalence, and fields do not (RFC 9111 §4.1).
+    package func hasSameBytes(as other: String) -> Bool {
+        let answer: Bool?? = utf8.withContiguousStorageIfAvailable { bytes in
+            other.utf8.withContiguousStorageIfAvailable { others in
+                UnsafeRawBufferPointer(bytes).elementsEqual(UnsafeRawBufferPointer(others))
+            }
+        }
+        return (answer ?? nil) ?? utf8.elementsEqual(other.utf8)
+    }
+
     /// Folds A–Z only: Unicode case mapping could turn a foreign letter into an ASCII one.
     package func loweringASCII() -> String {
         var text = self

@@ -26,15 +26,17 @@ public struct FramedBytes: Sendable, Hashable {
     public mutating func append(_ part: [UInt8]) {
         let count = UInt32(clamping: part.count)
         appendCount(count)
-        bytes += part.prefix(Int(count))
+        part.withUnsafeBufferPointer { bytes.append(contentsOf: $0.prefix(Int(count))) }
     }
 
     /// Adds one frame with the UTF-8 bytes of a text.
     public mutating func append(_ part: String) {
-        let utf8 = part.utf8
-        let count = UInt32(clamping: utf8.count)
-        appendCount(count)
-        bytes += utf8.prefix(Int(count))
+        var part = part
+        part.withUTF8 { utf8 in
+            let count = UInt32(clamping: utf8.count)
+            appendCount(count)
+            bytes.append(contentsOf: utf8.prefix(Int(count)))
+        }
     }
 
     private mutating func appendCount(_ count: UInt32) {

@@ -136,6 +136,7 @@ struct Need: Sendable {
         case .notModified, .relay: return true
         case .resend: return false
         case .full(let index):
+            if stored[index].ranges == nil { return true }
             let freshened = stored[index].freshened(
                 by: response.head,
                 requestTime: now,

@@ -136,20 +136,6 @@ final class ReadyAnswer: Sendable {
     }
 }
 
-extension String {
-    /// Whether both are the same bytes: texts compare by Unicode equivalence, and fields do not (RFC 9111 §4.1).
-    fileprivate func hasSameBytes(as other: String) -> Bool {
-        let answer: Bool?? = utf8.withContiguousStorageIfAvailable { bytes in
-            other.utf8.withContiguousStorageIfAvailable { others in
-                guard bytes.count == others.count else { return false }
-                guard let start = bytes.baseAddress, let otherStart = others.baseAddress else { return true }
-                return memcmp(start, otherStart, bytes.count) == 0
-            }
-        }
-        return (answer ?? nil) ?? utf8.elementsEqual(other.utf8)
-    }
-}
-
 extension HeaderFields {
     /// Whether both have the same lines, letter case of names aside, byte for byte.
     fileprivate func hasSameBytes(as other: HeaderFields) -> Bool {

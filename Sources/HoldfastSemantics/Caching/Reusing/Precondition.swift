@@ -133,13 +133,13 @@ public enum Precondition {
         guard let index = Validation.selected(by: notModified, among: candidates) else {
             return isCallers(notModified, tags, candidates) ? .relay : .resend
         }
+        guard request.isConditionalOrPartial else { return .full(candidate: index) }
         let freshened = candidates[index].freshened(
             by: notModified,
             requestTime: now,
             responseTime: now,
             mode: .private
         )
-        guard request.isConditionalOrPartial else { return .full(candidate: index) }
         return switch evaluate(request: request, stored: freshened, now: now) {
         case .notModified: .notModified(candidate: index)
         case .full: .full(candidate: index)

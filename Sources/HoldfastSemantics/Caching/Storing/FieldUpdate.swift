@@ -22,20 +22,18 @@ public enum FieldUpdate {
         targetedFields: [FieldName] = [],
         ignoredCookies: IgnoredCookies = .none
     ) -> ResponseHead {
-        var dropped: Set<FieldName> = []
+        var dropped: [FieldName] = []
         for value in head.fields.values(of: .connection) {
-            dropped.formUnion(FieldScanner.members(of: value).compactMap { FieldName($0) })
+            dropped += FieldScanner.members(of: value).compactMap { FieldName($0) }
         }
         // These are for every recipient (RFC 9110 §7.6.1): without them a response would be reused as no one allowed.
-        dropped.subtract(ruling)
-        dropped.subtract(targetedFields)
-        dropped.formUnion(connectionBound)
+        dropped.removeAll { ruling.contains($0) || targetedFields.contains($0) }
         let cacheControl = RulingCacheControl(head.fields, targets: targetedFields).cacheControl
-        if case .fields(let names) = cacheControl.noCache { dropped.formUnion(names) }
-        if mode == .shared, case .fields(let names) = cacheControl.private { dropped.formUnion(names) }
-        if contentDecoded { dropped.formUnion(digests.union([.contentEncoding, .contentLength])) }
+        if case .fields(let names) = cacheControl.noCache { dropped += names }
+        if mode == .shared, case .fields(let names) = cacheControl.private { dropped += names }
+        if contentDecoded { dropped += digests.union([.contentEncoding, .contentLength]) }
         var stripped = head
-        stripped.fields.removeAll { dropped.contains($0.name) }
+        stripped.fields.removeAll { connectionBound.contains($0.name) || dropped.contains($0.name) }
         stripped.fields = ignoredCookies.withoutSetCookies(stripped.fields)
         return stripped
     }
