@@ -51,6 +51,8 @@ struct AdmissionGenerator {
         if chance(30) { paths.append("/b") }
         if chance(20) { paths.append("/x/%2e%2e/a") }
         if chance(50) { theme = pick(Theme.allCases) }
+        // Dates are lent to nobody but those who show no more than a cookie.
+        if setting.mode == .private, setting.identity == .cookie, chance(30) { theme = .dates }
         switch theme {
         case .dates:
             (nature.tag, nature.modified) = (.none, .old)

@@ -116,7 +116,9 @@ struct AdmissionJudgement {
     private mutating func judgeKey() {
         for exchange in foreign {
             let canonical = AdmissionGenerator.paths[call.plan.path]
-            let differsInQuery = canonical == "/q" && AdmissionGenerator.paths[exchange.path] == canonical
+            let differsInQuery =
+                canonical == "/q" && AdmissionGenerator.paths[exchange.path] == canonical
+                && (call.status != 200 || call.fields.contains("No-Vary-Search"))
             if exchange.path != call.plan.path, exchange.path != canonical, !differsInQuery {
                 report(.wrongKey, .otherPath, "exchange \(exchange.number) asked for \(exchange.path)")
             }
@@ -358,6 +360,8 @@ struct AdmissionJudgement {
         for change in model.log.exchanges where change.call.isUnsafe {
             guard let ended = change.endedAt, newest.sentAt < ended,
                 AdmissionGenerator.paths[change.path] == AdmissionGenerator.paths[newest.path],
+                // A query of the same path is another resource, unless the stored response says that it is not.
+                !change.path.contains("?") || change.path == newest.path || call.fields.contains("No-Vary-Search"),
                 change.answer.map({ (200..<400).contains($0.status) }) ?? true,
                 let known = model.log.calls.first(where: { $0.plan.number == change.call.number })?.endedAt,
                 known < call.startedAt
