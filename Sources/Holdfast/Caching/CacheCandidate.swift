@@ -15,6 +15,8 @@ struct CacheCandidate: Sendable {
     let stored: StoredResponse
     /// Whether what the origin says to the request that found it may change it.
     var isOwn = true
+    /// Whose it is; "" for everyone's.
+    let partition: String
 }
 
 /// A stored response with its body at hand.

@@ -30,6 +30,8 @@ struct CacheLookup: Sendable {
     let content: RequestContent?
     /// Whether the request has content that the key does not tell, so that nothing that comes of it may be kept.
     let hasUnkeyedContent: Bool
+    /// Whether what comes is the target's representation, or tells of it, so that what is stored of it has to do with it.
+    let isRetrieval: Bool
     /// Fields beside Authorization and Cookie that hold a credential: those that the call names, and those that hooks have added of
     /// which nothing says that they hold none.
     let credentialFields: [FieldName]
@@ -43,8 +45,9 @@ struct CacheLookup: Sendable {
     var generation: CacheWriter.Generation
     /// What was stored for the request by then: once a newer response is there, none of it may come to light again.
     var matching: [StoredEntry] = []
-    /// When the newest of them was asked for; nil where there is none.
-    var newestOrder: HybridTimestamp?
+    /// When the newest response that the requester may have been given was asked for, as far as the cache knows; nil where it knows of
+    /// none.
+    private(set) var newestOrder: HybridTimestamp?
     /// How often something that answers for several queries had been stored by then.
     let searchVarianceCount: UInt64
     /// How many flights of the cache had ended by then, and what came of earlier look-ups of the same call.
@@ -75,7 +78,7 @@ struct CacheLookup: Sendable {
         (key, sharedKey, content) = (keys.own, keys.shared, keys.content)
         onlyAsks = keys.onlyAsks
         // What a POST leaves behind answers a GET, and its content is no part of that.
-        let isRetrieval = keys.onlyAsks || head.method == .get || head.method == .head
+        isRetrieval = keys.onlyAsks || head.method == .get || head.method == .head
         hasUnkeyedContent = isRetrieval && keys.bypassReason != nil
         borrows = cache.options.mode == .private
         bypassReason =
@@ -83,6 +86,16 @@ struct CacheLookup: Sendable {
             ?? ReuseDecision.bypassReason(head, directive, cacheControl, content != nil)
             ?? keys.bypassReason
         generation = cache.writer.generation(of: key.target)
+    }
+
+    /// Notes what is stored for the request, so that what is asked for from now on is newer than all of it.
+    mutating func note(_ candidates: [CacheCandidate], in cache: HTTPCache) {
+        let found = candidates.filter { $0.stored.nominated.matches(head.fields, secret: cache.store.secret) }
+        matching = found.filter(\.isOwn).map(\.entry)
+        if let newest = found.map(\.stored.requestOrder).max() { RequestOrder.observe(newest) }
+        let keys = [storeKey] + [sharedStoreKey].compactMap(\.self)
+        let given = cache.writer.order.newest(for: key.target, under: keys, matching: head.fields)
+        newestOrder = (found.map(\.stored.requestOrder) + [given].compactMap(\.self)).max()
     }
 
     /// Whether the caller wants the origin's word before anything is used (RFC 9111 §5.2.1.4).

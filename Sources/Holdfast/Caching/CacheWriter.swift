@@ -87,7 +87,7 @@ final class CacheWriter: Sendable {
         now: Timestamp
     ) async throws(StoreError) -> StoredEntry? {
         guard let response else { return try await writer.commit(description, now: StoreInstant(now)) }
-        guard holds(response), order.enter(response.claim, for: response.target) else { return nil }
+        guard holds(response), order.isNewest(response.claim, for: response.target) else { return nil }
         let entry = try await writer.commit(description, now: StoreInstant(now))
         if holds(response), order.isNewest(response.claim, for: response.target) { return entry }
         // Both were on their way at once, and nobody knows which of them came last.

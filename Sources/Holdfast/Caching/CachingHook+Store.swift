@@ -35,7 +35,7 @@ extension CachingHook {
             if let stored = cache.decoded.response(of: entry) {
                 let isOwn = lookup.owns(key)
                 guard isOwn || stored.mayAnswerCookies(now: now, options: cache.options) else { continue }
-                found.append(CacheCandidate(entry: entry, stored: stored, isOwn: isOwn))
+                found.append(CacheCandidate(entry: entry, stored: stored, isOwn: isOwn, partition: key.partition))
             } else {
                 await remove(entry, context)
             }
@@ -74,7 +74,10 @@ extension CachingHook {
     ) async -> StoredEntry? {
         let lookup = received.lookup
         let answersQueries = stored.head.fields.contains(.noVarySearch)
+        let claim = received.claim(on: entry.key, nominated: stored.nominated)
         guard cache.writer.holds(lookup.generation, for: lookup.key.target, answersQueries: answersQueries) else {
+            // The response itself stays as it is; nothing older than this news of it may take its place.
+            _ = cache.writer.order.enter(claim, for: lookup.key.target)
             return nil
         }
         var description = entry.description
@@ -93,10 +96,12 @@ extension CachingHook {
             let freshened = try await cache.writer.freshen(
                 entry,
                 with: description,
-                claim: received.claim(on: entry.key, nominated: stored.nominated),
+                claim: claim,
                 for: lookup.key.target,
                 now: context.clock.timestamp
             )
+            // Something else lies in its place by now: if that is older, the requester has been told of something newer.
+            if freshened == nil { await giveUp(claim, of: received, in: context) }
             if !equivalent.isEmpty, let freshened { await removeOlder(beside: freshened, by: received, in: context) }
             return freshened
         } catch {
@@ -130,6 +135,13 @@ extension CachingHook {
     /// Whether a candidate is stored for the look-up's own values of what it nominates.
     func matches(_ candidate: CacheCandidate, _ lookup: CacheLookup) -> Bool {
         candidate.isOwn && candidate.stored.nominated.matches(lookup.head.fields, secret: cache.store.secret)
+    }
+
+    /// A response that came is not kept: what is older is not written any more, and what is stored of it goes, since the most recent
+    /// response must not depend on what a cache happened to lose (RFC 9111 §4).
+    func giveUp(_ claim: ExchangeOrder.Claim, of received: ReceivedExchange, in context: CallContext) async {
+        guard cache.writer.order.enter(claim, for: received.lookup.key.target) else { return }
+        await removeOlder(than: claim.order, under: claim.key, for: received.lookup, in: context)
     }
 
     /// Removes what is stored for a request beside a newer response.

@@ -214,6 +214,7 @@ extension CachingHook {
             finish: finish,
             fail: { [self] error in
                 storeFailed(error, context)
+                await giveUp(entry.claim, of: received, in: context)
                 filling?.end(.notReusable)
                 context.options.storing?.note(.storeFailure)
             }
@@ -251,7 +252,7 @@ extension CachingHook {
     ) async throws(Unstored) -> any EntryWriter {
         let lookup = received.lookup
         let target = lookup.key.target
-        guard cache.writer.order.isNewest(entry.claim, for: target) else { throw Unstored(reason: .overtaken) }
+        guard cache.writer.order.enter(entry.claim, for: target) else { throw Unstored(reason: .overtaken) }
         if lookup.content != nil { cache.noteContentKey() }
         let writer: any EntryWriter
         do throws(StoreError) {
@@ -265,6 +266,7 @@ extension CachingHook {
             if let bytes, !bytes.isEmpty { try await writer.append(bytes) }
         } catch {
             storeFailed(error, context)
+            await giveUp(entry.claim, of: received, in: context)
             throw Unstored(reason: error.code == .tooLarge ? .tooLarge : .storeFailure)
         }
         // From here on the store itself watches for invalidations.
@@ -272,12 +274,7 @@ extension CachingHook {
         guard cache.writer.holds(lookup.generation, for: target, answersQueries: answersQueries) else {
             writer.abandon()
             // It may be older than what was made invalid; what it would have replaced is older still.
-            await removeOlder(
-                than: received.exchange.requestOrder,
-                under: entry.key,
-                for: lookup,
-                in: context
-            )
+            await giveUp(entry.claim, of: received, in: context)
             throw Unstored(reason: .overtaken)
         }
         return writer
@@ -337,15 +334,16 @@ extension CachingHook {
                 ),
                 now: context.clock.timestamp
             )
-            guard let entry else { return overtaken(context) }
+            guard let entry else {
+                await giveUp(admitted.claim, of: received, in: context)
+                return overtaken(context)
+            }
             cache.storedElsewhere.note(entry, lookup)
             if answersQueries { cache.noteSearchVariance() }
             // Others that answer the same request are older, and must not come to light once this one is gone.
             await remove(lookup.matching, supersededUnder: entry.key, except: entry, for: lookup, in: context)
-            // A call that was not looked up has not seen them, and for equivalent queries more may be there by now.
-            if lookup.bypassReason != nil || !equivalent.isEmpty {
-                await removeOlder(beside: entry, by: received, in: context)
-            }
+            // For equivalent queries more may be there by now.
+            if !equivalent.isEmpty { await removeOlder(beside: entry, by: received, in: context) }
             if lookup.bypassReason != nil { cache.flights.noteLanding(lookup.key) }
             lookup.tally.count { $0.stored += 1 }
             // A part that was cut off is for somebody to complete.
@@ -353,6 +351,7 @@ extension CachingHook {
             context.emit(.responseStored)
             context.options.storing?.note(nil)
         } catch {
+            await giveUp(admitted.claim, of: received, in: context)
             // Invalidated meanwhile: not a fault of the store, the response was merely overtaken.
             if error.code == .superseded { return overtaken(context) }
             storeFailed(error, context)

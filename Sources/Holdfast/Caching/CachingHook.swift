@@ -61,7 +61,9 @@ public struct CachingHook: ServiceHook {
         {
             request.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
         }
-        var candidates = lookup.bypassReason == nil ? await candidates(for: lookup, context) : []
+        // What is stored for a request that is not answered from it is older than what will come all the same.
+        var stored = lookup.bypassReason == nil || lookup.isRetrieval ? await candidates(for: lookup, context) : []
+        var candidates = lookup.bypassReason == nil ? stored : []
         var hasLookedAgain = false
         while true {
             let judgement = judge(lookup, candidates, context)
@@ -71,10 +73,7 @@ public struct CachingHook: ServiceHook {
                 let count = candidates.count
                 candidates.removeAll { !$0.isOwn && !$0.stored.hasStrongTag }
                 if candidates.count < count { continue }
-                let matching = candidates.filter { matches($0, lookup) }
-                lookup.matching = matching.map(\.entry)
-                lookup.newestOrder = matching.map(\.stored.requestOrder).max()
-                if let newest = lookup.newestOrder { RequestOrder.observe(newest) }
+                lookup.note(stored, in: cache)
                 cache.writer.begin(&lookup.generation, for: lookup.key.target)
             }
             // A call that is answered at once has no ending here, for which to keep what it was looked up by.
@@ -90,7 +89,8 @@ public struct CachingHook: ServiceHook {
                 candidates.remove(at: index)
             } else {
                 hasLookedAgain = true
-                candidates = await self.candidates(for: lookup, context)
+                stored = await self.candidates(for: lookup, context)
+                candidates = stored
             }
         }
     }
@@ -104,6 +104,7 @@ public struct CachingHook: ServiceHook {
             request: lookup.head,
             lookup.cacheControl,
             candidates: candidates.map(\.stored),
+            isOwn: lookup.sharedKey == nil ? [] : candidates.map { $0.partition == lookup.principal },
             directive: lookup.directive,
             now: context.clock.timestamp,
             options: cache.options,
@@ -196,6 +197,7 @@ public struct CachingHook: ServiceHook {
             response.cacheDecision = CacheDecision(.bypass, .target, storage: .notStored(.target))
             return
         }
+        if let order = context.exchange?.order { context.flight?.received(order) }
         let invalid = await invalidate(by: response, lookup, context)
         await sweep(by: response, lookup, context)
         let mark = lookup.generation.mark

@@ -8,8 +8,8 @@ private import Synchronization
 /// In which order the responses of exchanges under way were asked for, so that an older one never replaces a newer one
 /// (RFC 9111 §4: the most recent response).
 ///
-/// Known is what was written for a target while an exchange for it was under way: what begins later is newer than all of it. So
-/// the table has a row for each target with an exchange under way, and none for others.
+/// Known is what came for a target, to be stored or to say that something stored no longer holds, while an exchange for it was under
+/// way: what begins later is newer than all of it. So the table has a row for each target with an exchange under way, and none for others.
 final class ExchangeOrder: Sendable {
     /// An exchange under way; letting go of it ends it.
     final class Ticket: Sendable {
@@ -35,7 +35,7 @@ final class ExchangeOrder: Sendable {
         let nominated: NominatedFields
         /// The keys by which whoever asked for it looks things up.
         let readable: [StoreKey]
-        /// The fields of that request.
+        /// The fields of that request, from which Vary nominates.
         let fields: HeaderFields
     }
 
@@ -78,14 +78,27 @@ final class ExchangeOrder: Sendable {
         }
     }
 
-    /// Whether no response that was asked for later has been written in the place of this one.
+    /// When the newest response that came for a target meanwhile, and answers a request, was asked for; nil where none did.
+    ///
+    /// - Parameters:
+    ///   - keys: by which the request is looked up.
+    ///   - fields: of the request.
+    func newest(for target: TargetURI, under keys: [StoreKey], matching fields: HeaderFields) -> HybridTimestamp? {
+        rows.withLock { rows in
+            rows[target]?.written
+                .filter { keys.contains($0.key) && $0.nominated.matches(fields, secret: secret()) }
+                .map(\.order).max()
+        }
+    }
+
+    /// Whether no response that was asked for later has come in the place of this one.
     func isNewest(_ claim: Claim, for target: TargetURI) -> Bool {
         rows.withLock { rows in rows[target].map { isNewest(claim, in: $0) } ?? true }
     }
 
-    /// Notes that a response is about to be written, unless one that was asked for later has been.
+    /// Notes that a response has come, unless one that was asked for later has: whatever becomes of it, no older one is written.
     ///
-    /// Both may be on their way into the store by then, so ask ``isNewest(_:for:)`` again once this one is there.
+    /// A later one may come until this one is written, so ask ``isNewest(_:for:)`` before and after that.
     ///
     /// - Returns: whether it may be written.
     func enter(_ claim: Claim, for target: TargetURI) -> Bool {

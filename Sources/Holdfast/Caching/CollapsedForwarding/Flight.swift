@@ -69,6 +69,8 @@ final class Flight: Sendable {
         var ending: Ending?
         var isGivenUp = false
         var isSent = false
+        /// The order of requests as it was when the flight was opened, since its own come later; then the place of the one that was answered.
+        var order = RequestOrder.latest
         var isOver = false
         var readers: Int
         var firstIsPresent: Bool
@@ -96,8 +98,6 @@ final class Flight: Sendable {
     let terms: FlightTerms
     /// Whether no call may join, since the response may turn out to be none.
     let isExclusive: Bool
-    /// The order of requests as it was when the flight was opened: its own come later.
-    let openedOrder = RequestOrder.latest
     private let state: Mutex<State>
 
     /// A flight with one reader, or with none where it runs in the background.
@@ -156,6 +156,14 @@ final class Flight: Sendable {
     /// The exchange will not be left to another process any more.
     func goAhead() {
         state.withLock { $0.mayYield = false }
+    }
+
+    /// Before what no answer of this flight was asked for.
+    var order: HybridTimestamp { state.withLock { $0.order } }
+
+    /// A response has come to a request.
+    func received(_ order: HybridTimestamp) {
+        state.withLock { $0.order = order }
     }
 
     /// The request is about to be sent.

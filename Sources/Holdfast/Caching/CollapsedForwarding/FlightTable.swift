@@ -66,7 +66,7 @@ final class FlightTable: Sendable {
             for flight in known where flight.terms == terms && !boarding.path.contains(ObjectIdentifier(flight)) {
                 if flight.isExclusive { continue }
                 if boarding.asksValidation, flight.isSent { continue }
-                if let newest = boarding.newestOrder, newest > flight.openedOrder { continue }
+                if let newest = boarding.newestOrder, newest > flight.order { continue }
                 let trail = boarding.trail
                 switch flight.join(until: boarding.deadline, late: !trail.refusesLanded, yielding: trail.mayYield) {
                 case .joined(let wakes): return (.joined(flight, isLate: false), wakes)

@@ -86,7 +86,7 @@ struct ReceivedExchange: Sendable {
             nominated: nominated,
             // What is only lent to the requester takes no part in which of the requester's own is the newest.
             readable: [lookup.storeKey, key] + (lookup.borrows ? [] : [lookup.sharedStoreKey].compactMap(\.self)),
-            fields: lookup.head.fields
+            fields: exchange.selecting
         )
     }
 }

@@ -21,7 +21,7 @@ final class StoringBody: ByteSource {
     private let writer: any EntryWriter
     private let judge: @Sendable (_ received: Int, _ isWhole: Bool) -> Ending
     private let finish: @Sendable (any EntryWriter, EntryDescription?) async -> Void
-    private let fail: @Sendable (StoreError) -> Void
+    private let fail: @Sendable (StoreError) async -> Void
     private let background: BackgroundTasks
     private struct State {
         var received = 0
@@ -42,7 +42,7 @@ final class StoringBody: ByteSource {
         background: BackgroundTasks,
         judge: @escaping @Sendable (_ received: Int, _ isWhole: Bool) -> Ending,
         finish: @escaping @Sendable (any EntryWriter, EntryDescription?) async -> Void,
-        fail: @escaping @Sendable (StoreError) -> Void
+        fail: @escaping @Sendable (StoreError) async -> Void
     ) {
         self.upstream = upstream
         self.writer = writer
@@ -83,7 +83,7 @@ final class StoringBody: ByteSource {
                 leave(after: endAppending(chunk.count))
             } catch {
                 if stopStoring() != nil { giveUp() }
-                fail(error)
+                await fail(error)
             }
         }
         return chunk

@@ -46,11 +46,14 @@ public struct ReuseJudgement: Sendable, Hashable {
         )
     }
 
-    /// - Parameter cacheControl: the request's.
+    /// - Parameters:
+    ///   - cacheControl: the request's.
+    ///   - isOwn: which of the candidates are of the requester's own partition; empty: all.
     package init(
         request: RequestHead,
         _ cacheControl: CacheControl,
         candidates: [StoredResponse],
+        isOwn: [Bool] = [],
         directive: CacheDirective,
         now: Timestamp,
         options: CacheOptions,
@@ -65,7 +68,8 @@ public struct ReuseJudgement: Sendable, Hashable {
             self.init(unanswered(reason), reason)
             return
         }
-        guard let index = VariantSelection.select(request, among: candidates, secret: secret) else {
+        guard let index = VariantSelection.select(request, among: candidates, isOwn: isOwn, secret: secret)
+        else {
             let reason: CacheReason = candidates.isEmpty ? .notStored : .noVariant
             self.init(unanswered(reason), reason)
             return

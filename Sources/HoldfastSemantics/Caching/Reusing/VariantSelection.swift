@@ -6,16 +6,18 @@ package enum VariantSelection {
     /// The matching response with the most recent Date.
     ///
     /// A response whose nominated fields have the request's values goes before one that the request would merely be given
-    /// all the same.
+    /// all the same. Of the same time one of the requester's own partition goes before one that is lent or everyone's.
     ///
+    /// - Parameter isOwn: which of the candidates are of the requester's own partition; all by default.
     /// - Returns: an index into `candidates`; nil where none matches.
     package static func select(
         _ request: RequestHead,
         among candidates: [StoredResponse],
+        isOwn: [Bool] = [],
         secret: [UInt8]
     ) -> Int? {
-        mostRecent(candidates, for: request) { $0.nominated.matches(request.fields, secret: secret) }
-            ?? mostRecent(candidates, for: request) {
+        mostRecent(candidates, isOwn, for: request) { $0.nominated.matches(request.fields, secret: secret) }
+            ?? mostRecent(candidates, isOwn, for: request) {
                 $0.nominated.matchesInEffect(
                     request.fields,
                     contentLanguage: $0.head.fields[.contentLanguage],
@@ -26,6 +28,7 @@ package enum VariantSelection {
 
     private static func mostRecent(
         _ candidates: [StoredResponse],
+        _ isOwn: [Bool],
         for request: RequestHead,
         where matches: (StoredResponse) -> Bool
     ) -> Int? {
@@ -36,7 +39,14 @@ package enum VariantSelection {
             guard candidate.method == method || candidate.method == request.method, matches(candidate) else {
                 continue
             }
-            if let known = best, !candidate.isMoreRecent(than: candidates[known]) { continue }
+            if let known = best {
+                let current = candidates[known]
+                if isOwn.isEmpty || isOwn[index] == isOwn[known] || !candidate.isOfSameTime(as: current) {
+                    guard candidate.isMoreRecent(than: current) else { continue }
+                } else if isOwn[known] {
+                    continue
+                }
+            }
             best = index
         }
         return best
@@ -44,6 +54,10 @@ package enum VariantSelection {
 }
 
 extension StoredResponse {
+    fileprivate func isOfSameTime(as other: StoredResponse) -> Bool {
+        date == other.date && requestTime == other.requestTime
+    }
+
     /// Whether this response is the more recent of two: by Date (RFC 9111 §4), and where both are of the same second by what was
     /// asked for later.
     ///

@@ -163,7 +163,7 @@ extension Admission {
         ///
         /// The conditions of a revalidation or completion are the cache's own and select nothing; content without a coding,
         /// which a cache asks for where it deals with parts, is what any caller accepts.
-        fileprivate var selecting: HeaderFields {
+        package var selecting: HeaderFields {
             guard let sent else { return lookedUp.fields }
             var fields = sent.fields
             var own: [FieldName] = [.ifNoneMatch, .ifModifiedSince, .range, .ifRange]

@@ -206,4 +206,154 @@ struct RequestOrderTests {
         #expect(try await bench.load() == .revalidated("v1"))
         #expect(try await bench.load() == .fresh("v1"))
     }
+
+    // MARK: What came and is not kept
+
+    @Test(
+        "A 304 that finds an older response in the place of what it confirms takes that one along",
+        arguments: ["200", "304"]
+    )
+    func lostConfirmation(_ way: String) async throws {
+        let confirmed: @Sendable (String) -> ScriptedTransport.Step = {
+            .respond(304, Self.fresh.merging(["ETag": "\"1\"", "X-From": $0]))
+        }
+        let bench = OrderBench([
+            Self.answer("v1", ["ETag": "\"1\""]),
+            { request in
+                way == "200" ? Self.answer("v2", ["ETag": "\"2\""])(request) : confirmed("2")
+            },
+            { _ in confirmed("3") },
+        ])
+        _ = try await bench.end(1, try await bench.begin(number: 1))
+        let second = try await bench.begin(.get(), way == "200" ? .reload : .revalidate, number: 2)
+        let third = try await bench.begin(.get(), .revalidate, number: 3)
+        _ = try await bench.end(2, second)
+        #expect(try await bench.end(3, third) == "v1")
+        #expect(try await bench.hit() != "v2")
+        let response = try await bench.pipeline.send(.get(), options: Self.options(.onlyIfCached))
+        #expect(response.fields["X-From"] != "2")
+        response.body.discard()
+    }
+
+    @Test("A newer response that is too large for the store leaves no older one, and no call joins an older exchange")
+    func tooLarge() async throws {
+        let large = String(repeating: "x", count: 400_000)
+        let bench = OrderBench([Self.answer("v1"), Self.answer("old"), Self.answer(large), Self.answer("v4")])
+        _ = try await bench.end(1, try await bench.begin(number: 1))
+        let second = try await bench.begin(.get(), .reload, number: 2)
+        _ = try await bench.end(3, try await bench.begin(.get(), .reload, number: 3))
+        #expect(try await bench.hit() == nil)
+        _ = try await bench.end(2, second)
+        #expect(try await bench.hit() == nil)
+        _ = try await bench.end(4, try await bench.begin(number: 4))
+        #expect(try await bench.hit() == "v4")
+    }
+
+    @Test("What an invalidation keeps out of the store lets no older response in")
+    func refusedByInvalidation() async throws {
+        let bench = OrderBench([
+            { _ in .stream(200, Self.fresh, chunks: ["v", "1"]) }, Self.answer("v2"), { _ in .respond(204) },
+        ])
+        let alice = URLRequest.get("http://origin.example/a", ["Authorization": "alice"])
+        var change = URLRequest.get("http://origin.example/a", ["Authorization": "bob"])
+        change.httpMethod = "POST"
+        bench.gates[0].increment()
+        let first = try await bench.pipeline.send(alice)
+        let second = try await bench.begin(alice, .reload, number: 2)
+        _ = try await bench.end(3, try await bench.begin(change, number: 3))
+        _ = try await bench.end(2, second)
+        _ = try await first.body.collect()
+        await bench.pipeline.drain()
+        #expect(try await bench.hit(alice) == nil)
+    }
+
+    @Test("A response whose body is still coming is newer than an exchange that was under way before")
+    func bodyUnderWay() async throws {
+        let bench = OrderBench([
+            Self.answer("v1"), { _ in .stream(200, Self.fresh, chunks: ["v", "2"]) }, Self.answer("v3"),
+        ])
+        let first = try await bench.begin(number: 1)
+        bench.gates[1].increment()
+        let second = try await bench.pipeline.send(.get(), options: Self.options(.reload))
+        let third = Task { [pipeline = bench.pipeline] in
+            String(decoding: try await pipeline.send(.get()).body.collect(), as: UTF8.self)
+        }
+        for _ in 0..<10_000 where bench.asked.count < 3 { await Task.yield() }
+        #expect(bench.asked.count == 3)
+        bench.gates[2].increment()
+        _ = try await bench.end(1, first)
+        _ = try await second.body.collect()
+        #expect(try await third.value == "v3")
+        #expect(try await bench.hit() == "v3")
+    }
+
+    @Test("Which request a response answers is told by what was sent, prepare steps included")
+    func prepared() async throws {
+        let clock = ManualClock()
+        let gate = CountWatch()
+        let numbers = AnswerNumbers()
+        let transport = ScriptedTransport { _ in
+            let number = numbers.next()
+            if number == 1 { try await gate.wait(for: 1) }
+            return .respond(200, Self.fresh.merging(["Vary": "Accept-Language"]), body: "v\(number)")
+        }
+        let bench = CacheBench(transport, clock: clock)
+        var options = CallOptions()
+        options.prepare = [
+            { request, _ in
+                if request.value(forHTTPHeaderField: "Accept-Language") == nil {
+                    request.setValue("de", forHTTPHeaderField: "Accept-Language")
+                }
+            }
+        ]
+        let german = URLRequest.get("http://origin.example/a", ["Accept-Language": "de"])
+        let first = Task { [options] in try await bench.load(.get(), options) }
+        for _ in 0..<10_000 where bench.sends < 1 { await Task.yield() }
+        #expect(try await bench.load(german) == .network("v2"))
+        gate.increment()
+        _ = try await first.value
+        #expect(try await bench.load(german) == .fresh("v2"))
+    }
+
+    @Test("No call joins an exchange of its own that is older than what it was lent")
+    func lent() async throws {
+        let bench = OrderBench([
+            Self.answer("v1"), Self.answer("v2", ["Cache-Control": "max-age=2"]), Self.answer("v3"),
+        ])
+        let alice = URLRequest.get("http://origin.example/a", ["Cookie": "sid=alice"])
+        let first = try await bench.begin(alice, number: 1)
+        _ = try await bench.end(2, try await bench.begin(.get(), number: 2))
+        #expect(try await bench.hit(alice) == "v2")
+        bench.clock.advance(by: .seconds(10))
+        let third = Task { [pipeline = bench.pipeline] in
+            String(decoding: try await pipeline.send(alice).body.collect(), as: UTF8.self)
+        }
+        for _ in 0..<10_000 where bench.asked.count < 3 { await Task.yield() }
+        #expect(bench.asked.count == 3)
+        bench.gates[2].increment()
+        _ = try await bench.end(1, first)
+        #expect(try await third.value == "v3")
+    }
+
+    @Test(
+        "What a reload brings is newer than what is found, though another process wrote that by a clock ahead of ours"
+    )
+    func reloadAfterClockAhead() async throws {
+        let fields: HeaderFields = Self.fresh.merging(Self.variance)
+        let bench = CacheBench([.respond(200, fields, body: "one"), .respond(200, fields, body: "two")])
+        try await bench.load(Self.one)
+        let now = StoreInstant(bench.clock.timestamp)
+        for listed in try await bench.cache.store.list(after: nil, limit: 10, now: now).listed {
+            guard var stored = StoredResponse(decoding: listed.entry.description.metadata) else { continue }
+            stored.requestOrder = RequestOrder.latest.next(
+                at: bench.clock.timestamp.advanced(by: .seconds(864_000_000))
+            )
+            var description = listed.entry.description
+            description.metadata = stored.encoded
+            _ = try await bench.cache.store.replaceDescription(of: listed.entry, with: description, now: now)
+        }
+        try await bench.load(Self.three, Self.options(.reload))
+        #expect(try await bench.load(Self.three) == .fresh("two"))
+        #expect(try await bench.load(Self.one) == .fresh("two"))
+    }
 }
