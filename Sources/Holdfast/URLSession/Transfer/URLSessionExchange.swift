@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+private import Dispatch
 internal import Foundation
 internal import HoldfastSemantics
 internal import HoldfastStorage
@@ -19,6 +20,10 @@ final class URLSessionExchange: Sendable {
     private let diskLimit: Int
     private let now: @Sendable () -> MonotonicInstant
     private let onInterim: @Sendable (ResponseHead) -> Void
+    #if !canImport(Darwin)
+        /// The queue of the session that has this exchange alone, once there is one.
+        private let ownQueue = Mutex<DelegateQueue?>(nil)
+    #endif
 
     /// An exchange that has not begun; `upload` is kept until it ends.
     init(
@@ -66,6 +71,9 @@ final class URLSessionExchange: Sendable {
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 perform(state.withLock { $0.read(continuation) })
+                #if !canImport(Darwin)
+                    ownQueue.withLock { $0 }?.noteRead()
+                #endif
             }
         } onCancel: {
             cancel()
@@ -158,6 +166,14 @@ final class URLSessionExchange: Sendable {
     }
 
     #if !canImport(Darwin)
+        /// The exchange has a session of its own, with this queue, which holds the server back while its reader is behind.
+        ///
+        /// - Parameter limit: how many bytes may wait for the reader before.
+        func holdBack(_ queue: DelegateQueue, beyond limit: Int) {
+            queue.holdBack { [weak self] in self?.state.withLock { $0.unread >= limit } ?? false }
+            ownQueue.withLock { $0 = queue }
+        }
+
         /// The session asks what to do about a redirect; whether it is to be told.
         func beginsRedirect() -> Bool { state.withLock { $0.beginsRedirect() } }
     #endif
@@ -192,6 +208,16 @@ final class URLSessionExchange: Sendable {
         )
     }
 
+    #if !canImport(Darwin)
+        /// Cancels a task, which waits until its session has handed over what it has just read.
+        private func end(_ task: URLSessionTask) {
+            ownQueue.withLock { $0 }?.letGo()
+            // On the delegate's own queue each would wait for the other.
+            guard OperationQueue.current is DelegateQueue else { return task.cancel() }
+            DispatchQueue.global().async { task.cancel() }
+        }
+    #endif
+
     private func perform(_ actions: [ExchangeState.Action]) {
         for action in actions {
             switch action {
@@ -200,7 +226,11 @@ final class URLSessionExchange: Sendable {
             case .resumeReader(let continuation, let outcome):
                 continuation.resume(with: outcome)
             case .cancel(let task):
-                task.cancel()
+                #if canImport(Darwin)
+                    task.cancel()
+                #else
+                    end(task)
+                #endif
             case .release:
                 // The references end with the action.
                 break
