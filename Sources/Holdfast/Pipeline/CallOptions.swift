@@ -94,8 +94,8 @@ public struct CallOptions: Sendable {
         get { parts.value.transportDetails }
         set { parts.value.transportDetails = newValue }
     }
-    /// Whether the content is written to a file as it comes, so that it may be long: a transport then holds the server back rather
-    /// than read ahead.
+    /// Whether the content is written to a file as it comes, so that it may be long: a transport that reads ahead does so without a
+    /// limit of its own.
     package var isDownload: Bool {
         get { parts.value.isDownload }
         set { parts.value.isDownload = newValue }

@@ -15,15 +15,13 @@ extension URLSessionTransport {
         isDownload: Bool,
         _ exchange: URLSessionExchange
     ) -> URLSessionTask {
-        #if !canImport(Darwin)
-            if isDownload {
-                let queue = DelegateQueue()
-                // Half of what may lie in memory, since what is on its way then still comes.
-                exchange.holdBack(queue, beyond: max(limits.bodyInMemory / 2, 256 << 10))
-                return unsharedTask(for: upload, exchange, queue)
-            }
-        #endif
-        guard let bridge else { return foreignTask(for: upload, exchange) }
+        guard let bridge else {
+            #if !canImport(Darwin)
+                // Somebody's session gives content in one piece.
+                if isDownload { return unsharedTask(for: upload, exchange, DelegateQueue()) }
+            #endif
+            return foreignTask(for: upload, exchange)
+        }
         #if !canImport(Darwin)
             if !upload.hasContent, !isIdempotent {
                 return unsharedTask(for: upload, exchange, session.delegateQueue)
@@ -66,7 +64,6 @@ extension URLSessionTransport {
         ///
         /// When a connection that it uses again breaks before an answer, libcurl sends a request without content a second time
         /// by itself, whatever the method; on a new connection it does not. What may be sent twice is the pipeline's to judge.
-        /// And only a session that has one task can be held back for its reader.
         private func unsharedTask(
             for upload: RequestUpload,
             _ exchange: URLSessionExchange,

@@ -15,8 +15,7 @@ private import Synchronization
 ///
 /// The response is handed up at its head and its body streamed behind it, read ahead as the platform delivers it: URLSession
 /// cannot hold a server back for a reader without breaking the transfer on Linux, so what its reader has not taken yet waits in
-/// memory and beyond that in an unlinked temporary file, within ``Limits``. A download is not read ahead there: it has a session of
-/// its own, which is held back while the file is written. Redirects are handed up, never followed; no cache beneath
+/// memory and beyond that in an unlinked temporary file, within ``Limits``. Redirects are handed up, never followed; no cache beneath
 /// the pipeline answers; a 401 is handed up as it came, and no stored credential answers it.
 ///
 /// Bodies of requests go out from memory or from a file: a stream is read to its end before it is sent. A file that changes
@@ -29,7 +28,7 @@ public final class URLSessionTransport: Transport {
     /// The delegate of a session of our own; nil when the session is somebody else's.
     let bridge: URLSessionBridge?
     private let sessionFields: SessionFields
-    let limits: Limits
+    private let limits: Limits
     private let requestTimeout: TimeInterval
     private let waitsForConnectivity: Bool
     private let isInvalidated = Mutex(false)
@@ -131,6 +130,10 @@ public final class URLSessionTransport: Transport {
         }
         try request.checkHead()
         let upload = try await prepare(request, body, context)
+        let isDownload = context.options.isDownload
+        var limits = limits
+        // It becomes a file anyway.
+        if isDownload, limits.bodyOnDisk > 0 { limits.bodyOnDisk = .max }
         let exchange = URLSessionExchange(
             upload,
             limits: limits,
@@ -139,7 +142,6 @@ public final class URLSessionTransport: Transport {
         )
         let presented = presentedFields(of: upload.request, context)
         let isIdempotent = context.options.isIdempotent ?? RequestMethod(request).isIdempotent
-        let isDownload = context.options.isDownload
         let task = try makeTask(for: upload, isIdempotent: isIdempotent, isDownload: isDownload, exchange)
         let watches = watch(exchange, upload.request, context)
         defer {

@@ -15,7 +15,8 @@ import Testing
         private static let memory =
             ProcessInfo.processInfo.environment["ASAN_OPTIONS"] == nil ? 106_000_000 : Int.max
 
-        private static let downloadMemory = memory == .max ? .max : 40_000_000
+        /// Twice what was measured in debug builds on a busy machine: 39 MiB of 800 MB, 44 MiB of 2 GB.
+        private static let downloadMemory = memory == .max ? .max : 92_000_000
 
         @Test("URLSession, down: a reader that stands still costs a file without a name, and little memory")
         func down() async throws {
@@ -56,10 +57,9 @@ import Testing
             #expect(report.isIntact)
         }
 
-        /// Measured in debug builds on a busy machine: see the page on URLSession. Of 2 GB the file that is read ahead into could hold
-        /// half; a download is not read ahead.
+        /// With `HOLDFAST_DOWNLOAD_BYTES=2000000000` beyond what may wait on disk for other readers.
         @Test(
-            "URLSession, a download: whatever its length it costs little memory, and no second file",
+            "URLSession, a download: whatever its length it costs little memory, and leaves no other file",
             arguments: ["urlsession", "urlsession-foreign"]
         )
         func download(client: String) async throws {

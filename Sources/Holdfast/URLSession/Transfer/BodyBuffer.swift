@@ -41,9 +41,6 @@ struct BodyBuffer {
         self.diskLimit = diskLimit
     }
 
-    /// How many bytes have come and were not read.
-    var unread: Int { bytesInMemory + reserved - consumed }
-
     /// Finds the place of `chunk`; bytes are placed in the order they came.
     mutating func place(_ chunk: ByteChunk) -> Placement {
         if reserved == 0 && chunk.count <= memoryLimit - bytesInMemory {

@@ -100,12 +100,6 @@ struct ExchangeState {
         return [.resumeHead(waiter, .success(response))]
     }
 
-    /// How many bytes wait for their reader; none where nobody will read them.
-    var unread: Int {
-        if case .running = transfer { return buffer.unread }
-        return 0
-    }
-
     /// Finds the place of bytes that have come.
     mutating func place(_ chunk: ByteChunk) -> Arrival {
         guard case .running = transfer else { return .done([]) }

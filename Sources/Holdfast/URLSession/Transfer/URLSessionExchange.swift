@@ -20,10 +20,6 @@ final class URLSessionExchange: Sendable {
     private let diskLimit: Int
     private let now: @Sendable () -> MonotonicInstant
     private let onInterim: @Sendable (ResponseHead) -> Void
-    #if !canImport(Darwin)
-        /// The queue of the session that has this exchange alone, once there is one.
-        private let ownQueue = Mutex<DelegateQueue?>(nil)
-    #endif
 
     /// An exchange that has not begun; `upload` is kept until it ends.
     init(
@@ -71,9 +67,6 @@ final class URLSessionExchange: Sendable {
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 perform(state.withLock { $0.read(continuation) })
-                #if !canImport(Darwin)
-                    ownQueue.withLock { $0 }?.noteRead()
-                #endif
             }
         } onCancel: {
             cancel()
@@ -166,14 +159,6 @@ final class URLSessionExchange: Sendable {
     }
 
     #if !canImport(Darwin)
-        /// The exchange has a session of its own, with this queue, which holds the server back while its reader is behind.
-        ///
-        /// - Parameter limit: how many bytes may wait for the reader before.
-        func holdBack(_ queue: DelegateQueue, beyond limit: Int) {
-            queue.holdBack { [weak self] in self?.state.withLock { $0.unread >= limit } ?? false }
-            ownQueue.withLock { $0 = queue }
-        }
-
         /// The session asks what to do about a redirect; whether it is to be told.
         func beginsRedirect() -> Bool { state.withLock { $0.beginsRedirect() } }
     #endif
@@ -211,7 +196,6 @@ final class URLSessionExchange: Sendable {
     #if !canImport(Darwin)
         /// Cancels a task, which waits until its session has handed over what it has just read.
         private func end(_ task: URLSessionTask) {
-            ownQueue.withLock { $0 }?.letGo()
             // On the delegate's own queue each would wait for the other.
             guard OperationQueue.current is DelegateQueue else { return task.cancel() }
             DispatchQueue.global().async { task.cancel() }
