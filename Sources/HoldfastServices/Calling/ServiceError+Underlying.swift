@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-public import Foundation
 public import Holdfast
 
 #if canImport(FoundationNetworking)
+    internal import Foundation
     internal import FoundationNetworking
+#else
+    internal import Foundation
 #endif
 
 extension ServiceError {
