@@ -9,12 +9,16 @@
     package struct TransferBench: Sendable {
         package static let bytes = 200_000_000
 
+        private let bytes: Int
         private let directory = FileManager.default.temporaryDirectory
             .appendingPathComponent("holdfast-\(UUID().uuidString)")
         private let server: LoopbackServer
 
-        /// - Parameter gauge: counts what the server got rid of.
-        package init(_ gauge: ByteGauge = ByteGauge()) throws {
+        /// - Parameters:
+        ///   - gauge: counts what the server got rid of.
+        ///   - bytes: how many are moved.
+        package init(_ gauge: ByteGauge = ByteGauge(), bytes: Int = TransferBench.bytes) throws {
+            self.bytes = bytes
             try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
             server = try LoopbackServer.start(
                 script: LoopbackScript(
@@ -22,7 +26,7 @@
                     handler: { request in
                         switch (request.path, request.method) {
                         case ("/period", _): LoopbackReply(steps: [.pattern(TransferPattern.period)])
-                        case (_, "GET"): LoopbackReply(steps: [.pattern(Self.bytes, gauge: gauge)])
+                        case (_, "GET"): LoopbackReply(steps: [.pattern(bytes, gauge: gauge)])
                         default: LoopbackReply(body: request.isPattern ? "\(request.bodyLength)" : "broken")
                         }
                     }
@@ -34,14 +38,14 @@
         ///
         /// - Parameters:
         ///   - client: the client's name.
-        ///   - direction: "down" or "up".
+        ///   - direction: "down", "up" or "download".
         ///   - pauses: whether it waits after the first chunk.
         package func start(_ client: String, _ direction: String, pauses: Bool = true) throws -> TransferProcess {
             try TransferProcess(
                 client: client,
                 server.url("/long"),
                 direction,
-                bytes: Self.bytes,
+                bytes: bytes,
                 pauses: pauses,
                 directory: directory
             )

@@ -33,7 +33,7 @@
         /// - Parameters:
         ///   - client: the client's name.
         ///   - url: what to load, or where to send.
-        ///   - direction: "down" or "up".
+        ///   - direction: "down", "up" or "download".
         ///   - bytes: how many of them.
         ///   - pauses: whether to wait for ``resume()`` after the first chunk.
         ///   - directory: where its temporary files go.

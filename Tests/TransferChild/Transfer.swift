@@ -13,6 +13,8 @@ import HoldfastStorage
 struct Transfer {
     enum Direction: String {
         case down, up
+        /// Down into a file.
+        case download
     }
 
     /// What came of it.
@@ -51,6 +53,16 @@ struct Transfer {
                 if !pattern.holds(chunk, at: report.bytes) { report.isIntact = false }
                 report.bytes += chunk.count
             }
+        case .download:
+            let (file, _) = try await Pipeline(transport: transport).download(from: url)
+            report.growth = memory.peak
+            let handle = try FileHandle(forReadingFrom: file)
+            while let data = try handle.read(upToCount: 1 << 20), !data.isEmpty {
+                if !pattern.holds(ByteChunk(copying: data), at: report.bytes) { report.isIntact = false }
+                report.bytes += data.count
+            }
+            try FileManager.default.removeItem(at: file)
+            return report
         case .up:
             var request = URLRequest(url: url)
             request.httpMethod = "POST"

@@ -10,11 +10,11 @@ import Holdfast
 
 /// Moves a long body through one client, in a process of its own, and prints one line of JSON on what that took.
 ///
-///     TransferChild CLIENT URL (down | up) BYTES [pause]
+///     TransferChild CLIENT URL (down | up | download) BYTES [pause]
 ///
 /// The server gives one period of its pattern for a GET of URL with the path `/period`, which warms up the client, and serves or
 /// takes BYTES of the pattern at URL. With `pause`, it prints "paused" once the first chunk has been read or handed out, and goes
-/// on when a line comes in.
+/// on when a line comes in. A download goes into a file, which is compared and removed afterwards; it does not pause.
 @main
 struct TransferChild {
     static func main() async {
@@ -22,7 +22,7 @@ struct TransferChild {
         guard arguments.count >= 5, let url = URL(string: arguments[2]), let bytes = Int(arguments[4]),
             let direction = Transfer.Direction(rawValue: arguments[3])
         else {
-            print("usage: TransferChild CLIENT URL (down | up) BYTES [pause]")
+            print("usage: TransferChild CLIENT URL (down | up | download) BYTES [pause]")
             exit(64)
         }
         guard let client = makeClient(named: arguments[1]) else {

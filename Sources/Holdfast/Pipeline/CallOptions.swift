@@ -94,6 +94,12 @@ public struct CallOptions: Sendable {
         get { parts.value.transportDetails }
         set { parts.value.transportDetails = newValue }
     }
+    /// Whether the content is written to a file as it comes, so that it may be long: a transport that reads ahead does so without a
+    /// limit of its own.
+    package var isDownload: Bool {
+        get { parts.value.isDownload }
+        set { parts.value.isDownload = newValue }
+    }
     /// Whether the call goes on with an earlier one at another origin, so that it begins with a foreign hop.
     package var isForeignHop: Bool {
         get { parts.value.isForeignHop }
@@ -160,6 +166,7 @@ public struct CallOptions: Sendable {
         var transportDetails: (any AnyObject & Sendable)?
         var rulesInForce: RulesInForce?
         var isForeignHop = false
+        var isDownload = false
         var storing: StoringWatch?
         var cookies: SessionCookies?
     }

@@ -5,9 +5,9 @@ internal import HoldfastSemantics
 
 #if canImport(FoundationNetworking)
     internal import Foundation
-    internal import FoundationNetworking
+    package import FoundationNetworking
 #else
-    internal import Foundation
+    package import Foundation
 #endif
 
 /// What was added to a request for one origin and must not go to another.
@@ -27,7 +27,7 @@ extension URLRequest {
 
     /// The names of the header fields that are not among `earlier`, or have another value there, but for those that are known to
     /// hold no credential.
-    func fieldsAdded(to earlier: [String: String]) -> [String] {
+    package func fieldsAdded(to earlier: [String: String]) -> [String] {
         let fields = allHTTPHeaderFields ?? [:]
         guard fields != earlier else { return [] }
         let values = Dictionary(

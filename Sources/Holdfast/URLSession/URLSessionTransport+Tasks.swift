@@ -12,12 +12,19 @@ extension URLSessionTransport {
     func rawTask(
         for upload: RequestUpload,
         isIdempotent: Bool,
+        isDownload: Bool,
         _ exchange: URLSessionExchange
     ) -> URLSessionTask {
-        guard let bridge else { return foreignTask(for: upload, exchange) }
+        guard let bridge else {
+            #if !canImport(Darwin)
+                // Somebody's session gives content in one piece.
+                if isDownload { return unsharedTask(for: upload, exchange, DelegateQueue()) }
+            #endif
+            return foreignTask(for: upload, exchange)
+        }
         #if !canImport(Darwin)
             if !upload.hasContent, !isIdempotent {
-                return unsharedTask(for: upload, exchange)
+                return unsharedTask(for: upload, exchange, session.delegateQueue)
             }
         #endif
         let task = delegatedTask(for: upload)
@@ -57,14 +64,18 @@ extension URLSessionTransport {
         ///
         /// When a connection that it uses again breaks before an answer, libcurl sends a request without content a second time
         /// by itself, whatever the method; on a new connection it does not. What may be sent twice is the pipeline's to judge.
-        private func unsharedTask(for upload: RequestUpload, _ exchange: URLSessionExchange) -> URLSessionTask {
+        private func unsharedTask(
+            for upload: RequestUpload,
+            _ exchange: URLSessionExchange,
+            _ queue: OperationQueue
+        ) -> URLSessionTask {
             let bridge = URLSessionBridge()
             let single = URLSession(
                 configuration: session.configuration,
                 delegate: bridge,
-                delegateQueue: session.delegateQueue
+                delegateQueue: queue
             )
-            let task = single.dataTask(with: upload.request)
+            let task = single.dataTask(with: upload.streamedRequest)
             bridge.attach(exchange, to: task)
             single.finishTasksAndInvalidate()
             return task

@@ -14,8 +14,8 @@ private import Synchronization
 /// Sends requests through a URLSession.
 ///
 /// The response is handed up at its head and its body streamed behind it, read ahead as the platform delivers it: URLSession
-/// cannot hold a server back without breaking the transfer on Linux, so what its reader has not taken yet waits in memory and
-/// beyond that in an unlinked temporary file, within ``Limits``. Redirects are handed up, never followed; no cache beneath
+/// cannot hold a server back for a reader without breaking the transfer on Linux, so what its reader has not taken yet waits in
+/// memory and beyond that in an unlinked temporary file, within ``Limits``. Redirects are handed up, never followed; no cache beneath
 /// the pipeline answers; a 401 is handed up as it came, and no stored credential answers it.
 ///
 /// Bodies of requests go out from memory or from a file: a stream is read to its end before it is sent. A file that changes
@@ -62,10 +62,14 @@ public final class URLSessionTransport: Transport {
         }
         self.sessionFields = sessionFields
         let bridge = URLSessionBridge()
-        let queue = OperationQueue()
-        queue.name = "holdfast.url-session"
-        queue.maxConcurrentOperationCount = 1
-        queue.qualityOfService = .userInitiated
+        #if canImport(Darwin)
+            let queue = OperationQueue()
+            queue.name = "holdfast.url-session"
+            queue.maxConcurrentOperationCount = 1
+            queue.qualityOfService = .userInitiated
+        #else
+            let queue = DelegateQueue()
+        #endif
         self.bridge = bridge
         session = URLSession(configuration: own, delegate: bridge, delegateQueue: queue)
         self.limits = limits
@@ -124,8 +128,12 @@ public final class URLSessionTransport: Transport {
         guard let url = request.url else {
             throw ServiceError(.badRequest, "The request has no URL; give it one.", progress: .notSent)
         }
-        try request.checkFields()
+        try request.checkHead()
         let upload = try await prepare(request, body, context)
+        let isDownload = context.options.isDownload
+        var limits = limits
+        // It becomes a file anyway.
+        if isDownload, limits.bodyOnDisk > 0 { limits.bodyOnDisk = .max }
         let exchange = URLSessionExchange(
             upload,
             limits: limits,
@@ -134,7 +142,7 @@ public final class URLSessionTransport: Transport {
         )
         let presented = presentedFields(of: upload.request, context)
         let isIdempotent = context.options.isIdempotent ?? RequestMethod(request).isIdempotent
-        let task = try makeTask(for: upload, isIdempotent: isIdempotent, exchange)
+        let task = try makeTask(for: upload, isIdempotent: isIdempotent, isDownload: isDownload, exchange)
         let watches = watch(exchange, upload.request, context)
         defer {
             for watch in watches { watch.cancel() }
@@ -230,6 +238,7 @@ public final class URLSessionTransport: Transport {
     private func makeTask(
         for upload: RequestUpload,
         isIdempotent: Bool,
+        isDownload: Bool,
         _ exchange: URLSessionExchange
     ) throws -> URLSessionTask {
         #if !canImport(Darwin)
@@ -238,7 +247,8 @@ public final class URLSessionTransport: Transport {
         #endif
         // Making a task traps once the session is invalidated, so the two exclude each other; neither does I/O.
         let task: URLSessionTask? = isInvalidated.withLock { isInvalidated in
-            isInvalidated ? nil : rawTask(for: upload, isIdempotent: isIdempotent, exchange)
+            isInvalidated
+                ? nil : rawTask(for: upload, isIdempotent: isIdempotent, isDownload: isDownload, exchange)
         }
         guard let task else {
             throw ServiceError(

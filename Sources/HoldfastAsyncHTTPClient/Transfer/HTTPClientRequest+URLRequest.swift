@@ -22,14 +22,6 @@
             guard let url = request.url else {
                 throw ServiceError(.badRequest, "The request has no URL; give it one.", progress: .notSent)
             }
-            // NIO ends the process on a port that does not fit.
-            guard url.port.map({ 1...65_535 ~= $0 }) ?? true else {
-                throw ServiceError(
-                    .badRequest,
-                    "The URL's port is none; use 1 to 65535.",
-                    progress: .notSent
-                )
-            }
             guard let method = RequestMethod(validating: request.httpMethod ?? "GET") else {
                 throw ServiceError(
                     .badRequest,
@@ -37,7 +29,7 @@
                     progress: .notSent
                 )
             }
-            try request.checkFields()
+            try request.checkHead()
             self.init(url: url.absoluteString)
             self.method = HTTPMethod(rawValue: method.rawValue)
             for (name, value) in (request.allHTTPHeaderFields ?? [:]).sorted(by: { $0.key < $1.key }) {

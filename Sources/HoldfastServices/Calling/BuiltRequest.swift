@@ -21,6 +21,8 @@ struct BuiltRequest: Sendable {
     var contentType: String?
     /// Fields that hold a credential beside Authorization and Cookie.
     var credentialFields: [FieldName] = []
+    /// Whether the service, or the request itself, has given it a credential.
+    var bearsCredential = false
 
     /// The request as hooks are shown it: with its content, where that lies in memory.
     func showing(_ urlRequest: URLRequest) -> URLRequest {
@@ -35,7 +37,11 @@ struct BuiltRequest: Sendable {
 private struct DraftedRequest {
     var urlRequest: URLRequest
     var header: HttpHeader
-    var credentialFields: [FieldName]
+    /// What the service gives each of its calls, its credential included.
+    var ofService: HttpHeader
+    /// What the request says of itself.
+    var own: HttpHeader
+    var bearsCredential: Bool
 
     /// The head with all fields, one line a name however often and in whatever case it was named.
     func completed(contentType: String?) -> URLRequest {
@@ -52,7 +58,8 @@ extension ServiceClient {
     func build<R: Request>(_ request: R) async throws -> BuiltRequest {
         let draft = try await draft(request)
         let encoded = try encodedBody(of: request)
-        var prepared = try await request.prepare(draft.completed(contentType: encoded.contentType))
+        let completed = draft.completed(contentType: encoded.contentType)
+        var prepared = try await request.prepare(completed)
         var body = encoded.content
         if prepared.httpBody != nil || prepared.httpBodyStream != nil {
             body = .carried(by: prepared)
@@ -77,14 +84,19 @@ extension ServiceClient {
             urlRequest: prepared,
             body: body,
             contentType: encoded.contentType,
-            credentialFields: draft.credentialFields
+            credentialFields: CredentialFields.names(
+                ofService: draft.ofService,
+                own: draft.own,
+                added: prepared.fieldsAdded(to: completed.allHTTPHeaderFields ?? [:])
+            ),
+            bearsCredential: draft.bearsCredential || prepared.value(forHTTPHeaderField: "Authorization") != nil
         )
     }
 
-    /// The header fields of a request as they are by now; its content stays as it was built.
-    func fields<R: Request>(of request: R, contentType: String?) async throws -> [String: String] {
+    /// The head of a request as it is by now; its content stays as it was built.
+    func head<R: Request>(of request: R, contentType: String?) async throws -> URLRequest {
         let draft = try await draft(request)
-        return try await request.prepare(draft.completed(contentType: contentType)).allHTTPHeaderFields ?? [:]
+        return try await request.prepare(draft.completed(contentType: contentType))
     }
 
     private func draft<R: Request>(_ request: R) async throws -> DraftedRequest {
@@ -92,12 +104,17 @@ extension ServiceClient {
         urlRequest.httpMethod = request.method.rawValue
         urlRequest.networkServiceType = request.priority.networkServiceType
         let isWithout = request.authorizationRequirement == .none
-        let ofService = service.header + (try await service.asyncHeader)
+        let shared = (request as? any SharedFieldsBearing)?.sharedFields ?? HttpHeader()
+        var ofService = service.header + (try await service.asyncHeader) + shared
         var header = ofService
         let credential = isWithout ? nil : try await service.authorization.line
         if isWithout { header[.authorization] = nil }
-        if let credential { header[credential.name] = credential.value }
-        header = header + (try request.header)
+        if let credential {
+            header[credential.name] = credential.value
+            ofService[credential.name] = credential.value
+        }
+        let own = try request.header
+        header = header + own
         if request.authorizationRequirement == .required, credential == nil, header[.authorization] == nil,
             pipeline.configuration.authorization == nil
         {
@@ -107,13 +124,12 @@ extension ServiceClient {
                 progress: .notSent
             )
         }
-        // What the service gives each of its calls may be a credential as well, by whatever name.
-        let own = Set((credential.map { [$0.name] } ?? []) + ofService.map(\.name))
         return DraftedRequest(
             urlRequest: urlRequest,
             header: header,
-            credentialFields: own.filter { $0 != .authorization && !NonCredentialFields.contains($0) }
-                .sorted { $0.canonicalName < $1.canonicalName }
+            ofService: ofService,
+            own: own,
+            bearsCredential: credential != nil || ofService.contains { $0.name.mayHoldCredential }
         )
     }
 

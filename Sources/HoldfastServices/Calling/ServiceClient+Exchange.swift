@@ -68,14 +68,15 @@ extension ServiceClient {
         return options
     }
 
-    /// Before a retry and a redirected hop, makes the header fields anew and sends what differs: a token may be another by then.
+    /// Before a retry and a redirected hop, makes the head anew and sends what differs: a token may be another by then.
     ///
     /// On a redirected hop only fields that came along are brought up to date: what stayed behind did so for a reason.
     private func bringingUpToDate<R: Request>(_ request: R, _ built: BuiltRequest) -> PrepareStep {
         { urlRequest, context in
             guard context.attempt > 1 || context.redirectCount > 0 else { return }
+            let newest = try await head(of: request, contentType: built.contentType)
             let before = built.urlRequest.allHTTPHeaderFields ?? [:]
-            let after = try await fields(of: request, contentType: built.contentType)
+            let after = newest.allHTTPHeaderFields ?? [:]
             for name in Set(before.keys).union(after.keys) where before[name] != after[name] {
                 // The content goes out as it was built, and a boundary in its type belongs to it.
                 if FieldName(name) == .contentType { continue }
@@ -85,6 +86,40 @@ extension ServiceClient {
                 if context.isForeignHop, !NonCredentialFields.contains(named: name) { continue }
                 urlRequest.setValue(after[name], forHTTPHeaderField: name)
             }
+            // Where a redirect leads is the server's to say.
+            guard context.redirectCount == 0, !context.isForeignHop else { return }
+            urlRequest.takeQuery(of: newest, inPlaceOf: built.urlRequest)
         }
+    }
+}
+
+extension URLRequest {
+    /// Takes over the query and the user of a newer request in place of those of an earlier one: a token may stand there.
+    ///
+    /// What others have put behind the earlier query stays. Nothing is taken over where the rest of the URL is another, or where the
+    /// earlier query is not to be found any more.
+    fileprivate mutating func takeQuery(of newer: URLRequest, inPlaceOf earlier: URLRequest) {
+        guard newer.url != earlier.url, let own = url?.divided, let before = earlier.url?.divided,
+            let after = newer.url?.divided, own.place == before.place, after.place == before.place,
+            own.user == before.user,
+            own.query == before.query || own.query.hasPrefix(before.query + "&") || before.query.isEmpty
+        else { return }
+        let added = own.query.dropFirst(before.query.count).drop { $0 == "&" }
+        let query = [after.query, String(added)].filter { !$0.isEmpty }.joined(separator: "&")
+        guard var parts = newer.url.flatMap({ URLComponents(url: $0, resolvingAgainstBaseURL: true) }) else { return }
+        parts.percentEncodedQuery = query.isEmpty ? nil : query
+        if let url = parts.url { self.url = url }
+    }
+}
+
+extension URL {
+    /// What names a place, what names a user there, and the query.
+    fileprivate var divided: (place: String, user: String, query: String)? {
+        guard var parts = URLComponents(url: self, resolvingAgainstBaseURL: true) else { return nil }
+        let user = "\(parts.percentEncodedUser ?? "")\n\(parts.percentEncodedPassword ?? "")"
+        let query = parts.percentEncodedQuery ?? ""
+        (parts.percentEncodedUser, parts.percentEncodedPassword, parts.percentEncodedQuery) = (nil, nil, nil)
+        parts.fragment = nil
+        return parts.string.map { ($0, user, query) }
     }
 }

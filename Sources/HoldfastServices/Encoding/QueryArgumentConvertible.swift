@@ -86,17 +86,25 @@ extension ContiguousArray: QueryArgumentConvertible where Element: QueryArgument
 extension Set: QueryArgumentConvertible where Element: QueryArgumentConvertible {
     /// The elements in ascending order where they have one, else in that of their texts' bytes: the same in every process.
     public var queryArgument: QueryArgument {
-        let byText = sorted { first, second in
-            first.queryArgument.values.lexicographicallyPrecedes(second.queryArgument.values) {
-                $0.utf8.lexicographicallyPrecedes($1.utf8)
+        let elements =
+            ascending
+            ?? sorted { first, second in
+                first.queryArgument.values.lexicographicallyPrecedes(second.queryArgument.values) {
+                    $0.utf8.lexicographicallyPrecedes($1.utf8)
+                }
             }
-        }
-        let elements = (Element.self as? any Comparable.Type).flatMap { ascending(byText, $0) } ?? byText
         return .array(elements.map(\.queryArgument))
     }
+}
 
-    private func ascending<Order: Comparable>(_ elements: [Element], _ order: Order.Type) -> [Element]? {
-        let ordered = elements.compactMap { $0 as? Order }.sorted().compactMap { $0 as? Element }
-        return ordered.count == elements.count ? ordered : nil
+extension Set {
+    /// The elements in ascending order; nil where they have none.
+    var ascending: [Element]? {
+        (Element.self as? any Comparable.Type).flatMap { ordered(by: $0) }
+    }
+
+    private func ordered<Order: Comparable>(by order: Order.Type) -> [Element]? {
+        let ordered = compactMap { $0 as? Order }.sorted().compactMap { $0 as? Element }
+        return ordered.count == count ? ordered : nil
     }
 }

@@ -28,6 +28,9 @@ public final class ServiceRouter: Transport {
         /// The most bytes of content that are read into the `httpBody` of a request to a ``ServiceProtocol``, 64 MiB by default;
         /// beyond it the call fails with `.bodyTooLarge`.
         public var requestContentLimit = 64 << 20
+        /// How many calls of ``ServiceProtocol`` services may run, or block, at once; 1,024 by default. Each has a thread of its own.
+        /// Further ones wait in line until one of them returns from its `performRequest`.
+        public var blockingCalls = 1_024
         /// Is told of each call to the router's host when it is over; from any thread. Must be quick.
         public var onMetrics: (@Sendable (ServiceMetrics) -> Void)?
         /// Is told of each breach of a service's contract, on the thread that broke it. Must be quick.
@@ -44,6 +47,7 @@ public final class ServiceRouter: Transport {
     /// Limits, and who is told what happens.
     public let configuration: Configuration
     private let next: (any Transport)?
+    private let threads: ServiceThreads
     private let registry = Mutex(ServiceRegistry())
 
     /// A router for one host.
@@ -67,6 +71,7 @@ public final class ServiceRouter: Transport {
         self.scheme = scheme
         self.next = next
         self.configuration = configuration
+        threads = ServiceThreads(limit: configuration.blockingCalls)
         for service in services { register(service) }
         for type in types { register(type) }
     }
@@ -177,7 +182,12 @@ public final class ServiceRouter: Transport {
             if case .network = response.source { response.source = .inProcess }
             return response
         case .type(let type):
-            return try await StaticServiceCall(type, configuration).response(to: request, url, body, context)
+            return try await StaticServiceCall(type, configuration, on: threads).response(
+                to: request,
+                url,
+                body,
+                context
+            )
         case nil:
             return Response(
                 status: .notFound,

@@ -29,7 +29,8 @@ public struct MockRequest: Sendable {
     public var query: HttpQuery { HttpQuery(encoded: urlRequest.url?.query(percentEncoded: true) ?? "") }
 
     /// Its content, from JSON.
-    public func decoded<Value: Decodable>(as type: Value.Type, by decoder: JSONDecoder = JSONDecoder()) throws -> Value
+    public func decoded<Value: Decodable>(as type: Value.Type, by decoder: JSONDecoder = ServiceJSON.decoder()) throws
+        -> Value
     {
         try decoder.decode(type, from: content)
     }

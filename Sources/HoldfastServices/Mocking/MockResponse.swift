@@ -51,7 +51,7 @@ public struct MockResponse: Sendable {
     /// - Throws: what the encoder throws.
     public static func json(
         _ value: some Encodable,
-        encoder: JSONEncoder = JSONEncoder(),
+        encoder: JSONEncoder = ServiceJSON.encoder(),
         status: Int = 200,
         fields: HeaderFields = HeaderFields()
     ) throws -> MockResponse {

@@ -66,7 +66,7 @@ extension ServiceMock {
         path: String? = nil,
         validate: (@Sendable (MockRequest) throws -> Void)? = nil,
         returning output: Target.Output,
-        encoder: JSONEncoder = JSONEncoder()
+        encoder: JSONEncoder = ServiceJSON.encoder()
     ) throws where Target.Output: Encodable {
         let answer = try MockResponse.json(output, encoder: encoder)
         add(MockExpectation(endpoint, path: path, input: nil, validate: validate, respond: answer))
@@ -80,7 +80,7 @@ extension ServiceMock {
         input: Target.Input? = nil,
         validate: (@Sendable (MockRequest) throws -> Void)? = nil,
         returning output: Target.Output,
-        encoder: JSONEncoder = JSONEncoder()
+        encoder: JSONEncoder = ServiceJSON.encoder()
     ) throws where Target.Output: Encodable {
         let input = input.map { EndpointInput.values($0, Target.inputFormat) }
         let answer = try MockResponse.json(output, encoder: encoder)

@@ -6,19 +6,24 @@ internal import Holdfast
 internal import HoldfastSemantics
 
 /// One call of a ``WebServiceProxy``, as the request that it is.
-struct Invocation<Value: Sendable>: Request {
+struct Invocation<Value: Sendable>: SharedFieldsBearing {
     typealias Result = Value
 
     let method: HttpMethod
     /// The URL without the arguments, or why there is none.
     let target: Swift.Result<String, WebServiceError>
     let arguments: [String: (any QueryArgumentConvertible)?]
+    /// The proxy's own.
+    let sharedFields: HttpHeader
+    /// The content's type, where the call names one.
     let header: HttpHeader
     let body: HttpBody
     let options: CallOptions
     let timeout: Duration?
     let contentLimit: Int
     let handler: ResponseHandler<Value>
+    /// Whether the handler is the proxy's own, so that its errors may be told with the call; what another one throws is not touched.
+    let decodesItself: Bool
 
     var url: (any UrlConvertible)? { try? target.get() }
 
@@ -45,7 +50,9 @@ struct Invocation<Value: Sendable>: Request {
         do {
             return try handler(content, response.proxyContentType)
         } catch {
-            throw ServiceError.decodingFailed(as: Value.self, cause: error, response)
+            let own = decodesItself ? error as? DecodingError : nil
+            let cause: any Error = own?.of(method, response, content, as: Value.self) ?? error
+            throw ServiceError.decodingFailed(as: Value.self, cause: cause, response)
         }
     }
 

@@ -16,7 +16,7 @@ struct ProxyService: HttpService {
         switch error.code {
         case .unacceptableStatus:
             guard let response = error.response else { return error }
-            return WebServiceError(response, retryAfter: error.retryAfter)
+            return WebServiceError(response, because: error)
         case .encodingFailed, .decodingFailed:
             return error.cause ?? error
         default:

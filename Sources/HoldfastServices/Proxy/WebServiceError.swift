@@ -15,6 +15,8 @@ public struct WebServiceError: LocalizedError, Sendable, CustomStringConvertible
     public let response: Response?
     /// How long the server asked to be left alone, counted from the error's birth; nil where it did not.
     public let retryAfter: Duration?
+    /// What is known of the call beneath, attempts included; nil where nothing was sent, and in an error of one's own.
+    public let serviceError: ServiceError?
 
     /// An error of one's own, as for tests.
     public init(
@@ -27,17 +29,17 @@ public struct WebServiceError: LocalizedError, Sendable, CustomStringConvertible
         self.errorDescription = errorDescription
         self.response = response
         self.retryAfter = retryAfter
+        serviceError = nil
     }
 
     /// The error of a response that was not accepted.
-    init(_ response: Response, retryAfter: Duration?) {
+    init(_ response: Response, because error: ServiceError) {
         let text = response.proxyContentType == "text/plain" ? response.text : nil
-        self.init(
-            statusCode: response.status.rawValue,
-            errorDescription: text ?? response.status.reasonPhrase,
-            response: response,
-            retryAfter: retryAfter
-        )
+        statusCode = response.status.rawValue
+        errorDescription = text ?? response.status.reasonPhrase
+        self.response = response
+        retryAfter = error.retryAfter
+        serviceError = error
     }
 
     /// The error of a call that is not sent.

@@ -42,14 +42,8 @@ extension WebServiceProxy {
         content: Data? = nil,
         contentType: String? = nil
     ) async throws -> DecodedResponse<T> {
-        try await response(
-            method,
-            path: path,
-            arguments: arguments,
-            content: content,
-            contentType: contentType,
-            responseHandler: { content, _ in try MillisecondJSON.decode(T.self, from: content) }
-        )
+        let (body, type) = HttpBody.of(content, contentType)
+        return try await decoding(method, path, arguments, body, type)
     }
 
     /// Sends a value as JSON and decodes the JSON answer; as the `invoke` with JSON both ways.
@@ -59,9 +53,7 @@ extension WebServiceProxy {
         arguments: [String: (any QueryArgumentConvertible)?] = [:],
         body: B
     ) async throws -> DecodedResponse<T> {
-        try await send(method, path, arguments, .json(body), nil) { content, _ in
-            try MillisecondJSON.decode(T.self, from: content)
-        }
+        try await decoding(method, path, arguments, .json(body), nil)
     }
 
     /// Calls the service and has `responseHandler` make the result; as the `invoke` with a handler.
@@ -73,9 +65,20 @@ extension WebServiceProxy {
         contentType: String? = nil,
         responseHandler: @escaping ResponseHandler<T>
     ) async throws -> DecodedResponse<T> {
-        let body = content.map { HttpBody.data($0) } ?? .empty
-        let type = content == nil ? nil : contentType
+        let (body, type) = HttpBody.of(content, contentType)
         return try await send(method, path, arguments, body, type, responseHandler)
+    }
+
+    private func decoding<T: Decodable & Sendable>(
+        _ method: Method,
+        _ path: String,
+        _ arguments: [String: (any QueryArgumentConvertible)?],
+        _ body: HttpBody,
+        _ contentType: String?
+    ) async throws -> DecodedResponse<T> {
+        try await send(method, path, arguments, body, contentType, decodesItself: true) { content, _ in
+            try ServiceJSON.decode(T.self, from: content)
+        }
     }
 
     private func send<T>(
@@ -84,29 +87,37 @@ extension WebServiceProxy {
         _ arguments: [String: (any QueryArgumentConvertible)?],
         _ body: HttpBody,
         _ contentType: String?,
+        decodesItself: Bool = false,
         _ handler: @escaping ResponseHandler<T>
     ) async throws -> DecodedResponse<T> {
-        var header = headers
+        var header = HttpHeader()
         if let contentType { header[.contentType] = contentType }
         let invocation = Invocation(
             method: method,
             target: Result { () throws(WebServiceError) in try ProxyTarget.text(base: baseURL, path: path) },
             arguments: arguments,
+            sharedFields: headers,
             header: header,
             body: body,
             options: options,
             timeout: timeout,
             contentLimit: contentLimit,
-            handler: handler
+            handler: handler,
+            decodesItself: decodesItself
         )
         return try await client.response(to: invocation)
     }
 }
 
 extension HttpBody {
+    /// Bytes with their type; a type alone is not sent.
+    fileprivate static func of(_ content: Data?, _ contentType: String?) -> (HttpBody, String?) {
+        content.map { (.data($0), contentType) } ?? (.empty, nil)
+    }
+
     /// A value as JSON, encoded here and now, so that it need not be sendable.
     fileprivate static func json<B: Encodable>(_ value: B) -> HttpBody {
-        let encoded = Result { try MillisecondJSON.encode(value) }
+        let encoded = Result { try ServiceJSON.encoder().encode(value) }
         return HttpBody { Encoded(contentType: "application/json", content: .data(try encoded.get())) }
     }
 }

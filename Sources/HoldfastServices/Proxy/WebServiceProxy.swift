@@ -30,8 +30,8 @@ public struct WebServiceProxy: Sendable {
 
     /// Fields that each request bears; none by default.
     ///
-    /// A credential in a field other than Authorization and Cookie is named in ``options`` as well, under
-    /// `credentialFields`: then it divides the cache, and stays behind when a redirect leaves the origin.
+    /// They count as credentials: but for those that are known to hold none, such as User-Agent, they name whose responses a cache
+    /// keeps, and stay behind when a redirect leaves the origin.
     public var headers = HttpHeader()
 
     /// What else is asked for each call: cache directive, principal, tags, rules of retrying. All defaults by default.

@@ -32,6 +32,8 @@ public protocol Request: Sendable {
     /// The query arguments; none by default.
     var query: HttpQuery { get throws }
     /// Fields of this request; none by default.
+    ///
+    /// One counts as a credential where its name says so, as X-Api-Key does, or where ``options`` name it in `credentialFields`.
     var header: HttpHeader { get throws }
     /// The content; empty by default. Its content type is set where no header names one.
     var body: HttpBody { get throws }
@@ -54,7 +56,8 @@ public protocol Request: Sendable {
     /// The last word on what is sent: edits the request as it was built. The content of ``body`` travels beside it; an `httpBody`
     /// or `httpBodyStream` that is set here takes its place.
     ///
-    /// Called when a call is made, and again before each retry of it: what differs in the header fields is sent.
+    /// Called when a call is made, and again before each retry of it: what differs in the header fields, in the query and in the user
+    /// of the URL is sent. A field that it adds or changes counts as a credential, as those of the service do.
     func prepare(_ request: URLRequest) async throws -> URLRequest
 
     /// Takes a response in: by default reads its content and hands both to ``accept(_:content:)``.

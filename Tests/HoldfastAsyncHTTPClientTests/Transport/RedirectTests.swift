@@ -59,6 +59,22 @@
             #expect(told.count == 2)
         }
 
+        @Test("to a port that is none are handed up, and such a URL is never sent", arguments: [0, 65_536, 99_999])
+        func badPort(_ port: Int) async throws {
+            let server = try LoopbackServer.start { _ in
+                LoopbackReply(302, fields: [("Location", "http://127.0.0.1:\(port)/")])
+            }
+            let pipeline = Pipeline(transport: AsyncHTTPClientTransport(client: .shared))
+            if port > 0 {
+                let response = try await pipeline.send(URLRequest(url: server.url("/")))
+                #expect(response.status == 302)
+            }
+            let url = try #require(URL(string: "http://127.0.0.1:\(port)/"))
+            let error = try await #require(throws: ServiceError.self) { try await pipeline.send(URLRequest(url: url)) }
+            #expect(error.code == .badRequest)
+            #expect(error.progress == .notSent)
+        }
+
         @Test("are followed by the pipeline, which stores what it gets at the end")
         func byPipeline() async throws {
             let server = try server()

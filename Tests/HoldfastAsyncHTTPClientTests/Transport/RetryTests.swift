@@ -97,6 +97,34 @@
             await origin.stop()
         }
 
+        @Test(
+            "a POST whose answer had begun is never sent again, whatever its stream is reset with",
+            arguments: [HTTP2ErrorCode.refusedStream, .cancel],
+            [true, false]
+        )
+        func resetAfterHead(_ code: HTTP2ErrorCode, _ judgesAttempts: Bool) async throws {
+            let script = LoopbackScript { _ in
+                LoopbackReply(framing: .length(2_000), steps: [.pattern(1_000), .reset])
+            }
+            let origin = try await HTTP2Origin.start(script) { _ in .reset(code) }
+            let transport = try transport()
+            var options = CallOptions()
+            var acceptance = Acceptance { response in
+                response.body = ResponseBody(try await response.body.collect())
+            }
+            acceptance.judgesAttempts = judgesAttempts
+            options.acceptance = acceptance
+            let error = try await #require(throws: ServiceError.self) {
+                let body = RequestBody.data(Data("x".utf8))
+                let response = try await pipeline(transport).send(post(origin.url("/")), body: body, options: options)
+                _ = try await response.body.data()
+            }
+            #expect(error.progress ?? .notSent >= .headReceived)
+            #expect(origin.requests.count == 1)
+            try await transport.shutdown()
+            await origin.stop()
+        }
+
         /// SwiftNIO tells of such a stream with the code CANCEL, which proves nothing.
         @Test("a GET that a GOAWAY left out is sent again, a POST is not", arguments: [("GET", 2), ("POST", 1)])
         func goAway(_ method: String, _ sends: Int) async throws {

@@ -21,7 +21,7 @@ struct MigratingTypedPageTests {
 
     struct Shop: HttpService {
         var apiUrl: any UrlConvertible { "api.example.com" }
-        var header: HttpHeader { ["X-API-Key": "k"] }
+        var authorization: Authorization { get async { .custom(key: "X-API-Key", value: "k") } }
         var hooks: [any ServiceHook] { [CachingServiceHook(ttl: .seconds(600))] }
         var retrierFactory: any RetrierFactory { .default }
     }

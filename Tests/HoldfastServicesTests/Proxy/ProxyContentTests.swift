@@ -114,6 +114,47 @@ struct ProxyContentTests {
         }
     }
 
+    @Test(
+        "A DecodingError says which call it is of: method, URL without secrets, status, how the content begins",
+        arguments: [
+            (#"{"name":7,"at":1,"token":"s3cret-value"}"#, #"content is {"at":1,"name":7,"token":"<redacted>"}"#),
+            ("", "content is empty"),
+            ("<html>gone</html>", "content is <html>gone</html>"),
+            (#"{"name":"a","password":"s3cret-value"#, #"content is {"name":"a","…"#),
+            (#"{"name":"s3cret-value"#, #"content is {"name":"…"#),
+            (#"{"name":""# + String(repeating: "x", count: 300) + #""}"#, "… (311 characters)"),
+        ]
+    )
+    func decodingErrorOfACall(content: String, shown: String) async throws {
+        let scripted = try ScriptedProxy([.respond(201, body: content)], base: "https://user:s3cret-value@h/api/")
+        let error = await #expect(throws: DecodingError.self) {
+            let _: Event = try await scripted.proxy.invoke(
+                .post,
+                path: "events",
+                arguments: ["key": "s3cret-value"],
+                content: Data("x".utf8)
+            )
+        }
+        let text = try #require(error.map { "\($0)" })
+        #expect(text.contains("the answer to POST https://h/api/events?key=REDACTED, status 201"), "\(text)")
+        #expect(text.contains(shown), "\(text)")
+        #expect(!text.contains("s3cret"), "\(text)")
+        let response = try #require(error?.serviceError?.response)
+        #expect(response.status == 201)
+        #expect(try await response.body.data() == Data(content.utf8))
+    }
+
+    @Test("What a handler of the caller's own throws is not touched")
+    func decodingErrorOfAHandler() async throws {
+        let scripted = try ScriptedProxy([.respond(200, body: "x")])
+        let error = await #expect(throws: DecodingError.self) {
+            try await scripted.proxy.invoke(.get, path: "a") { content, _ in
+                try JSONDecoder().decode(Int.self, from: content)
+            }
+        }
+        #expect(error?.serviceError == nil)
+    }
+
     @Test("Content of another shape fails with its DecodingError; hooks are told of a failed call")
     func decodingError() async throws {
         let hook = RecordingRequestHook()

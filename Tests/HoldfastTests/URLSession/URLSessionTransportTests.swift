@@ -19,6 +19,25 @@ struct URLSessionTransportTests {
         case none, bytes, emptyBytes, file, factory, largeFactory, oneShot, largeOneShot, requestStream
     }
 
+    @Test(
+        "A redirect to a port that is none is handed up, and such a URL is never sent",
+        arguments: [0, 65_536, 99_999]
+    )
+    func badPort(_ port: Int) async throws {
+        let server = try LoopbackServer.start { _ in
+            LoopbackReply(302, fields: [("Location", "http://127.0.0.1:\(port)/")])
+        }
+        let pipeline = Pipeline(transport: URLSessionTransport())
+        if port > 0 {
+            let response = try await pipeline.send(URLRequest(url: server.url("/")))
+            #expect(response.status == 302)
+        }
+        let url = try #require(URL(string: "http://127.0.0.1:\(port)/"))
+        let error = try await #require(throws: ServiceError.self) { try await pipeline.send(URLRequest(url: url)) }
+        #expect(error.code == .badRequest)
+        #expect(error.progress == .notSent)
+    }
+
     @Test("Every body form arrives byte for byte", arguments: BodyForm.allCases)
     func bodyForms(_ form: BodyForm) async throws {
         let server = try LoopbackServer.start { LoopbackReply(bytes: $0.body) }

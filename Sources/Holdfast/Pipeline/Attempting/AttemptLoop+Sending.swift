@@ -31,7 +31,7 @@ extension AttemptLoop {
             // After each, so that a later step signs, or notes, what is sent.
             if let unedited { prepared.withholdAdditions(to: unedited) }
         }
-        if !prepare.isEmpty || !context.options.prepare.isEmpty { try prepared.checkFields() }
+        if !prepare.isEmpty || !context.options.prepare.isEmpty { try prepared.checkHead() }
         return PreparedRequest(request: prepared, announcedFields: announced)
     }
 
@@ -141,12 +141,16 @@ extension AttemptLoop {
 }
 
 extension URLRequest {
-    /// Refuses fields that would be read as others, or as more than one (RFC 9110 §5.1, §5.5).
+    /// Refuses fields that would be read as others, or as more than one (RFC 9110 §5.1, §5.5), and a port that is none, on which some
+    /// clients end the process.
     ///
     /// Asked after prepare steps, and once more by the transports of this package, for what hooks and callers set.
     ///
     /// - Throws: ``ServiceError`` `.badRequest` with progress `notSent`.
-    package func checkFields() throws {
+    package func checkHead() throws {
+        guard url?.port.map({ 1...65_535 ~= $0 }) ?? true else {
+            throw ServiceError(.badRequest, "The URL's port is none; use 1 to 65535.", progress: .notSent)
+        }
         for (name, value) in allHTTPHeaderFields ?? [:] {
             let isName = !name.isEmpty && name.utf8.allSatisfy(\.isTokenCharacter)
             guard !isName || value.utf8.contains(where: { $0 == 0 || $0 == 10 || $0 == 13 }) else { continue }

@@ -37,6 +37,8 @@ extension Pipeline {
         into directory: URL,
         on files: any FileSystem = POSIXFileSystem()
     ) async throws -> (URL, URLResponse) {
+        var options = options
+        options.isDownload = true
         let response = try await send(request, options: options)
         return try await response.releasingBody {
             let head = try response.foundationResponse()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+private import Dispatch
 internal import Foundation
 internal import HoldfastSemantics
 internal import HoldfastStorage
@@ -192,6 +193,15 @@ final class URLSessionExchange: Sendable {
         )
     }
 
+    #if !canImport(Darwin)
+        /// Cancels a task, which waits until its session has handed over what it has just read.
+        private func end(_ task: URLSessionTask) {
+            // On the delegate's own queue each would wait for the other.
+            guard OperationQueue.current is DelegateQueue else { return task.cancel() }
+            DispatchQueue.global().async { task.cancel() }
+        }
+    #endif
+
     private func perform(_ actions: [ExchangeState.Action]) {
         for action in actions {
             switch action {
@@ -200,7 +210,11 @@ final class URLSessionExchange: Sendable {
             case .resumeReader(let continuation, let outcome):
                 continuation.resume(with: outcome)
             case .cancel(let task):
-                task.cancel()
+                #if canImport(Darwin)
+                    task.cancel()
+                #else
+                    end(task)
+                #endif
             case .release:
                 // The references end with the action.
                 break

@@ -6,20 +6,20 @@ public import Foundation
 /// Encodes any `Encodable` as ordered pairs of name and text: what a query and a form are made of.
 ///
 /// Nested values are never flattened, so no two properties can fall on one name. By default a property `address.city` is
-/// named `address[city]`, the elements of an array of scalars `tags[]`, and those of an array of anything else by their
-/// place, `lines[0][price]`: what PHP, Rails and the `qs` parser of Node read. ``nesting`` and ``arrays`` say otherwise where
-/// a server does.
+/// named `address[city]`, the elements of an array of scalars `tags` each, and those of an array of anything else by their
+/// place, `lines[0][price]`. ``nesting`` and ``arrays`` say otherwise where a server does: PHP, Rails and the `qs` parser of Node
+/// want `tags[]`.
 ///
 /// Booleans are `true` and `false`, numbers are written as JSON writes them, `Data` is Base64, a `URL` its text, a `UUID` and a
-/// `Decimal` their usual text, an enum's case without associated values its name. Empty arrays and objects have no pairs. A dictionary goes out sorted by its keys and a `Set` by
-/// its texts, so equal values make equal pairs in every process. What has no text, such as `nan`, and a value that is no object
+/// `Decimal` their usual text, an enum's case without associated values its name. Empty arrays and objects have no pairs. A dictionary goes out sorted by its keys and a `Set` in
+/// ascending order (by its texts where its elements have none), so equal values make equal pairs in every process. What has no text, such as `nan`, and a value that is no object
 /// (a number, a string, an array at the top) fail with `EncodingError`, and so does a nested key with brackets (or dots, where these nest),
 /// which a server would read as another name. A value: copies are independent.
 public struct KeyValueEncoder: Sendable {
-    /// How a `Date` is written; as `Date` encodes itself by default: seconds since 2001.
-    public var dates: DateFormat = .deferredToDate
-    /// How elements of arrays of scalars are named; `tags[]` by default.
-    public var arrays: ArrayNaming = .brackets
+    /// How a `Date` is written; in milliseconds since 1970 by default, as in ``HttpQuery``.
+    public var dates: DateFormat = .millisecondsSince1970
+    /// How elements of arrays of scalars are named; `tags`, repeated, by default, as in ``HttpQuery``.
+    public var arrays: ArrayNaming = .repeated
     /// How the properties of nested values are named; `address[city]` by default.
     public var nesting: Nesting = .brackets
     /// How booleans are written; `true` and `false` by default.

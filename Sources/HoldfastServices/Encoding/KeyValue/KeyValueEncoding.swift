@@ -39,7 +39,10 @@ package final class KeyValueEncoding {
         defer { depth -= 1 }
         if let whole = keepingWhole(value) { return try fill(node, .whole(whole), for: value, at: path) }
         if let text = try text(of: value, at: path) { return try fill(node, .text(text), for: value, at: path) }
-        if let unordered = value as? any UnorderedEncodable { node.chanceOrder = type(of: unordered).elementsTogether }
+        if let unordered = value as? any UnorderedEncodable {
+            if let ordered = unordered.inOrder { return try encode(ordered, into: node, at: path) }
+            node.chanceOrder = type(of: unordered).elementsTogether
+        }
         try value.encode(to: KeyValueNodeEncoder(encoding: self, node: node, codingPath: path))
         // A case without associated values encodes as an object that has nothing but its name, and would leave no trace.
         if !path.isEmpty, let name = node.nameOfEmptyField, Mirror(reflecting: value).displayStyle == .enum {

@@ -88,12 +88,16 @@ final class KeyValueNode {
 protocol UnorderedEncodable {
     /// How many elements belong together where it encodes as a list.
     static var elementsTogether: Int { get }
+    /// The same elements in an order of their own; nil where they have none, so that their texts have to do.
+    var inOrder: (any Encodable)? { get }
 }
 
 extension Dictionary: UnorderedEncodable {
     static var elementsTogether: Int { 2 }
+    var inOrder: (any Encodable)? { nil }
 }
 
 extension Set: UnorderedEncodable {
     static var elementsTogether: Int { 1 }
+    var inOrder: (any Encodable)? { ascending as? any Encodable }
 }

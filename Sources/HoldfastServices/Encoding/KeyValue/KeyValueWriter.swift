@@ -73,7 +73,8 @@ struct KeyValueWriter {
         let groups = stride(from: 0, to: node.elements.count, by: together).map { start in
             Array(node.elements[start...].prefix(together))
         }
-        return try groups.map { ($0, try sortingText($0)) }.sorted { $0.1 < $1.1 }.flatMap(\.0)
+        return try groups.map { ($0, try sortingText($0)) }.sorted { $0.1.utf8.lexicographicallyPrecedes($1.1.utf8) }
+            .flatMap(\.0)
     }
 
     private func elementName(_ element: KeyValueNode, _ index: Int, in name: String) -> String {

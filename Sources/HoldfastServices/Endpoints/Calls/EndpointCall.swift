@@ -56,11 +56,16 @@ public struct EndpointCall<Target: Endpoint, Result: Sendable>: EndpointRequest 
     public var method: HttpMethod { Target.method }
     public var authorizationRequirement: AuthorizationRequirement { Target.authorizationRequirement }
     public var timeout: Duration? { endpoint.timeout }
-    public var options: CallOptions { endpoint.options }
     public var contentLimit: Int { endpoint.contentLimit }
     public var routes: HttpRoute { HttpRoute(path: endpoint.path) }
     public var query: HttpQuery { get throws { try input.get().query } }
     public var body: HttpBody { get throws { try input.get().body } }
+
+    public var options: CallOptions {
+        var options = endpoint.options
+        if output.take != nil { options.isDownload = true }
+        return options
+    }
 
     public var header: HttpHeader {
         stages.service.header.contains(.accept) ? HttpHeader() : ["Accept": Target.outputFormat.accept]

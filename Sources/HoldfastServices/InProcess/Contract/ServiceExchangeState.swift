@@ -48,6 +48,9 @@ struct ServiceExchangeState {
         self.unreadLimit = unreadLimit
     }
 
+    /// Whether nobody waits for the service any more.
+    var isClosed: Bool { phase == .closed }
+
     // MARK: What the service does
 
     mutating func returned(_ response: HTTPURLResponse) -> Action {

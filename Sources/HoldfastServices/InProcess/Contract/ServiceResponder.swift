@@ -58,6 +58,9 @@ final class ServiceExchange: Sendable {
         self.report = report
     }
 
+    /// Whether its caller has left.
+    var isLeft: Bool { state.withLock { $0.isClosed } }
+
     /// Takes the response in; cancellation ends the call at once.
     func response(to url: URL) async throws -> Response {
         let head = try await withTaskCancellationHandler {

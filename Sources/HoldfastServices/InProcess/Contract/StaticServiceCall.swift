@@ -16,10 +16,16 @@ internal import HoldfastStorage
 struct StaticServiceCall {
     private let type: any ServiceProtocol.Type
     private let configuration: ServiceRouter.Configuration
+    private let threads: ServiceThreads
 
-    init(_ type: any ServiceProtocol.Type, _ configuration: ServiceRouter.Configuration) {
+    init(
+        _ type: any ServiceProtocol.Type,
+        _ configuration: ServiceRouter.Configuration,
+        on threads: ServiceThreads
+    ) {
         self.type = type
         self.configuration = configuration
+        self.threads = threads
     }
 
     func response(
@@ -50,7 +56,9 @@ struct StaticServiceCall {
     /// Calls the service outside of the pool that runs tasks: it may block, and what it returns is seen as it comes.
     private func begin(_ request: URLRequest, _ template: HTTPURLResponse, _ exchange: ServiceExchange) {
         let responder = ServiceResponder(exchange)
-        DispatchQueue.ofItsOwn.async { [type] in
+        threads.run { [type] in
+            // Who has left while the call waited for a thread needs no answer.
+            guard !exchange.isLeft else { return }
             type.performRequest(
                 request,
                 response: template,
@@ -60,12 +68,6 @@ struct StaticServiceCall {
             )
         }
     }
-}
-
-extension DispatchQueue {
-    /// A queue for one piece of work that may block: a serial queue gets a thread at once, where the global queues wait for
-    /// threads that are blocked before they make another.
-    fileprivate static var ofItsOwn: DispatchQueue { DispatchQueue(label: "holdfast.service") }
 }
 
 extension URLRequest {

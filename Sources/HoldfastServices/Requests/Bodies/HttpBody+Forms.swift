@@ -16,7 +16,7 @@ extension HttpBody {
         HttpBody { Encoded(contentType: contentType, content: .bytes(ByteChunk(copying: text.utf8))) }
     }
 
-    /// JSON of a value, with its keys sorted, so that equal values are equal bytes in every process.
+    /// JSON of a value as ``ServiceJSON`` writes it: dates in milliseconds since 1970, keys in order.
     ///
     /// - Parameters:
     ///   - value: encoded when the request is built.
@@ -26,10 +26,8 @@ extension HttpBody {
         keys: JSONEncoder.KeyEncodingStrategy = .useDefaultKeys
     ) -> HttpBody {
         HttpBody {
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = .sortedKeys
-            encoder.keyEncodingStrategy = keys
-            return Encoded(contentType: "application/json", content: .data(try encoder.encode(value)))
+            let json = try ServiceJSON.encoder(keys: keys).encode(value)
+            return Encoded(contentType: "application/json", content: .data(json))
         }
     }
 

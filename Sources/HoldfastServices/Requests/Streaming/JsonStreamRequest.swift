@@ -13,15 +13,11 @@ public protocol JsonStreamRequest: StreamRequest where Message: Encodable, Resul
 
 extension JsonStreamRequest {
     public var encoder: JSONEncoder {
-        let encoder = JSONEncoder()
-        encoder.keyEncodingStrategy = .convertToSnakeCase
-        return encoder
+        ServiceJSON.encoder(keys: .convertToSnakeCase)
     }
 
     public var decoder: JSONDecoder {
-        let decoder = JSONDecoder()
-        decoder.keyDecodingStrategy = .convertFromSnakeCase
-        return decoder
+        ServiceJSON.decoder(keys: .convertFromSnakeCase)
     }
 
     public func encode(_ message: Message) throws -> StreamMessage {

@@ -46,9 +46,7 @@ struct StreamOpening<Stream: StreamRequest>: Request {
     /// The request; refused where a credential is required that only the pipeline would have added, which has no part in streams.
     private func built<Service>(by client: ServiceClient<Service>) async throws -> URLRequest {
         let built = try await client.build(self)
-        let fields = [.authorization] + built.credentialFields
-        let hasCredential = fields.contains { built.urlRequest.value(forHTTPHeaderField: $0.rawName) != nil }
-        guard authorizationRequirement != .required || hasCredential else {
+        guard authorizationRequirement != .required || built.bearsCredential else {
             throw ServiceError(
                 .authorizationFailed,
                 "This stream needs a credential and its request has none: log in first. The authorization of the pipeline's "
@@ -56,6 +54,7 @@ struct StreamOpening<Stream: StreamRequest>: Request {
                 progress: .notSent
             )
         }
+        try built.urlRequest.checkHead()
         return built.urlRequest
     }
 

@@ -138,6 +138,89 @@ struct RenewedHeaderTests {
         #expect(transport.sent.map { $0.field("First") } == ["1", nil])
     }
 
+    private enum QueryDoor: CaseIterable {
+        case query, prepare, user
+    }
+
+    @Test("A token in the query, or a user in the URL, is the newest one in the retry", arguments: QueryDoor.allCases)
+    private func inQuery(_ door: QueryDoor) async throws {
+        var service = CallFixtures.service()
+        service.retrierFactory = renewing()
+        let token = tokens
+        let request = TokenRequest { built in
+            let isUser = door == .user
+            guard door != .query, let url = built.url,
+                var parts = URLComponents(url: url, resolvingAgainstBaseURL: true)
+            else { return built }
+            var built = built
+            if isUser { parts.user = token.token } else { parts.query = "a=1&token=\(token.token)" }
+            built.url = parts.url
+            return built
+        } arguments: {
+            door == .query ? ["a": 1, "token": token.token] : HttpQuery()
+        }
+        // A step of the pipeline's own puts more behind it.
+        service.pipelineConfiguration.prepare = [
+            { request, _ in
+                guard let url = request.url, var parts = URLComponents(url: url, resolvingAgainstBaseURL: true) else {
+                    return
+                }
+                parts.percentEncodedQuery = [parts.percentEncodedQuery, "z=1"].compactMap(\.self).joined(separator: "&")
+                request.url = parts.url
+            }
+        ]
+        let transport = ScriptedTransport([.respond(401), .respond(200, body: "ok")])
+        let answer = try await CallFixtures.client(service, transport).response(to: request)
+        let sent = transport.sent.map { $0.request.url?.absoluteString ?? "" }
+        let expected =
+            door == .user
+            ? ["https://one@api.example.com/text?z=1", "https://two@api.example.com/text?z=1"]
+            : ["https://api.example.com/text?a=1&token=one&z=1", "https://api.example.com/text?a=1&token=two&z=1"]
+        #expect(sent == expected)
+        #expect(answer.urlRequest.url?.absoluteString == expected[1])
+    }
+
+    @Test("The answer to a retry with another query is stored for neither, and a redirect's query is the server's")
+    func otherQuery() async throws {
+        var service = CallFixtures.service()
+        service.retrierFactory = renewing()
+        service.cache = .default
+        let token = tokens
+        let request = TokenRequest {
+            $0
+        } arguments: {
+            ["token": token.token]
+        }
+        let fresh: HeaderFields = ["Cache-Control": "max-age=60"]
+        let transport = ScriptedTransport([
+            .respond(401), .respond(200, fresh, body: "two's"), .respond(200, fresh, body: "again"),
+            .respond(307, ["Location": "/elsewhere?by=server"]), .respond(401), .respond(200, body: "x"),
+        ])
+        let client = CallFixtures.client(service, transport)
+        #expect(try await request.schedule(with: client) == "two's")
+        #expect(try await request.schedule(with: client) == "again")
+        #expect(try await request.schedule(with: client) == "again")
+        #expect(transport.sent.count == 3)
+        let other = TokenRequest {
+            $0
+        } arguments: {
+            ["token": token.token, "other": 1]
+        }
+        _ = try await other.schedule(with: client)
+        let sent = transport.sent.suffix(2).compactMap { $0.request.url?.absoluteString }
+        #expect(sent == Array(repeating: "https://api.example.com/elsewhere?by=server", count: 2))
+    }
+
+    /// A request whose head is made anew whenever it is asked for.
+    private struct TokenRequest: Request {
+        typealias Result = String
+        let preparing: @Sendable (URLRequest) -> URLRequest
+        let arguments: @Sendable () -> HttpQuery
+        var routes: HttpRoute { ["text"] }
+        var query: HttpQuery { arguments() }
+        func prepare(_ request: URLRequest) -> URLRequest { preparing(request) }
+    }
+
     @Test("A field that a hook of the pipeline put in stays in the retry")
     func hookFields() async throws {
         struct Tracing: ServiceHook {

@@ -68,10 +68,10 @@ struct HttpBodyTests {
 
     @Test("S32: JSON has sorted keys, in snake_case where wanted, or what an encoder makes of it")
     func json() async throws {
-        let plain = #"{"address":{"aStreet":2,"zipCode":1},"born":-978307200,"firstName":"Ada"}"#
+        let plain = #"{"address":{"aStreet":2,"zipCode":1},"born":0,"firstName":"Ada"}"#
         #expect(try await sent(.json(Stranger())) == ("application/json", plain))
         // The keys of a dictionary are data, not names, and stay.
-        let snake = #"{"address":{"aStreet":2,"zipCode":1},"born":-978307200,"first_name":"Ada"}"#
+        let snake = #"{"address":{"aStreet":2,"zipCode":1},"born":0,"first_name":"Ada"}"#
         #expect(try await sent(.json(Stranger(), keys: .convertToSnakeCase)) == ("application/json", snake))
         let encoder = JSONEncoder()
         encoder.dateEncodingStrategy = .millisecondsSince1970

@@ -54,6 +54,38 @@ struct StreamOpeningTests {
         #expect(urlRequest.httpMethod == "GET")
     }
 
+    /// A stream whose request is forged at its last step.
+    private struct ForgingStream: StreamRequest {
+        typealias Message = StreamMessage
+        typealias Result = StreamMessage
+        let isPort: Bool
+
+        func prepare(_ request: URLRequest) -> URLRequest {
+            var forged = request
+            if isPort {
+                forged.url = URL(string: "wss://api.example.com:70000/")
+            } else {
+                forged.setValue("x", forHTTPHeaderField: "A\r\nAuthorization: Bearer forged\r\nB")
+            }
+            return forged
+        }
+
+        func encode(_ message: StreamMessage) -> StreamMessage { message }
+        func decode(_ message: StreamMessage) -> StreamMessage { message }
+    }
+
+    @Test("A field that would be read as another, or a port that is none, reaches no transport")
+    func refused() async throws {
+        let transport = ScriptedStreamTransport()
+        for isPort in [true, false] {
+            let request = ForgingStream(isPort: isPort)
+            let stream = request.schedule(with: ServiceClient(StreamService()), over: transport)
+            let error = await #expect(throws: ServiceError.self) { try await stream.waitUntilOpen() }
+            #expect(error?.code == .badRequest)
+        }
+        #expect(transport.requests.isEmpty)
+    }
+
     @Test("S22: service header < asyncHeader < authorization < request header, as for requests")
     func precedence() async throws {
         let service = StreamService(
