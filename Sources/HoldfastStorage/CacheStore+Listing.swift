@@ -7,6 +7,30 @@ extension CacheStore {
     /// Nil: only ``CacheStore/body(of:)`` can tell.
     public func peekBody(of entry: StoredEntry) -> ByteChunk? { nil }
 
+    @discardableResult
+    public func put(
+        _ key: StoreKey,
+        variant: StoreKey,
+        description: EntryDescription,
+        body: ByteChunk,
+        now: StoreInstant
+    ) async throws(StoreError) -> StoredEntry {
+        let writer = try await write(
+            key,
+            variant: variant,
+            description: description,
+            expectedLength: body.count,
+            now: now
+        )
+        do throws(StoreError) {
+            if !body.isEmpty { try await writer.append(body) }
+            return try await writer.commit(nil, now: now)
+        } catch {
+            writer.abandon()
+            throw error
+        }
+    }
+
     public func list(
         after cursor: StoreCursor?,
         limit: Int,

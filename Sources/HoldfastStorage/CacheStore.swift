@@ -54,6 +54,21 @@ public protocol CacheStore: Sendable {
         now: StoreInstant
     ) async throws(StoreError) -> any EntryWriter
 
+    /// Stores an entry whose whole body is at hand, in one step; by default through ``write(_:variant:description:expectedLength:now:)``.
+    ///
+    /// It begins when it is called: an invalidation before that does not concern it, one that comes before it ends supersedes it.
+    ///
+    /// - Parameters: as of ``write(_:variant:description:expectedLength:now:)``; `body` is the whole body.
+    /// - Throws: what the writer's methods throw; nothing is left of the entry then.
+    @discardableResult
+    func put(
+        _ key: StoreKey,
+        variant: StoreKey,
+        description: EntryDescription,
+        body: ByteChunk,
+        now: StoreInstant
+    ) async throws(StoreError) -> StoredEntry
+
     /// Gives an entry a new description without touching its body.
     ///
     /// - Returns: the entry as it is now, or nil when the version named is no longer there (then nothing was changed).

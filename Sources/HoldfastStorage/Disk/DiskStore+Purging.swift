@@ -24,7 +24,10 @@ extension DiskStore {
         _ predicate: @Sendable (StoredEntry) -> Bool,
         now: StoreInstant
     ) async throws(StoreError) -> Int {
+        let before = engine.orders.last
         for shard in engine.index.shards {
+            // What is put in one step is in no row yet; it will be in a moment.
+            try await settling(shard) { $0.isPut && $0.order <= before }
             let writers = shard.state.withLock { $0.writers.all }
             let doomed = writers.filter { _, writer in
                 predicate(
@@ -40,18 +43,20 @@ extension DiskStore {
             }
             if !doomed.isEmpty {
                 shard.state.withLock { $0.writers.supersede(ids: Array(doomed.keys)) }
-                try await ending(Set(doomed.keys), in: shard)
+                // No tombstone would kill their records after a crash: they are waited for until they are off the disk again.
+                let ids = Set(doomed.keys)
+                try await settling(shard) { $0.writer.map(ids.contains) ?? false }
             }
         }
         return try await sweep { entry in entry.map(predicate) ?? false }
     }
 
-    /// Waits until the records of superseded writers are off the disk again: no tombstone would kill them after a crash.
-    private func ending(_ writers: Set<UInt64>, in shard: IndexShard) async throws(StoreError) {
-        func isUnderWay() -> Bool {
-            shard.state.withLock { $0.pending.contains { $0.writer.map(writers.contains) ?? false } }
-        }
-        while isUnderWay() {
+    /// Waits until certain records are no longer being written.
+    private func settling(
+        _ shard: IndexShard,
+        _ isMeant: @Sendable (PendingWrite) -> Bool
+    ) async throws(StoreError) {
+        while shard.state.withLock({ $0.pending.contains(where: isMeant) }) {
             await Task.yield()
             try await engine.threads.run(.writes, isUrgent: true) {}
         }

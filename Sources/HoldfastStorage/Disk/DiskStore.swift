@@ -164,6 +164,32 @@ public final class DiskStore: CacheStore {
     }
 
     @discardableResult
+    public func put(
+        _ key: StoreKey,
+        variant: StoreKey,
+        description: EntryDescription,
+        body: ByteChunk,
+        now: StoreInstant
+    ) async throws(StoreError) -> StoredEntry {
+        try engine.admit(now: now)
+        let description = description.kept
+        let overhead = engine.size(key, variant, description)
+        guard overhead <= engine.geometry.recordLimit, body.count <= engine.maximumEntrySize - overhead else {
+            throw engine.tooLarge
+        }
+        let draft = EntryDraft(
+            key: key,
+            variant: variant,
+            identity: engine.identity(key, variant),
+            description: description,
+            body: .inline(body),
+            storedAt: now,
+            version: nil
+        )
+        return try await engine.put(draft, body)
+    }
+
+    @discardableResult
     public func replaceDescription(
         of entry: StoredEntry,
         with description: EntryDescription,

@@ -51,6 +51,16 @@ public protocol FileSystem: Sendable {
     ///   answer, also for bytes that were read a moment ago.
     func readIfCached(_ file: OpenFile, from offset: Int, count: Int) throws(FileSystemError) -> [UInt8]?
 
+    /// Reads what fits into `buffer` from `offset`: a body that is put together from several reads is copied once.
+    ///
+    /// By default a copy of what ``read(_:from:count:)`` or ``readIfCached(_:from:count:)`` gives.
+    ///
+    /// - Parameter waits: whether the device may be waited for.
+    /// - Returns: how many bytes were read, fewer than fit only where the file ends; nil where not all of them are at hand without
+    ///   waiting, and `waits` is false.
+    func read(_ file: OpenFile, from offset: Int, into buffer: UnsafeMutableRawBufferPointer, waits: Bool)
+        throws(FileSystemError) -> Int?
+
     /// Makes what was written to the file, and its size, durable: after a power loss it is there.
     ///
     /// The file's name is another matter: see ``syncDirectory(_:)``. A failed call may not be repeated in the hope of
@@ -96,6 +106,20 @@ extension FileSystem {
     public func holding(_ path: String) throws(FileSystemError) -> any FileSystem { self }
 
     public func isNamed(_ file: OpenFile) throws(FileSystemError) -> Bool { true }
+
+    public func read(_ file: OpenFile, from offset: Int, into buffer: UnsafeMutableRawBufferPointer, waits: Bool)
+        throws(FileSystemError) -> Int?
+    {
+        let bytes: [UInt8]
+        if waits {
+            bytes = try read(file, from: offset, count: buffer.count)
+        } else {
+            guard let cached = try readIfCached(file, from: offset, count: buffer.count) else { return nil }
+            bytes = cached
+        }
+        buffer.copyBytes(from: bytes)
+        return bytes.count
+    }
 }
 
 /// How a file is opened; closed, because every file system must know each.

@@ -12,23 +12,89 @@
 // Bytes that go in and out of an open file.
 extension POSIXFileSystem {
     public func read(_ file: OpenFile, from offset: Int, count: Int) throws(FileSystemError) -> [UInt8] {
-        let count = max(0, count)
         var failure: FileSystemError?
-        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-            while filled < count, let base = buffer.baseAddress {
-                let got = pread(file.descriptor, base + filled, count - filled, place(offset, filled))
-                if got > 0 {
-                    filled += got
-                } else if got == 0 {
-                    return
-                } else if errno != EINTR {
-                    failure = error("read", file)
-                    return
-                }
+        let bytes = [UInt8](unsafeUninitializedCapacity: max(0, count)) { buffer, filled in
+            do throws(FileSystemError) {
+                let room = UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: max(0, count))
+                filled = try readAll(file, from: offset, into: room)
+            } catch {
+                failure = error
             }
         }
         if let failure { throw failure }
         return bytes
+    }
+
+    public func readIfCached(_ file: OpenFile, from offset: Int, count: Int) throws(FileSystemError) -> [UInt8]? {
+        guard count > 0 else { return [] }
+        var failure: FileSystemError?
+        var isCached = false
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            do throws(FileSystemError) {
+                let room = UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: count)
+                isCached = try readNow(file, from: offset, into: room)
+                if isCached { filled = count }
+            } catch {
+                failure = error
+            }
+        }
+        if let failure { throw failure }
+        return isCached ? bytes : nil
+    }
+
+    public func read(
+        _ file: OpenFile,
+        from offset: Int,
+        into buffer: UnsafeMutableRawBufferPointer,
+        waits: Bool
+    ) throws(FileSystemError) -> Int? {
+        if waits { return try readAll(file, from: offset, into: buffer) }
+        if !buffer.isEmpty, !(try readNow(file, from: offset, into: buffer)) { return nil }
+        return buffer.count
+    }
+
+    /// - Returns: how many bytes there were.
+    @inline(__always)
+    private func readAll(
+        _ file: OpenFile,
+        from offset: Int,
+        into buffer: UnsafeMutableRawBufferPointer
+    ) throws(FileSystemError) -> Int {
+        var filled = 0
+        while filled < buffer.count, let base = buffer.baseAddress {
+            let got = pread(file.descriptor, base + filled, buffer.count - filled, place(offset, filled))
+            if got > 0 {
+                filled += got
+            } else if got == 0 {
+                break
+            } else if errno != EINTR {
+                throw error("read", file)
+            }
+        }
+        return filled
+    }
+
+    /// - Returns: whether all bytes were at hand.
+    @inline(__always)
+    private func readNow(
+        _ file: OpenFile,
+        from offset: Int,
+        into buffer: UnsafeMutableRawBufferPointer
+    ) throws(FileSystemError) -> Bool {
+        #if canImport(Glibc) && (arch(x86_64) || arch(arm64))
+            var part = iovec(iov_base: buffer.baseAddress, iov_len: buffer.count)
+            let got = systemReadNow(file.descriptor, &part, 1, place(offset, 0), readWithoutWaiting)
+            // A short count: a part is cached, or the file ends there.
+            if got >= 0 { return got == buffer.count }
+            switch errno {
+            // Not cached; interrupted; the file system or the kernel cannot tell. Asked anew each time: the answer is one of
+            // this file's file system, and nothing is remembered for others.
+            case EAGAIN, EINTR, EOPNOTSUPP, ENOSYS, EINVAL: return false
+            default: throw error("readIfCached", file)
+            }
+        #else
+            return false
+        #endif
     }
 
     public func write(_ bytes: ByteChunk, to file: OpenFile, at offset: Int) throws(FileSystemError) {
@@ -55,29 +121,6 @@ extension POSIXFileSystem {
                 try write(last, to: file, at: offset, after: first.count + inSecond)
             }
         }
-    }
-
-    public func readIfCached(_ file: OpenFile, from offset: Int, count: Int) throws(FileSystemError) -> [UInt8]? {
-        guard count > 0 else { return [] }
-        #if canImport(Glibc) && (arch(x86_64) || arch(arm64))
-            var outcome = Int(-1)
-            let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-                var part = iovec(iov_base: buffer.baseAddress, iov_len: count)
-                outcome = systemReadNow(file.descriptor, &part, 1, place(offset, 0), readWithoutWaiting)
-                filled = max(0, min(outcome, count))
-            }
-            if outcome == count { return bytes }
-            // A short count: a part is cached, or the file ends there.
-            if outcome >= 0 { return nil }
-            switch errno {
-            // Not cached; interrupted; the file system or the kernel cannot tell. Asked anew each time: the answer is one of
-            // this file's file system, and nothing is remembered for others.
-            case EAGAIN, EINTR, EOPNOTSUPP, ENOSYS, EINVAL: return nil
-            default: throw error("readIfCached", file)
-            }
-        #else
-            return nil
-        #endif
     }
 
     /// Writes both with one call.

@@ -42,6 +42,11 @@ struct WritersInFlight: Sendable {
         return nextID
     }
 
+    /// Takes in what is put in one step and may take a while.
+    mutating func begin(_ draft: EntryDraft) -> UInt64 {
+        begin(Writer(key: draft.key, variant: draft.variant, description: draft.description, reserved: 0))
+    }
+
     /// Holds `count` bytes more for a writer, or fewer when negative.
     mutating func reserve(_ count: Int, for id: UInt64) {
         guard let place = place(of: id) else { return }

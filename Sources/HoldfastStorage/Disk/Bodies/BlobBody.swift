@@ -13,7 +13,7 @@ struct BlobShape: Sendable, Hashable {
     /// Whether the last chunk that `length` covers is the blob's last.
     let isWhole: Bool
 
-    private var overhead: Int { BlobChunk.payload - plainPerChunk }
+    fileprivate var overhead: Int { BlobChunk.payload - plainPerChunk }
 
     /// How many chunks there are.
     var chunks: Int { (length + plainPerChunk - 1) / plainPerChunk }
@@ -50,56 +50,74 @@ struct BlobReader: Sendable {
     /// The most chunks that one read takes: a mebibyte and what its trailers push out.
     static let window = 17
 
-    /// The plain bytes of each chunk in a range, from the page cache where it has them.
+    /// The plain bytes of the chunks in a range, from the page cache where it has them.
+    ///
+    /// Each chunk is read to where it belongs and checked while the processor's cache has it; its trailer lies where the next
+    /// chunk goes.
     ///
     /// - Returns: nil where the device must be waited for and `waits` is false.
-    func read(_ shape: BlobShape, _ file: BlobFile, chunks: Range<Int>, waits: Bool) throws(StoreError) -> [ByteChunk]?
-    {
-        let last = chunks.upperBound - 1
-        let start = chunks.lowerBound * BlobChunk.stride
-        let count = (last - chunks.lowerBound) * BlobChunk.stride + shape.storedCount(last)
-        let bytes: [UInt8]
-        do {
-            if waits {
-                bytes = try engine.files.read(file.open, from: start, count: count)
-            } else {
-                guard let cached = try engine.files.readIfCached(file.open, from: start, count: count) else {
-                    return nil
+    func read(_ shape: BlobShape, _ file: BlobFile, chunks: Range<Int>, waits: Bool) throws(StoreError) -> ByteChunk? {
+        let plain = chunks.reduce(0) { $0 + shape.plainCount($1) }
+        var failure: StoreError?
+        var isThere = true
+        let bytes = [UInt8](unsafeUninitializedCapacity: plain + shape.overhead + BlobChunk.trailerSize) { room, filled in
+            let room = UnsafeMutableRawBufferPointer(room)
+            do throws(StoreError) {
+                for index in chunks {
+                    let part = UnsafeMutableRawBufferPointer(rebasing: room[filled...].prefix(shape.storedCount(index)))
+                    isThere = try read(part, shape, file, index: index, waits: waits)
+                    guard isThere else { return filled = 0 }
+                    filled += shape.plainCount(index)
                 }
-                bytes = cached
+            } catch {
+                failure = error
+                filled = 0
             }
-        } catch {
-            throw engine.failed(error)
         }
-        engine.succeeded()
-        guard bytes.count == count else { throw DiskEngine.damaged }
-        let stored = ByteChunk(bytes)
-        var parts: [ByteChunk] = []
-        parts.reserveCapacity(chunks.count)
-        for index in chunks {
-            let place = (index - chunks.lowerBound) * BlobChunk.stride
-            parts.append(try plain(stored[place..<(place + shape.storedCount(index))], shape, index: index))
-        }
-        return parts
+        if let failure { throw failure }
+        return isThere ? ByteChunk(bytes) : nil
     }
 
-    private func plain(_ part: ByteChunk, _ shape: BlobShape, index: Int) throws(StoreError) -> ByteChunk {
-        guard let chunk = BlobChunk.open(part, number: shape.number, index: index) else { throw DiskEngine.damaged }
-        guard chunk.keyID != 0, opens else { return chunk.bytes }
+    /// Reads one chunk to the start of `part`, plain bytes first.
+    private func read(
+        _ part: UnsafeMutableRawBufferPointer,
+        _ shape: BlobShape,
+        _ file: BlobFile,
+        index: Int,
+        waits: Bool
+    ) throws(StoreError) -> Bool {
+        do {
+            let got = try engine.files.read(file.open, from: index * BlobChunk.stride, into: part, waits: waits)
+            guard let got else { return false }
+            engine.succeeded()
+            guard got == part.count else { throw DiskEngine.damaged }
+        } catch let error as FileSystemError {
+            throw engine.failed(error)
+        } catch {
+            throw DiskEngine.damaged
+        }
+        let stored = UnsafeRawBufferPointer(part)
+        guard let count = BlobChunk.check(stored, number: shape.number, index: index) else { throw DiskEngine.damaged }
+        let keyID: UInt32 = stored.number(at: count + 12)
+        guard keyID != 0, opens else { return true }
         guard let seal = engine.seal else {
             throw StoreError(.sealed, "The body is sealed; open the store with the key it was sealed with.")
         }
         let isLast = shape.isWhole && index == shape.chunks - 1
-        let part = SealedPart.chunk(blob: shape.number, index: UInt64(clamping: index), isLast: isLast)
-        return ByteChunk(try seal.open(chunk.bytes, keyID: chunk.keyID, context: part.context))
+        let context = SealedPart.chunk(blob: shape.number, index: UInt64(clamping: index), isLast: isLast).context
+        let plain = try seal.open(ByteChunk(copying: stored[0..<count]), keyID: keyID, context: context)
+        guard plain.count == shape.plainCount(index) else { throw DiskEngine.damaged }
+        part.copyBytes(from: plain)
+        return true
     }
 }
 
 /// The body of a committed entry in a blob file.
 final class BlobBody: StoredBody {
     private struct Recent {
-        var first = 0
-        var chunks: [ByteChunk] = []
+        /// The chunks that were read last, and their plain bytes.
+        var chunks = 0..<0
+        var bytes = ByteChunk()
         /// How many chunks the next read takes; it grows while reads go on where the last one ended.
         var window = 2
     }
@@ -126,8 +144,7 @@ final class BlobBody: StoredBody {
         if let bytes = held(offset, count) { return bytes }
         let first = offset / shape.plainPerChunk
         let window = recent.withLock { recent in
-            let goesOn = first == recent.first + recent.chunks.count
-            recent.window = goesOn ? min(BlobReader.window, recent.window * 2) : 2
+            recent.window = first == recent.chunks.upperBound ? min(BlobReader.window, recent.window * 2) : 2
             return recent.window
         }
         // As many chunks as are asked for, and some in advance for the reader who goes on.
@@ -135,32 +152,35 @@ final class BlobBody: StoredBody {
         let chunks = first..<min(shape.chunks, first + max(window, asked))
         do throws(StoreError) {
             let reader = BlobReader(engine: engine)
-            var parts = try reader.read(shape, file, chunks: chunks, waits: false)
-            if parts == nil {
-                parts = try await engine.readBody { [shape, file] () throws(StoreError) in
+            var bytes = try reader.read(shape, file, chunks: chunks, waits: false)
+            if bytes == nil {
+                bytes = try await engine.readBody { [shape, file] () throws(StoreError) in
                     try reader.read(shape, file, chunks: chunks, waits: true)
                 }
             }
+            let read = bytes ?? ByteChunk()
             recent.withLock { recent in
-                recent.first = first
-                recent.chunks = parts ?? []
+                recent.chunks = chunks
+                recent.bytes = read
             }
+            // From what was read, not from what is kept: another reader may have put its own there meanwhile.
+            return part(of: read, from: offset - first * shape.plainPerChunk, count)
         } catch {
             if error.code == .corrupt { engine.dropDamaged(source) }
             throw error
         }
-        return held(offset, count) ?? ByteChunk()
     }
 
     private func held(_ offset: Int, _ count: Int) -> ByteChunk? {
         let index = offset / shape.plainPerChunk
-        let chunk = recent.withLock { recent -> ByteChunk? in
-            let place = index - recent.first
-            return recent.chunks.indices.contains(place) ? recent.chunks[place] : nil
-        }
-        let start = offset - index * shape.plainPerChunk
-        guard let chunk, start < chunk.count else { return nil }
-        let part = chunk[start..<(start + min(count, chunk.count - start))]
+        let (chunks, bytes) = recent.withLock { ($0.chunks, $0.bytes) }
+        guard chunks.contains(index) else { return nil }
+        return part(of: bytes, from: offset - chunks.lowerBound * shape.plainPerChunk, count)
+    }
+
+    private func part(of bytes: ByteChunk, from start: Int, _ count: Int) -> ByteChunk {
+        guard start < bytes.count else { return ByteChunk() }
+        let part = bytes[start..<(start + min(count, bytes.count - start))]
         engine.counters.bytesRead.add(part.count, ordering: .relaxed)
         return part
     }

@@ -52,7 +52,7 @@ final class DiskWriter: EntryWriter {
             var offset = 0
             repeat {
                 let end = min(bytes.count, offset + GrowingDiskBody.step)
-                if body.append(bytes[offset..<end]) { try await flush(isEnd: false) }
+                if body.append(bytes[offset..<end]) { try await body.settle(isEnd: false) }
                 offset = end
             } while offset < bytes.count
         } catch {
@@ -70,7 +70,7 @@ final class DiskWriter: EntryWriter {
             if isOver.load(ordering: .acquiring) { throw DiskEngine.ended }
             var place = body.place
             if place == nil {
-                try await flush(isEnd: true)
+                try await body.settle(isEnd: true)
                 place = body.place
             }
             guard let place else { throw DiskEngine.ended }
@@ -108,30 +108,5 @@ final class DiskWriter: EntryWriter {
 
     func follow() -> any StoredBody {
         body
-    }
-
-    /// Moves what has gathered to the blob, making room where there is none.
-    private func flush(isEnd: Bool) async throws(StoreError) {
-        // Others may take the room that was made before this body does; each turn of theirs is a step forward.
-        for _ in 0..<1_024 {
-            let body = body
-            var wanted = 0
-            var isDeviceFull = false
-            do throws(StoreError) {
-                wanted = try await engine.threads.run(.writes) { () throws(StoreError) in
-                    try body.flush(isEnd: isEnd)
-                }
-                if wanted == 0 { return }
-            } catch {
-                guard error.code == .noSpace, error.cause != nil else { throw error }
-                isDeviceFull = true
-            }
-            // For some chunks to come, too.
-            let bytes = isDeviceFull ? 0 : max(wanted, min(BlobChunk.stride * 4, engine.ledger.budget.uncommitted / 8))
-            try await engine.threads.run(.changes, isUrgent: true) { [engine, isDeviceFull] () throws(StoreError) in
-                try engine.makeRoomForBlob(bytes, isDeviceFull: isDeviceFull)
-            }
-        }
-        throw DiskEngine.noSpace
     }
 }

@@ -13,7 +13,7 @@ final class GrowingDiskBody: StoredBody {
         var piece: ByteChunk?
         /// What is not in the blob yet, from ``start`` on.
         var tail: [UInt8] = []
-        /// Bytes of ``tail`` that are in the blob already.
+        /// Bytes of ``piece`` or ``tail`` that are in the blob already.
         var start = 0
         /// The blob's number, once there is one.
         var number: UInt64 = 0
@@ -28,13 +28,32 @@ final class GrowingDiskBody: StoredBody {
         var isKept = false
 
         /// Bytes that are not in the blob.
-        var waiting: Int { piece?.count ?? tail.count - start }
+        var waiting: Int { (piece?.count ?? tail.count) - start }
         var count: Int { flushed + waiting }
 
         /// Makes one run of bytes of what came in several pieces.
         mutating func gather() {
             guard let whole = piece.take() else { return }
-            tail = whole.array
+            tail = whole[start..<whole.count].array
+            start = 0
+        }
+
+        /// The first bytes that are not in the blob: of a body in one piece a part of that.
+        func next(_ count: Int) -> ByteChunk {
+            let count = min(count, waiting)
+            if let piece { return piece[start..<(start + count)] }
+            return ByteChunk(copying: tail[start..<(start + count)])
+        }
+
+        /// Notes that bytes are in the blob.
+        mutating func flush(_ count: Int) {
+            start += count
+            flushed += count
+            // Moved up once half is done with, so that each byte moves about once.
+            if piece == nil, start >= tail.count / 2 {
+                tail.removeFirst(start)
+                start = 0
+            }
         }
     }
 
@@ -54,6 +73,15 @@ final class GrowingDiskBody: StoredBody {
         plainPerChunk = BlobChunk.payload - (engine.seal?.overhead ?? 0)
     }
 
+    /// A body that is whole, and in memory.
+    init(_ whole: ByteChunk, engine: DiskEngine) {
+        self.engine = engine
+        plainPerChunk = BlobChunk.payload - (engine.seal?.overhead ?? 0)
+        bytes.withLock { $0.piece = whole }
+        progress.advance(to: whole.count)
+        progress.end(.whole)
+    }
+
     var length: Int? { progress.wholeLength }
     var bytesInMemory: ByteChunk? { nil }
 
@@ -71,10 +99,10 @@ final class GrowingDiskBody: StoredBody {
         case .memory(let bytes): chunk = bytes
         case .blob(let blob, let shape, let index, let start):
             let engine = engine
-            let parts = try await engine.readBody { () throws(StoreError) in
+            let part = try await engine.readBody { () throws(StoreError) in
                 try BlobReader(engine: engine).read(shape, blob, chunks: index..<(index + 1), waits: true)
             }
-            guard let part = parts?.first, start < part.count else { throw DiskEngine.damaged }
+            guard let part, start < part.count else { throw DiskEngine.damaged }
             chunk = part[start..<(start + min(limit, part.count - start))]
         }
         engine.counters.bytesRead.add(chunk.count, ordering: .relaxed)
@@ -95,8 +123,8 @@ final class GrowingDiskBody: StoredBody {
             }
             let start = offset - bytes.flushed
             guard start >= 0, start < bytes.waiting else { return .gone }
-            if let piece = bytes.piece { return .memory(piece[start..<min(piece.count, start + limit)]) }
             let first = bytes.start + start
+            if let piece = bytes.piece { return .memory(piece[first..<min(piece.count, first + limit)]) }
             return .memory(ByteChunk(copying: bytes.tail[first..<min(bytes.tail.count, first + limit)]))
         }
     }
@@ -147,6 +175,31 @@ final class GrowingDiskBody: StoredBody {
         }
     }
 
+    /// Moves what has gathered to the blob, making room where there is none.
+    func settle(isEnd: Bool) async throws(StoreError) {
+        // Others may take the room that was made before this body does; each turn of theirs is a step forward.
+        for _ in 0..<1_024 {
+            var wanted = 0
+            var isDeviceFull = false
+            do throws(StoreError) {
+                wanted = try await engine.threads.run(.writes) { [self] () throws(StoreError) in
+                    try flush(isEnd: isEnd)
+                }
+                if wanted == 0 { return }
+            } catch {
+                guard error.code == .noSpace, error.cause != nil else { throw error }
+                isDeviceFull = true
+            }
+            // For some chunks to come, too.
+            let ahead = isEnd ? bytes.withLock { SpaceLedger.blocks($0.waiting) } : BlobChunk.stride * 4
+            let room = isDeviceFull ? 0 : max(wanted, min(ahead, engine.ledger.budget.uncommitted / 8))
+            try await engine.threads.run(.changes, isUrgent: true) { [engine, isDeviceFull] () throws(StoreError) in
+                try engine.makeRoomForBlob(room, isDeviceFull: isDeviceFull)
+            }
+        }
+        throw DiskEngine.noSpace
+    }
+
     /// Moves whole chunks to the blob; at the end the rest, too. For the thread of writes.
     ///
     /// - Returns: how many bytes want room before it can go on, 0 when all is done: what makes room runs on another thread.
@@ -169,10 +222,9 @@ final class GrowingDiskBody: StoredBody {
 
     private func nextChunk(isEnd: Bool) -> Part? {
         bytes.withLock { bytes in
-            bytes.gather()
             let isLast = bytes.waiting <= plainPerChunk
             guard bytes.waiting > 0, !isLast || isEnd else { return nil }
-            let plain = ByteChunk(copying: bytes.tail[bytes.start...].prefix(plainPerChunk))
+            let plain = bytes.next(plainPerChunk)
             return Part(plain: plain, index: bytes.flushed / plainPerChunk, isLast: isLast)
         }
     }
@@ -221,13 +273,7 @@ final class GrowingDiskBody: StoredBody {
         engine.succeeded()
         bytes.withLock { bytes in
             guard bytes.waiting >= part.plain.count else { return }
-            bytes.start += part.plain.count
-            // Moved up once half is done with, so that each byte moves about once.
-            if bytes.start >= bytes.tail.count / 2 {
-                bytes.tail.removeFirst(bytes.start)
-                bytes.start = 0
-            }
-            bytes.flushed += part.plain.count
+            bytes.flush(part.plain.count)
             bytes.storedBytes = end
             if part.isLast { bytes.isOver = true }
         }

@@ -47,15 +47,15 @@ extension DiskEngine {
         return index.shard(of: identity.primary).state.withLock { shard -> Published in
             let old = shard.table.row(fragment, variant: identity.variant)
             let isVoid = record.place.segment.epoch < epoch.load(ordering: .acquiring)
-            if isWritten, !isVoid, !shard.accepts(purpose, old) { return Published(isRefused: true) }
+            if isWritten, !isVoid, !shard.accepts(purpose, old, fragment, record) { return Published(isRefused: true) }
             let pending = shard.endPending(fragment, identity.variant, order: order)
             guard isWritten else {
                 if lingers { shard.lingering.note(identity.primary) }
                 return Published()
             }
             if isVoid { return Published() }
-            if case .commit(let writer, _) = purpose {
-                shard.writers.end(writer)
+            if let writer = purpose.writer { shard.writers.end(writer) }
+            if purpose.isNew {
                 if pending?.isOvertaken == true || (old?.order ?? 0) > order {
                     shard.table.change(fragment, variant: identity.variant) { $0.shadows = true }
                     return Published(isIn: true, isOvertaken: true)
@@ -80,7 +80,7 @@ extension DiskEngine {
             shard.overtake(fragment, identity.variant, below: row.order)
             let replaced = old.map { GoneRow(row: $0, segment: slots[$0.place.slot]) }
             // Under the lock, so that the segment is not reclaimed before the number of the blob was read from it.
-            if case .commit = purpose, let replaced { noteRelease(replaced) }
+            if purpose.isNew, let replaced { noteRelease(replaced) }
             return Published(
                 isIn: true,
                 added: old == nil ? row : nil,
@@ -93,9 +93,16 @@ extension DiskEngine {
 
 extension Shard {
     /// Whether a record that is written may be seen.
-    fileprivate func accepts(_ purpose: DiskEngine.Purpose, _ old: IndexRow?) -> Bool {
+    fileprivate func accepts(
+        _ purpose: DiskEngine.Purpose,
+        _ old: IndexRow?,
+        _ fragment: UInt64,
+        _ record: ReservedRecord
+    ) -> Bool {
         switch purpose {
         case .commit(let writer, _): writers.maySucceed(writer) == true
+        case .put:
+            pending.contains { $0.order == record.header.order && $0.fragment == fragment && !$0.isSuperseded }
         case .replace(let order, _): old?.order == order
         }
     }

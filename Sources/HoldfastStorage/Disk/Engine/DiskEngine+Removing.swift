@@ -100,6 +100,7 @@ extension DiskEngine {
                 return .needsRoom(.main, length: RecordHeader.size, hasBlob: false)
             }
             shard.writers.supersede(key)
+            shard.supersedePuts(fragment)
             let gone = rows.map { GoneRow(row: $0, segment: slots[$0.place.slot]) }
             gone.forEach(noteRelease)
             for row in rows {

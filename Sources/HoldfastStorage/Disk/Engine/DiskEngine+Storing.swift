@@ -20,19 +20,29 @@ extension DiskEngine {
         let bytes = RecordBytes(draft, isSealed: seal != nil)
         guard length(of: bytes) <= geometry.recordLimit else { throw tooLarge }
         let tags = tagsBefore.isEmpty ? draft.description.tags : draft.description.tags.union(tagsBefore)
+        var purpose = purpose
+        let given = purpose.writer
+        // A writer that reserving made ends with this call, whatever comes of it.
+        defer {
+            if let writer = purpose.writer, given == nil {
+                index.shard(of: draft.identity.primary).state.withLock { _ = $0.writers.end(writer) }
+            }
+        }
         while true {
-            var reserved = try reserve(draft, bytes, tags: tags, isPinned: isPinned, purpose)
+            var reserved = try reserve(draft, bytes, tags: tags, isPinned: isPinned, &purpose)
             if case .needsRoom(let destination, let length, let hasBlob) = reserved {
+                let registered = purpose
                 reserved = try await threads.run(.changes, isUrgent: true) { [self] () throws(StoreError) in
                     try withRoom(destination, length: length, hasBlob: hasBlob) { () throws(StoreError) in
-                        try reserve(
+                        var purpose = registered
+                        return try reserve(
                             draft,
                             bytes,
                             tags: tags,
                             isPinned: isPinned,
                             wanted: destination,
                             isTurn: true,
-                            purpose
+                            &purpose
                         )
                     }
                 }
@@ -50,6 +60,33 @@ extension DiskEngine {
                 // What is under way for the entry ends on one of the store's threads or is a matter of microseconds.
                 try await threads.run(.writes, isUrgent: true) {}
             }
+        }
+    }
+
+    /// Writes a new entry whose whole body is in memory.
+    func put(_ draft: EntryDraft, _ whole: ByteChunk) async throws(StoreError) -> StoredEntry {
+        // Before a blob is written: a mark from then on takes the entry.
+        let since = orders.last
+        if whole.count <= geometry.inlineLimit {
+            guard let stored = try await store(draft, isPinned: nil, .put(since: since)) else { throw Self.superseded }
+            return stored
+        }
+        // It takes a while: an invalidation meanwhile must know of it.
+        let writer = index.shard(of: draft.identity.primary).state.withLock { $0.writers.begin(draft) }
+        let body = GrowingDiskBody(whole, engine: self)
+        do throws(StoreError) {
+            try await body.settle(isEnd: true)
+            guard let place = body.place else { throw Self.ended }
+            var draft = draft
+            draft.body = place
+            let purpose = Purpose.commit(writer: writer, since: since)
+            guard let stored = try await store(draft, isPinned: nil, body: body, purpose) else { throw Self.superseded }
+            body.letGo()
+            return stored
+        } catch {
+            index.shard(of: draft.identity.primary).state.withLock { _ = $0.writers.end(writer) }
+            body.abandon()
+            throw error
         }
     }
 
@@ -92,7 +129,7 @@ extension DiskEngine {
         if published.isOvertaken { return entry(of: draft, record) }
         if draft.hasBlob { body?.keepBlob() }
         settlePin(record, published.replaced)
-        if case .commit = purpose {
+        if purpose.isNew {
             counters.entriesWritten.add(1, ordering: .relaxed)
             counters.bytesWritten.add(draft.bodyLength, ordering: .relaxed)
         }

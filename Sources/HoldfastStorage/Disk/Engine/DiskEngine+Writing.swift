@@ -37,6 +37,8 @@ extension DiskEngine {
     enum Purpose: Sendable {
         /// A writer commits it.
         case commit(writer: UInt64, since: UInt64)
+        /// It is put in one step, so that it is known of from the reservation of its place on.
+        case put(since: UInt64)
         /// It takes the place of the row of this order and nothing else; no mark up to the order `since` had taken that row.
         case replace(order: UInt64, since: UInt64)
 
@@ -48,8 +50,13 @@ extension DiskEngine {
         /// The last order before it began: a later mark takes it.
         var since: UInt64 {
             switch self {
-            case .commit(_, let since), .replace(_, let since): since
+            case .commit(_, let since), .put(let since), .replace(_, let since): since
             }
+        }
+
+        /// Whether it is a new entry, in the place of whatever has its identity.
+        var isNew: Bool {
+            if case .replace = self { false } else { true }
         }
     }
 
@@ -65,6 +72,7 @@ extension DiskEngine {
     /// - Parameters:
     ///   - wanted: the segment for which room was made for it.
     ///   - isTurn: whether room is set aside for it.
+    ///   - purpose: a put that finds no room becomes the commit of a writer.
     /// - Throws: `.superseded` when a writer may not commit any more. Nil inside: the row to replace is gone.
     func reserve(
         _ draft: EntryDraft,
@@ -73,7 +81,7 @@ extension DiskEngine {
         isPinned: Bool?,
         wanted: LogState.Destination? = nil,
         isTurn: Bool = false,
-        _ purpose: Purpose
+        _ purpose: inout Purpose
     ) throws(StoreError) -> Reserved<ReservedRecord?> {
         let length = length(of: bytes)
         let identity = draft.identity
@@ -89,6 +97,10 @@ extension DiskEngine {
                 if shard.pending.contains(where: { $0.isOf(fragment, identity.variant) && $0.isExclusive }) {
                     return .busy
                 }
+            case .put:
+                if shard.pending.contains(where: { $0.isOf(fragment, identity.variant) && $0.isExclusive }) {
+                    return .busy
+                }
             case .replace(let order, _):
                 guard let old, old.order == order else { return .done(nil) }
                 if shard.pending.contains(where: { $0.isOf(fragment, identity.variant) }) { return .busy }
@@ -98,6 +110,10 @@ extension DiskEngine {
                 $0.reserve(destination, length: length, hasBlob: draft.hasBlob, isTurn: isTurn)
             }
             guard let place = reserved else {
+                // What waits for room may wait long: from here on a writer stands for it.
+                if case .put(let since) = purpose {
+                    purpose = .commit(writer: shard.writers.begin(draft), since: since)
+                }
                 return .needsRoom(destination, length: length, hasBlob: draft.hasBlob)
             }
             // The marks are asked after the place is taken, so that a later mark's horizon reaches it.

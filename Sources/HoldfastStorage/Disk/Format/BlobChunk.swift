@@ -44,13 +44,6 @@ enum BlobChunk {
         chunk.withUnsafeBytes { check($0, number: number, index: index) }
     }
 
-    /// The stored bytes that `chunk`, read with its trailer, begins with, and the number of their key; nil unless the
-    /// trailer is right for them all.
-    static func open(_ chunk: ByteChunk, number: UInt64, index: Int) -> (bytes: ByteChunk, keyID: UInt32)? {
-        guard let count = check(chunk, number: number, index: index) else { return nil }
-        return (chunk[0..<count], chunk.withUnsafeBytes { $0.number(at: count + 12) })
-    }
-
     /// The size of the file of a blob with `plain` bytes of body, of which each chunk holds `perChunk` and adds `overhead`
     /// by sealing; the largest integer where the numbers are impossible.
     static func storedSize(plain: Int, perChunk: Int, overhead: Int) -> Int {

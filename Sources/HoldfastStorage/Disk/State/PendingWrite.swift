@@ -10,10 +10,15 @@ struct PendingWrite: Sendable, Hashable {
     let variant: UInt32
     let order: UInt64
     let isExclusive: Bool
-    /// The writer that commits it; nil where it replaces one certain record.
+    /// The writer that commits it; nil where it is put in one step, or replaces one certain record.
     let writer: UInt64?
     /// Whether a record of a higher order has been published since: then this one is superseded for good.
     var isOvertaken = false
+    /// Whether its key was invalidated since: then it must never be seen.
+    var isSuperseded = false
+
+    /// Whether it is put in one step.
+    var isPut: Bool { writer == nil && !isExclusive }
 
     /// Whether it is of this identity.
     func isOf(_ fragment: UInt64, _ variant: UInt32) -> Bool {
@@ -34,6 +39,13 @@ extension Shard {
     mutating func overtake(_ fragment: UInt64, _ variant: UInt32, below order: UInt64) {
         for place in pending.indices where pending[place].isOf(fragment, variant) && pending[place].order < order {
             pending[place].isOvertaken = true
+        }
+    }
+
+    /// Makes sure that nothing that is being put under a primary key is seen.
+    mutating func supersedePuts(_ fragment: UInt64) {
+        for place in pending.indices where pending[place].fragment == fragment && pending[place].isPut {
+            pending[place].isSuperseded = true
         }
     }
 
