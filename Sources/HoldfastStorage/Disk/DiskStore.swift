@@ -127,6 +127,7 @@ public final class DiskStore: CacheStore {
 
     public func body(of entry: StoredEntry) async throws(StoreError) -> any StoredBody {
         try engine.admit(now: nil)
+        if let body = try engine.bodyAtHand(of: entry) { return body }
         if let source = entry.source { return try await engine.body(of: source) }
         guard let source = try await engine.source(of: entry) else { throw DiskEngine.gone }
         return try await engine.body(of: source)

@@ -34,6 +34,19 @@ extension DiskEngine {
         }
     }
 
+    /// Has room made for the next blob, where there is little: nobody waits for that.
+    func makeRoomForBlobSoon(_ bytes: Int) {
+        let bytes = min(2 * bytes, ledger.capacity / 64)
+        guard ledger.capacity / geometry.segmentSize >= 32, !ledger.hasRoom(bytes, for: .caller),
+            !isMakingRoom.exchange(true, ordering: .acquiringAndReleasing)
+        else { return }
+        let isTaken = threads.later(.changes) { [self] in
+            isMakingRoom.store(false, ordering: .releasing)
+            try? makeRoomForBlob(bytes)
+        }
+        if !isTaken { isMakingRoom.store(false, ordering: .releasing) }
+    }
+
     /// Removes a segment that holds nothing; false when the device refuses.
     func discard(_ segment: Segment) -> Bool {
         guard (try? manifest.note(segment.number, is: .idle)) != nil,

@@ -37,17 +37,19 @@ extension DiskEngine {
         // A row moves when its segment is reclaimed meanwhile; that it does so again and again is next to impossible.
         for _ in 0..<64 {
             let before = purgeMoment
-            let found = shard.state.withLock { shard in
-                asker == .caller ? shard.table.useRows(fragment, &shard.frequencies) : shard.table.rows(fragment)
+            let (found, segment) = shard.state.withLock { shard -> (RowMatches, Segment?) in
+                let found =
+                    asker == .caller ? shard.table.useRows(fragment, &shard.frequencies) : shard.table.rows(fragment)
+                guard case .one(let row) = found else { return (found, nil) }
+                return (found, slots.underLock(row.place.slot))
             }
             switch found {
             case .none:
                 return []
             case .one(let row):
-                switch try read(row, primary: primary, waits: waits) {
-                case .record(let source):
-                    if asker != .store { tryOut(row, primary: primary, size: source.header.bytesTaken) }
-                    return try entry(source, key).map { [$0] } ?? []
+                switch try hit(row, segment, key, primary: primary, waits: waits, for: asker) {
+                case .entry(let entry): return [entry]
+                case .nothing: return []
                 case .moved:
                     if asker == .caller { asker = .callerAgain }
                     continue
@@ -68,6 +70,66 @@ extension DiskEngine {
             }
         }
         return []
+    }
+
+    /// What a look at a single row gave.
+    private enum Hit {
+        case entry(StoredEntry)
+        /// An entry of another key, or one that a purge has taken.
+        case nothing
+        case moved
+        case notCached
+        case damaged
+    }
+
+    /// The way of nearly every look-up: one record in the clear, its entry made at once of the bytes as they were read.
+    @inline(__always)
+    private func hit(
+        _ row: IndexRow,
+        _ segment: Segment?,
+        _ key: StoreKey,
+        primary: UInt64,
+        waits: Bool,
+        for asker: Asker
+    ) throws(StoreError) -> Hit {
+        guard let segment, !isSealed else { return try hit(row, key, primary: primary, waits: waits, for: asker) }
+        guard let bytes = try bytes(of: row, in: segment, waits: waits) else { return .notCached }
+        let found = bytes.withUnsafeBytes { bytes -> (RecordHeader, RecordDetail.Layout?)? in
+            guard let header = RecordHeader.decode(bytes, seed: seed), header.kind == .entry,
+                header.segment == segment.number, header.order == row.order
+            else { return nil }
+            let detail = bytes.part(RecordHeader.size..<(RecordHeader.size + header.detailLength))
+            return (header, header.keyID == 0 ? RecordDetail.Layout(detail, of: key) : nil)
+        }
+        guard let (header, layout) = found else {
+            if case .damaged = stillThere(row, primary, segment) { return .damaged }
+            return .moved
+        }
+        if asker != .store, trials.samples(row.keyHash) { tryOut(row, primary: primary, size: header.bytesTaken) }
+        guard let layout, segment.epoch >= epoch.load(ordering: .acquiring) else { return .nothing }
+        let source = RecordSource(row: row, epoch: segment.epoch, header: header, bytes: ByteChunk(bytes))
+        let detail = RecordDetail(layout, of: key, in: source.bytes, from: RecordHeader.size)
+        if orders.takes(order: header.order, key: key, tags: detail.tags) { return .nothing }
+        return .entry(source.entry(detail, suspectBefore: suspectBefore))
+    }
+
+    /// The same for what is sealed, or may be.
+    @inline(never)
+    private func hit(
+        _ row: IndexRow,
+        _ key: StoreKey,
+        primary: UInt64,
+        waits: Bool,
+        for asker: Asker
+    ) throws(StoreError) -> Hit {
+        switch try read(row, primary: primary, waits: waits) {
+        case .record(let source):
+            if asker != .store { tryOut(row, primary: primary, size: source.header.bytesTaken) }
+            return try entry(source, key).map { .entry($0) } ?? .nothing
+        case .moved: return .moved
+        case .notCached: return .notCached
+        case .damaged: return .damaged
+        }
     }
 
     /// Changes with every purge that takes effect at once.
@@ -123,28 +185,30 @@ extension DiskEngine {
     /// Reads the record of a row and checks its head.
     func read(_ row: IndexRow, primary: UInt64, waits: Bool) throws(StoreError) -> RecordRead {
         guard let segment = slots[row.place.slot] else { return stillThere(row, primary, nil) }
-        let offset = Int(row.place.unit) * 16
-        let count = Int(row.place.units) * 16
-        let bytes: [UInt8]
-        do throws(FileSystemError) {
-            if waits {
-                bytes = try files.read(segment.file.open, from: offset, count: count)
-            } else {
-                guard let cached = try files.readIfCached(segment.file.open, from: offset, count: count) else {
-                    return .notCached
-                }
-                bytes = cached
-            }
-        } catch {
-            if !waits { return .notCached }
-            throw failed(error)
-        }
-        succeeded()
+        guard let bytes = try bytes(of: row, in: segment, waits: waits) else { return .notCached }
         let header = bytes.withUnsafeBytes { RecordHeader.decode($0, seed: seed) }
         guard let header, header.kind == .entry, header.segment == segment.number, header.order == row.order else {
             return stillThere(row, primary, segment)
         }
         return .record(RecordSource(row: row, epoch: segment.epoch, header: header, bytes: ByteChunk(bytes)))
+    }
+
+    /// The bytes of the record of a row, unchecked; nil where they are not at hand and `waits` is false.
+    @inline(__always)
+    private func bytes(of row: IndexRow, in segment: Segment, waits: Bool) throws(StoreError) -> [UInt8]? {
+        let (offset, count) = (Int(row.place.unit) * Geometry.unit, Int(row.place.units) * Geometry.unit)
+        let bytes: [UInt8]?
+        do throws(FileSystemError) {
+            bytes =
+                waits
+                ? try files.read(segment.file.open, from: offset, count: count)
+                : try files.readIfCached(segment.file.open, from: offset, count: count)
+        } catch {
+            if !waits { return nil }
+            throw failed(error)
+        }
+        if bytes != nil { succeeded() }
+        return bytes
     }
 
     /// A record that is not what its row says is damaged, unless the row has moved or its segment has gone.

@@ -78,7 +78,7 @@ extension DiskEngine {
                 shard.frequencies.fit(held: shard.table.count, used: ledger.used, capacity: ledger.capacity)
             }
             shard.overtake(fragment, identity.variant, below: row.order)
-            let replaced = old.map { GoneRow(row: $0, segment: slots[$0.place.slot]) }
+            let replaced = old.map { GoneRow(row: $0, segment: slots.underLock($0.place.slot)) }
             // Under the lock, so that the segment is not reclaimed before the number of the blob was read from it.
             if purpose.isNew, let replaced { noteRelease(replaced) }
             return Published(

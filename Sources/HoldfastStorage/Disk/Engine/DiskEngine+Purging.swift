@@ -33,7 +33,7 @@ extension DiskEngine {
         }
         var note = reserve(isTurn: false)
         if note == nil {
-            let length = RecordHeader.size + detail.count + (seal?.overhead ?? 0)
+            let length = RecordHeader.size + detail.count + sealOverhead
             note = try withRoom(.main, length: length, hasBlob: false) { reserve(isTurn: true) }
         }
         guard let note else { throw Self.noSpace }
@@ -106,6 +106,10 @@ extension DiskEngine {
                 if let spare = log.withLock({ $0.spare.take() }) {
                     if discard(spare) { continue }
                     log.withLock { $0.spare = spare }
+                }
+                if let spare = log.withLock({ $0.carriedSpare.take() }) {
+                    if !discard(spare) { log.withLock { $0.carriedSpare = spare } }
+                    noteRoomAhead()
                 }
                 // What open segments have not filled is given back, and then the oldest one goes.
                 for destination in [LogState.Destination.small, .main]

@@ -60,7 +60,7 @@ extension DiskEngine {
                 }
             }
             if let gone = shard.remove(row.fragment, variant: row.variant, at: current.place) {
-                removal.rows = [GoneRow(row: gone, segment: slots[gone.place.slot])]
+                removal.rows = [GoneRow(row: gone, segment: slots.underLock(gone.place.slot))]
                 // The blob of an evicted entry is known from its segment's table.
                 if !isEviction { removal.rows.forEach(noteRelease) }
             }
@@ -101,7 +101,7 @@ extension DiskEngine {
             }
             shard.writers.supersede(key)
             shard.supersedePuts(fragment)
-            let gone = rows.map { GoneRow(row: $0, segment: slots[$0.place.slot]) }
+            let gone = rows.map { GoneRow(row: $0, segment: slots.underLock($0.place.slot)) }
             gone.forEach(noteRelease)
             for row in rows {
                 shard.remove(row.fragment, variant: row.variant, at: row.place)
@@ -122,7 +122,7 @@ extension DiskEngine {
         in destination: LogState.Destination,
         isTurn: Bool = false
     ) -> ReservedNote? {
-        let length = RecordHeader.size + detail.count + (detail.isEmpty ? 0 : seal?.overhead ?? 0)
+        let length = RecordHeader.size + detail.count + (detail.isEmpty ? 0 : sealOverhead)
         let reserved = log.withLock { $0.reserve(destination, length: length, hasBlob: false, isTurn: isTurn) }
         guard let place = reserved else { return nil }
         let order = order ?? orders.next()
@@ -136,7 +136,7 @@ extension DiskEngine {
         )
         header.horizon = horizon ?? place.horizon
         header.detailLength = length - RecordHeader.size
-        if !detail.isEmpty { header.keyID = seal?.keyID ?? 0 }
+        if !detail.isEmpty { header.keyID = isSealed ? seal?.keyID ?? 0 : 0 }
         return ReservedNote(place: place, header: header, detail: detail, ticket: notesUnderWay.begin())
     }
 

@@ -17,7 +17,7 @@ extension DiskEngine {
         body: GrowingDiskBody? = nil,
         _ purpose: Purpose
     ) async throws(StoreError) -> StoredEntry? {
-        let bytes = RecordBytes(draft, isSealed: seal != nil)
+        let bytes = RecordBytes(draft, isSealed: isSealed)
         guard length(of: bytes) <= geometry.recordLimit else { throw tooLarge }
         let tags = tagsBefore.isEmpty ? draft.description.tags : draft.description.tags.union(tagsBefore)
         var purpose = purpose
@@ -127,7 +127,10 @@ extension DiskEngine {
         }
         guard published.isIn else { return nil }
         if published.isOvertaken { return entry(of: draft, record) }
-        if draft.hasBlob { body?.keepBlob() }
+        if draft.hasBlob {
+            body?.keepBlob()
+            makeRoomForBlobSoon(draft.blobBytes)
+        }
         settlePin(record, published.replaced)
         if purpose.isNew {
             counters.entriesWritten.add(1, ordering: .relaxed)
@@ -209,6 +212,15 @@ extension DiskEngine {
     func lookOnThread(_ key: StoreKey, for asker: Asker) async throws(StoreError) -> [StoredEntry] {
         try await threads.run(.reads) { [self] () throws(StoreError) in try look(key, waits: true, for: asker) ?? []
         }
+    }
+
+    /// The body of an entry whose record holds it in the clear, checked; nil elsewhere.
+    func bodyAtHand(of entry: StoredEntry) throws(StoreError) -> (any StoredBody)? {
+        let isWhole: Bool? = entry.content.holdsBody
+        guard let isWhole else { return nil }
+        guard isWhole else { throw entry.source.map { dropDamaged($0) } == true ? Self.damaged : Self.gone }
+        counters.bytesRead.add(entry.bodyLength, ordering: .relaxed)
+        return entry.content
     }
 
     /// The plain inline body of a record, checked.

@@ -62,7 +62,7 @@ extension DiskEngine {
 
     /// The length of a draft's record.
     func length(of record: RecordBytes) -> Int {
-        let overhead = seal?.overhead ?? 0
+        let overhead = sealOverhead
         let body = record.body.isEmpty ? 0 : record.body.count + overhead
         return RecordHeader.size + record.detailLength + overhead + body
     }
@@ -104,7 +104,7 @@ extension DiskEngine {
             case .replace(let order, _):
                 guard let old, old.order == order else { return .done(nil) }
                 if shard.pending.contains(where: { $0.isOf(fragment, identity.variant) }) { return .busy }
-                destination = wanted ?? slots[old.place.slot].map { LogState.Destination($0.kind) } ?? .small
+                destination = wanted ?? slots.underLock(old.place.slot).map { LogState.Destination($0.kind) } ?? .small
             }
             let reserved = log.withLock {
                 $0.reserve(destination, length: length, hasBlob: draft.hasBlob, isTurn: isTurn)
@@ -176,11 +176,11 @@ extension DiskEngine {
         header.uselessAfter = draft.description.uselessAfter
         header.horizon = place.horizon
         header.bodyLength = draft.bodyLength
-        header.keyID = seal?.keyID ?? 0
-        header.detailLength = detailLength + (seal?.overhead ?? 0)
+        header.keyID = isSealed ? seal?.keyID ?? 0 : 0
+        header.detailLength = detailLength + sealOverhead
         switch draft.body {
         case .inline(let bytes):
-            header.inlineLength = bytes.isEmpty ? 0 : bytes.count + (seal?.overhead ?? 0)
+            header.inlineLength = bytes.isEmpty ? 0 : bytes.count + sealOverhead
         case .blob(let number, _, _, let plainPerChunk):
             header.hasBlob = true
             header.bodyWord = number
@@ -192,10 +192,10 @@ extension DiskEngine {
     /// Writes a reserved record; blocks for as long as a copy into the page cache takes, or longer.
     func write(_ record: ReservedRecord, _ bytes: consuming RecordBytes) throws(StoreError) {
         var header = record.header
-        if seal == nil, !header.hasBlob { header.bodyWord = BodySum.of(bytes.body, seed: header.order) }
+        if !isSealed, !header.hasBlob { header.bodyWord = BodySum.of(bytes.body, seed: header.order) }
         do {
             let file = record.place.segment.file.open
-            if let seal {
+            if isSealed, let seal {
                 let (head, body) = try sealed(&header, bytes, seal)
                 try files.write(head, body, to: file, at: record.place.offset)
             } else {

@@ -16,6 +16,9 @@ final class DiskEngine: Sendable {
     let seed: UInt64
     let hashing: KeyHashing
     let seal: (any StoreSeal)?
+    let isSealed: Bool
+    /// What sealing adds, 0 without a seal: asked for each record.
+    let sealOverhead: Int
     let index: ShardedIndex
     let slots: SegmentSlots
     let ledger: SpaceLedger
@@ -39,6 +42,7 @@ final class DiskEngine: Sendable {
     let inPlace = InPlaceJudge()
     /// What a reclaim carries; for the thread of changes alone.
     let judge: Mutex<CarryJudge>
+    let lastTable = Mutex<KeptTable?>(nil)
     let trials: SharedTrials
     let owed: Mutex<OwedNotes>
     let notesUnderWay = NotesUnderWay()
@@ -46,6 +50,8 @@ final class DiskEngine: Sendable {
     let isReclaiming = Atomic<Bool>(false)
     /// Whether the thread of syncs has an order that it has not begun.
     let isSyncOrdered = Atomic<Bool>(false)
+    /// Whether room is about to be made for the next blob.
+    let isMakingRoom = Atomic<Bool>(false)
     /// Whether what marks have taken is being removed one by one.
     let isSweepingMarks = Atomic<Bool>(false)
     /// Blobs up to this number went with a purge of all.
@@ -66,6 +72,8 @@ final class DiskEngine: Sendable {
         seed = opened.manifest.content.format.hashSeed
         hashing = KeyHashing(seed: opened.manifest.content.format.hashSeed)
         self.seal = seal
+        sealOverhead = seal?.overhead ?? 0
+        isSealed = seal != nil
         index = opened.index
         slots = opened.slots
         ledger = opened.ledger

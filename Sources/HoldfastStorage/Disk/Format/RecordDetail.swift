@@ -22,10 +22,7 @@ struct RecordDetail: Sendable, Hashable {
     ///   - room: bytes left free before the detail, for a header.
     ///   - body: what follows it at once.
     func encode(after room: Int = 0, before body: ByteChunk = ByteChunk()) -> [UInt8] {
-        let tags = tags.map { Array($0.utf8) }
-            .filter { $0.count <= Int(UInt16.max) }
-            .sorted { $0.lexicographicallyPrecedes($1) }
-            .prefix(Int(UInt16.max))
+        let tags = tags.isEmpty ? [] : Self.ordered(tags)
         let count =
             room + 14 + key.bytes.count + variant.bytes.count + metadata.count + tags.reduce(0) { $0 + 2 + $1.count }
             + body.count
@@ -53,12 +50,21 @@ struct RecordDetail: Sendable, Hashable {
         }
     }
 
+    private static func ordered(_ tags: Set<String>) -> [[UInt8]] {
+        Array(
+            tags.map { Array($0.utf8) }
+                .filter { $0.count <= Int(UInt16.max) }
+                .sorted { $0.lexicographicallyPrecedes($1) }
+                .prefix(Int(UInt16.max))
+        )
+    }
+
     /// The detail in `bytes`; nil unless the counts fill them exactly and the tags are UTF-8 in ascending order.
     static func decode(_ bytes: ByteChunk) -> RecordDetail? {
         bytes.withUnsafeBytes { Layout($0) }.map { layout in
             RecordDetail(
                 key: StoreKey(bytes[layout.key].array),
-                variant: layout.variant.isEmpty ? noVariant : StoreKey(bytes[layout.variant].array),
+                variant: layout.variant.isEmpty ? StoreKey([]) : StoreKey(bytes[layout.variant].array),
                 tags: layout.tags,
                 metadata: bytes[layout.metadata]
             )
@@ -70,23 +76,26 @@ struct RecordDetail: Sendable, Hashable {
     /// Nil as in ``decode(_:)``, and where the key is another one. Allocates for a variant key and for tags, if there are
     /// any, and for nothing else.
     static func decode(_ bytes: ByteChunk, knownKey: StoreKey) -> RecordDetail? {
-        let found = bytes.withUnsafeBytes { all -> Layout? in
-            guard let layout = Layout(all) else { return nil }
-            let same = knownKey.bytes.withUnsafeBytes { areEqual($0, all.part(layout.key)) }
-            return same ? layout : nil
-        }
-        guard let found else { return nil }
-        return RecordDetail(
-            key: knownKey,
-            variant: found.variant.isEmpty ? noVariant : StoreKey(bytes[found.variant].array),
-            tags: found.tags,
-            metadata: bytes[found.metadata]
-        )
+        bytes.withUnsafeBytes { Layout($0, of: knownKey) }.map { RecordDetail($0, of: knownKey, in: bytes, from: 0) }
     }
 
-    private static let noVariant = StoreKey([])
+    /// The detail of this layout, which begins at `start` of `bytes`.
+    @inline(__always)
+    init(_ layout: Layout, of key: StoreKey, in bytes: ByteChunk, from start: Int) {
+        self.key = key
+        let (variant, metadata) = (layout.variant, layout.metadata)
+        self.variant = StoreKey(
+            variant.isEmpty ? [] : bytes[(start + variant.lowerBound)..<(start + variant.upperBound)].array
+        )
+        tags = layout.tags
+        self.metadata = bytes[(start + metadata.lowerBound)..<(start + metadata.upperBound)]
+    }
 
-    private static func areEqual(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {
+    init(key: StoreKey, variant: StoreKey, tags: Set<String>, metadata: ByteChunk) {
+        (self.key, self.variant, self.tags, self.metadata) = (key, variant, tags, metadata)
+    }
+
+    fileprivate static func areEqual(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {
         guard left.count == right.count else { return false }
         var place = 0
         while place + 8 <= left.count {
@@ -101,7 +110,7 @@ struct RecordDetail: Sendable, Hashable {
     }
 
     /// Where the parts of a detail lie.
-    private struct Layout {
+    struct Layout {
         let key: Range<Int>
         let variant: Range<Int>
         let metadata: Range<Int>
@@ -119,6 +128,15 @@ struct RecordDetail: Sendable, Hashable {
             self.variant = variant
             self.metadata = metadata
             self.tags = tags
+        }
+
+        /// Nil also where the primary key is another one.
+        @inline(__always)
+        init?(_ bytes: UnsafeRawBufferPointer, of key: StoreKey) {
+            guard let found = Layout(bytes), key.bytes.withUnsafeBytes({ areEqual($0, bytes.part(found.key)) }) else {
+                return nil
+            }
+            self = found
         }
 
         /// The range of bytes behind their count, and `place` behind them; nil where they do not lie in `bytes`.

@@ -189,14 +189,16 @@ struct RecordHeader: Sendable, Hashable {
     /// checksum that vouches for it.
     @discardableResult
     static func restamp(_ record: inout [UInt8], segment: UInt64, seed: UInt64) -> Bool {
-        record.withUnsafeMutableBytes { bytes in
-            guard let header = decode(UnsafeRawBufferPointer(bytes), seed: seed) else { return false }
-            bytes.put(segment, at: 8)
-            let written = UnsafeRawBufferPointer(bytes)
-            let detail = written.part(size..<(size + header.detailLength))
-            bytes.put(HeadHash.of(written.part(0..<hashed), detail, seed: seed ^ seedMask), at: hashed)
-            return true
-        }
+        record.withUnsafeMutableBytes { restamp($0, segment: segment, seed: seed) }
+    }
+
+    static func restamp(_ bytes: UnsafeMutableRawBufferPointer, segment: UInt64, seed: UInt64) -> Bool {
+        guard let header = decode(UnsafeRawBufferPointer(bytes), seed: seed) else { return false }
+        bytes.put(segment, at: 8)
+        let written = UnsafeRawBufferPointer(bytes)
+        let detail = written.part(size..<(size + header.detailLength))
+        bytes.put(HeadHash.of(written.part(0..<hashed), detail, seed: seed ^ seedMask), at: hashed)
+        return true
     }
 
     /// Whether kind and lengths go together.

@@ -80,7 +80,7 @@ struct StoreOpening: Sendable {
         let ledger = SpaceLedger(budget: SpaceBudget(geometry: geometry, limits: limits), used: used)
         // The last store kept as much free for carrying, so this is no more than it could take.
         ledger.setCeiling(used.addingSaturated(2 * content.format.segmentSize))
-        var log = LogState(segmentSize: geometry.segmentSize)
+        var log = LogState(segmentSize: geometry.segmentSize, capacity: geometry.capacity)
         log.highestNumber = found.nextSegment - 1
         let slots = SegmentSlots()
         let segments = SegmentOpening(

@@ -28,22 +28,8 @@ extension RecordSource {
 
     /// The entry that the record and its detail make.
     func entry(_ detail: RecordDetail, suspectBefore: UInt64) -> StoredEntry {
-        StoredEntry(
-            key: detail.key,
-            variant: detail.variant,
-            version: StoredEntry.Version(number: header.version),
-            description: EntryDescription(
-                metadata: detail.metadata,
-                uselessAfter: header.uselessAfter,
-                tags: detail.tags
-            ),
-            bodyLength: header.bodyLength,
-            storedAt: header.storedAt,
-            isPinned: row.isPinned,
-            // A change of a pin makes a new record of an old version.
-            needsValidation: header.version < suspectBefore,
-            source: self
-        )
+        // A change of a pin makes a new record of an old version.
+        StoredEntry(StoredEntry.Content(self, detail, needsValidation: header.version < suspectBefore))
     }
 
     /// The inline body in plain form; whoever calls has checked its sum.

@@ -41,10 +41,13 @@ extension DiskEngine {
         }
         sealFull(isCut: true)
         var isSpareGone = true
-        if let spare = log.withLock({ $0.spare.take() }) {
+        for spare in log.withLock({ [$0.spare.take(), $0.carriedSpare.take()].compactMap { $0 } }) {
             slots.free(spare.slot)
-            isSpareGone = (try? files.removeIfThere(layout.segment(spare.number))) != nil
-            if isSpareGone { try? manifest.remove(spare.number) }
+            if (try? files.removeIfThere(layout.segment(spare.number))) != nil {
+                try? manifest.remove(spare.number)
+            } else {
+                isSpareGone = false
+            }
             spare.file.unlinked()
         }
         let isDurable = (try? makeDurable()) != nil

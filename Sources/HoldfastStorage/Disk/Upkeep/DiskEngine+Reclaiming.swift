@@ -77,7 +77,7 @@ extension DiskEngine {
             noteRoomAhead()
         }
         guard let victim = log.withLock({ $0.victim }) else { return nil }
-        if !isDeviceFull, ledger.hasRoom(geometry.segmentSize, for: .reclaimer) { return (victim, false) }
+        if !isDeviceFull, hasSegmentForReclaimer { return (victim, false) }
         // A device that failed midway has eaten the reserve: what needs no more than is left brings it back.
         let room = log.withLock { $0.roomAhead }
         if try mustCarry(of: victim) <= room { return (victim, true) }
@@ -108,7 +108,7 @@ extension DiskEngine {
     /// Waits a moment for readers that are about to let go of segments that are gone: their bytes come back with that.
     func awaitRetired() {
         var patience = 2_000
-        while ledger.retired > 0, !ledger.hasRoom(geometry.segmentSize, for: .reclaimer), patience > 0 {
+        while ledger.retired > 0, !hasSegmentForReclaimer, patience > 0 {
             patience -= 1
             IOThreads.pause()
         }
@@ -154,17 +154,28 @@ extension DiskEngine {
         let table = try self.table(of: victim)
         let blobNumbers = Dictionary(table.blobs.map { ($0.place, $0) }, uniquingKeysWith: { first, _ in first })
         let horizon = TombstoneHorizon(segments: log.withLock { $0.numbers }, reclaimed: victim.segment.number)
-        let rows = table.rows.sorted { $0.place < $1.place }
+        let rows = Self.byPlace(table.rows)
         let carried = mode == .judge ? judged(rows, blobNumbers, of: victim.segment) : []
-        for row in rows {
-            switch row.kind {
-            case .entry:
-                let isCarried = carried.contains(row.place)
-                try reclaim(row, blob: blobNumbers[row.place], in: victim.segment, mode, isCarried: isCarried)
-            default:
-                try carryNote(row, in: victim.segment, horizon)
+        var window = RecordWindow(mode == .carryAll ? rows : rows.filter { carried.contains($0.place) })
+        var copies = CopiedRecords()
+        do throws(StoreError) {
+            for row in rows {
+                switch row.kind {
+                case .entry:
+                    let isCarried = carried.contains(row.place)
+                    let blob = blobNumbers[row.place]
+                    try reclaim(row, blob: blob, in: victim.segment, &window, &copies, mode, isCarried: isCarried)
+                default:
+                    try write(&copies)
+                    try carryNote(row, in: victim.segment, horizon)
+                }
             }
+        } catch {
+            // What was promised to them is written or given up; the first failure is told.
+            try? write(&copies)
+            throw error
         }
+        try write(&copies)
         // What left its rows to their removers meanwhile is noted before the file is written anew.
         settleReleases()
         try awaitNotes()
@@ -195,10 +206,18 @@ extension DiskEngine {
         guard owed.withLock({ $0.isEmpty }) else { throw Self.noSpace }
     }
 
+    /// Rows in the order in which their records lie.
+    private static func byPlace(_ rows: [TableRow]) -> [TableRow] {
+        let places = rows.indices.map { UInt64(rows[$0].place) << 32 | UInt64($0) }.sorted()
+        return places.map { rows[Int($0 & 0xFFFF_FFFF)] }
+    }
+
     /// What the table of a segment says, or what is kept in memory for want of one.
     func table(of sealed: LogState.Sealed) throws(StoreError) -> (rows: [TableRow], blobs: [BlobRow]) {
         if let rows = sealed.rows { return (rows, sealed.blobs ?? []) }
+        if let kept = lastTable.withLock({ $0 }), kept.number == sealed.segment.number { return (kept.rows, kept.blobs) }
         let table = try SegmentFileReader(files: files, seed: seed).table(of: sealed.segment)
+        lastTable.withLock { $0 = KeptTable(number: sealed.segment.number, rows: table.rows, blobs: table.blobs) }
         return (table.rows, table.blobs)
     }
 
@@ -253,6 +272,8 @@ extension DiskEngine {
         _ row: TableRow,
         blob: BlobRow?,
         in segment: Segment,
+        _ window: inout RecordWindow,
+        _ copies: inout CopiedRecords,
         _ mode: ReclaimMode,
         isCarried: Bool
     ) throws(StoreError) {
@@ -261,8 +282,12 @@ extension DiskEngine {
         let isHeld = blob.map { blobs.isRead($0.number) && ledger.held + $0.blocks > ledger.budget.held } ?? false
         let mustStay = mode == .carryAll || isHeld || current.isPinned
         // What goes is told from its row alone; the rest is read, and may turn out to be of no use.
-        if mustStay || isCarried, try carry(current, row, in: segment, mustStay: mustStay) { return }
-        try evict(current, row, blob, in: segment)
+        if mustStay || isCarried,
+            try carry(current, row, in: segment, &window, &copies, mustStay: mustStay)
+        {
+            return
+        }
+        try evict(current, row, blob, in: segment, &copies)
     }
 
     /// The row that points to a record, once nothing is being written in its place; nil when none does.
@@ -287,7 +312,8 @@ extension DiskEngine {
         _ current: IndexRow,
         _ row: TableRow,
         _ blob: BlobRow?,
-        in segment: Segment
+        in segment: Segment,
+        _ copies: inout CopiedRecords
     ) throws(StoreError) {
         var attempts = 3
         while attempts > 0, settledRow(row, in: segment)?.order == current.order {
@@ -307,6 +333,7 @@ extension DiskEngine {
             case .busy: continue
             case .needsRoom:
                 attempts -= 1
+                try write(&copies)
                 try openCarried()
             }
         }
@@ -340,6 +367,13 @@ struct RoomSearch {
             isDeviceFull: isDeviceFull
         )
     }
+}
+
+/// The table that was read last: which segment is to go is asked several times before it goes.
+struct KeptTable: Sendable {
+    let number: UInt64
+    let rows: [TableRow]
+    let blobs: [BlobRow]
 }
 
 extension BlobRow {

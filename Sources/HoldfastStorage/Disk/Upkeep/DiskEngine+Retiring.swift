@@ -11,6 +11,7 @@ extension DiskEngine {
     /// and the index, which no longer names it, sends them on.
     func retire(_ victim: LogState.Sealed, recyclingFor kind: LogKind?) throws(StoreError) -> Segment? {
         if let kind, let recycled = try recycle(victim.segment, for: kind) { return recycled }
+        if kind == nil, try keepForReclaimer(victim.segment) { return nil }
         do throws(FileSystemError) {
             try manifest.note(victim.segment.number, is: .idle)
             try files.removeIfThere(layout.segment(victim.segment.number))
@@ -23,6 +24,18 @@ extension DiskEngine {
         forget(victim.segment)
         victim.segment.file.unlinked()
         return nil
+    }
+
+    /// Keeps the file of a segment for what will be carried, where none is kept yet: a new file costs more than one used again.
+    ///
+    /// Its bytes stay granted, and what is kept back for the reclaimer is less by as much.
+    private func keepForReclaimer(_ old: Segment) throws(StoreError) -> Bool {
+        guard ledger.capacity / geometry.segmentSize >= 32, old.size == geometry.segmentSize,
+            log.withLock({ $0.carriedSpare == nil }), let segment = try recycle(old, for: .main)
+        else { return false }
+        log.withLock { $0.carriedSpare = segment }
+        noteRoomAhead()
+        return true
     }
 
     /// Nil: it cannot be used again and is to be removed.

@@ -125,9 +125,23 @@ extension DiskEngine {
         log.withLock { $0.close(.carried) }
         sealFull(isCut: ledger.free < 2 * geometry.segmentSize)
         ledger.setRoomAhead(0)
-        guard ledger.grant(geometry.segmentSize, for: .reclaimer) else { throw Self.noSpace }
-        try begin(try create(.main), .carried)
+        if let spare = log.withLock({ $0.carriedSpare.take() }) {
+            do throws(StoreError) {
+                try begin(spare, .carried)
+            } catch {
+                noteRoomAhead()
+                throw error
+            }
+        } else {
+            guard ledger.grant(geometry.segmentSize, for: .reclaimer) else { throw Self.noSpace }
+            try begin(try create(.main), .carried)
+        }
         noteRoomAhead()
+    }
+
+    /// Whether the reclaimer can have another segment without anything going for it.
+    var hasSegmentForReclaimer: Bool {
+        log.withLock { $0.carriedSpare != nil } || ledger.hasRoom(geometry.segmentSize, for: .reclaimer)
     }
 
     /// Tells the ledger what the reclaimer's open segment can still take.
