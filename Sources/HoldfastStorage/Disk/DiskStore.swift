@@ -187,7 +187,13 @@ public final class DiskStore: CacheStore {
             storedAt: now,
             version: nil
         )
-        return try await engine.put(draft, body)
+        // Before a blob is written: a mark from then on takes the entry.
+        let since = engine.orders.last
+        if body.count > engine.geometry.inlineLimit { return try await engine.putLong(draft, body, since: since) }
+        guard let stored = try await engine.store(draft, isPinned: nil, .put(since: since)) else {
+            throw DiskEngine.superseded
+        }
+        return stored
     }
 
     @discardableResult

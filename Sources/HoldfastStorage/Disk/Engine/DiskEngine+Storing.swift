@@ -51,7 +51,21 @@ extension DiskEngine {
             case .done(nil):
                 return nil
             case .done(let record?):
-                return try await finish(record, bytes, draft, body, purpose)
+                var failure: StoreError?
+                if inPlace.admits(record.place.length) {
+                    failure = writeInPlace(record, bytes)
+                } else {
+                    do throws(StoreError) {
+                        try await threads.run(.writes) { [self] () throws(StoreError) in try write(record, bytes) }
+                    } catch {
+                        failure = error
+                    }
+                }
+                let finished = try finish(record, failure, draft, body, purpose)
+                if let surplus = finished.surplus, try await remove(surplus, primary: record.header.primary) {
+                    counters.entriesEvicted.add(1, ordering: .relaxed)
+                }
+                return finished.entry
             case .needsRoom:
                 // What was made for this record alone has room for it; only closing takes that away.
                 try checkOpen()
@@ -63,14 +77,8 @@ extension DiskEngine {
         }
     }
 
-    /// Writes a new entry whose whole body is in memory.
-    func put(_ draft: EntryDraft, _ whole: ByteChunk) async throws(StoreError) -> StoredEntry {
-        // Before a blob is written: a mark from then on takes the entry.
-        let since = orders.last
-        if whole.count <= geometry.inlineLimit {
-            guard let stored = try await store(draft, isPinned: nil, .put(since: since)) else { throw Self.superseded }
-            return stored
-        }
+    /// Writes a new entry whose whole body is in memory and needs a blob.
+    func putLong(_ draft: EntryDraft, _ whole: ByteChunk, since: UInt64) async throws(StoreError) -> StoredEntry {
         // It takes a while: an invalidation meanwhile must know of it.
         let writer = index.shard(of: draft.identity.primary).state.withLock { $0.writers.begin(draft) }
         let body = GrowingDiskBody(whole, engine: self)
@@ -93,28 +101,34 @@ extension DiskEngine {
     /// How often a change looks for the entry again that others change meanwhile.
     private static let attempts = 64
 
+    /// Writes a reserved record here and now, and times that now and then.
+    private func writeInPlace(_ record: ReservedRecord, _ bytes: consuming RecordBytes) -> StoreError? {
+        let start = inPlace.times ? ContinuousClock.now : nil
+        do throws(StoreError) {
+            try write(record, bytes)
+        } catch {
+            return error
+        }
+        if let start { inPlace.took(start.duration(to: .now)) }
+        return nil
+    }
+
+    /// What is left to do once an entry is in the index.
+    private struct Finished {
+        /// Nil where what it was to replace is gone, or a removal has overtaken it.
+        var entry: StoredEntry?
+        /// A variant that is one too many.
+        var surplus: IndexRow?
+    }
+
+    /// What follows the write of a record, whether it failed or not.
     private func finish(
         _ record: ReservedRecord,
-        _ bytes: consuming RecordBytes,
+        _ failure: StoreError?,
         _ draft: EntryDraft,
         _ body: GrowingDiskBody?,
         _ purpose: Purpose
-    ) async throws(StoreError) -> StoredEntry? {
-        var failure: StoreError?
-        do throws(StoreError) {
-            if !inPlace.admits(record.place.length) {
-                let bytes = bytes
-                try await threads.run(.writes) { [self] () throws(StoreError) in try write(record, bytes) }
-            } else if inPlace.times {
-                let start = ContinuousClock.now
-                try write(record, bytes)
-                inPlace.took(start.duration(to: .now))
-            } else {
-                try write(record, bytes)
-            }
-        } catch {
-            failure = error
-        }
+    ) throws(StoreError) -> Finished {
         let lingers = failure != nil && !wipe(record.place)
         // What may have been written may be found after a crash, and then wants its blob.
         if lingers { body?.keepBlob() }
@@ -122,11 +136,10 @@ extension DiskEngine {
         if published.lingers { body?.keepBlob() }
         if let failure { throw failure }
         if let replaced = published.replaced, replaced.row.hasBlob { releaseSoon() }
-        if let surplus = published.surplus, try await remove(surplus, primary: record.header.primary) {
-            counters.entriesEvicted.add(1, ordering: .relaxed)
-        }
-        guard published.isIn else { return nil }
-        if published.isOvertaken { return entry(of: draft, record) }
+        var finished = Finished(surplus: published.surplus)
+        guard published.isIn else { return finished }
+        finished.entry = entry(of: draft, record)
+        if published.isOvertaken { return finished }
         if draft.hasBlob {
             body?.keepBlob()
             makeRoomForBlobSoon(draft.blobBytes)
@@ -136,7 +149,7 @@ extension DiskEngine {
             counters.entriesWritten.add(1, ordering: .relaxed)
             counters.bytesWritten.add(draft.bodyLength, ordering: .relaxed)
         }
-        return entry(of: draft, record)
+        return finished
     }
 
     private func entry(of draft: EntryDraft, _ record: ReservedRecord) -> StoredEntry {

@@ -100,7 +100,7 @@ final class DiskEngine: Sendable {
 
     /// Throws unless the store is open and not at rest; notes the caller's clock.
     func admit(now: StoreInstant?) throws(StoreError) {
-        if let now { latestNow.store(now.milliseconds, ordering: .relaxed) }
+        if let now { note(now) }
         if isCalm.load(ordering: .acquiring) { return }
         switch life.withLock({ $0.admits(now: now) }) {
         case .admitted: return
@@ -108,6 +108,13 @@ final class DiskEngine: Sendable {
         case .resting:
             throw StoreError(.resting, "The store rests after repeated failures of the device; treat this as a miss.")
         case .displaced: throw Self.displaced
+        }
+    }
+
+    /// Notes the caller's clock; written only where it has gone on, since every look-up comes by.
+    private func note(_ now: StoreInstant) {
+        if latestNow.load(ordering: .relaxed) != now.milliseconds {
+            latestNow.store(now.milliseconds, ordering: .relaxed)
         }
     }
 
@@ -119,7 +126,7 @@ final class DiskEngine: Sendable {
 
     /// Whether a question that may go unanswered is answered.
     func answers(now: StoreInstant) -> Bool {
-        latestNow.store(now.milliseconds, ordering: .relaxed)
+        note(now)
         return isCalm.load(ordering: .acquiring) || life.withLock { $0.peeks(now: now) }
     }
 
