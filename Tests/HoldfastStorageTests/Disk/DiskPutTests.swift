@@ -80,7 +80,9 @@ struct DiskPutTests {
         let files = SimulatedFileSystem(remembersUnsynced: false)
         let store = try await DiskStore.open(directory: "/store", capacity: 1 << 20, fileSystem: files, now: .at(0))
         let engine = store.engine
-        for number in 0..<400 { _ = try await Self.put(store, "k\(number)", number.isMultiple(of: 40) ? 40_000 : 6_000) }
+        for number in 0..<400 {
+            _ = try await Self.put(store, "k\(number)", number.isMultiple(of: 40) ? 40_000 : 6_000)
+        }
         #expect(store.statistics.entriesEvicted > 0)
         #expect(store.statistics.entriesWritten == 400)
         let left = engine.index.shards.reduce(0) { $0 + $1.state.withLock { $0.writers.all.count + $0.pending.count } }

@@ -63,7 +63,7 @@ struct LogStateTests {
         let reserved = log.reserve(.small, length: 64, hasBlob: true)
         let first = try #require(reserved)
         #expect(log.hasRoom(.small, length: 64, hasBlob: true))
-        log.isSetAside[LogState.Destination.small.rawValue] = true
+        log.isReserved[LogState.Destination.small.rawValue] = true
         let blob = BlobRow(place: UInt32(first.offset / 16), number: 1, storedBytes: UInt64(size))
         _ = log.finish(first, row: row(at: first), blob: blob)
         #expect(!log.hasRoom(.small, length: 64, hasBlob: true))

@@ -82,7 +82,7 @@ struct LogState: Sendable {
     /// The open segment of each destination, or none: a list, so that what is counted changes in place.
     private var open: [[Open]] = [[], [], []]
     /// Where only the thread of changes may reserve for the moment, on behalf of the caller whose turn it is.
-    var isSetAside: [Bool] = [false, false, false]
+    var isReserved: [Bool] = [false, false, false]
     private(set) var full: [Open] = []
     private(set) var sealed: [[Sealed]] = [[], []]
 
@@ -97,8 +97,8 @@ struct LogState: Sendable {
 
     /// Promises bytes in an open segment; nil when there is none or it has no room, or its room is set aside for another.
     mutating func reserve(_ destination: Destination, length: Int, hasBlob: Bool, isTurn: Bool = false) -> Place? {
-        guard isTurn || !isSetAside[destination.rawValue],
-            hasRoom(destination, length: length, hasBlob: hasBlob, isSetAside: isTurn)
+        guard isTurn || !isReserved[destination.rawValue],
+            hasRoom(destination, length: length, hasBlob: hasBlob, isReserved: isTurn)
         else { return nil }
         let index = destination.rawValue
         let tail = open[index][0].tail
@@ -119,10 +119,10 @@ struct LogState: Sendable {
     ///
     /// One whose blobs weigh as much as several segments is full, too, so that no segment stands for too much. What was set aside for a record
     /// stays so, though the blobs of others that were reserved before may turn out to weigh so much meanwhile.
-    func hasRoom(_ destination: Destination, length: Int, hasBlob: Bool, isSetAside: Bool = false) -> Bool {
+    func hasRoom(_ destination: Destination, length: Int, hasBlob: Bool, isReserved: Bool = false) -> Bool {
         let index = destination.rawValue
         guard !isClosed, !open[index].isEmpty else { return false }
-        let limit = isSetAside ? .max : destination == .carried ? 4 * segmentSize : blobLimit
+        let limit = isReserved ? .max : destination == .carried ? 4 * segmentSize : blobLimit
         guard open[index][0].blobBytes < limit else { return false }
         let (rows, blobs) = (open[index][0].promisedRows, open[index][0].promisedBlobs)
         let table = SegmentTable.size(rows: rows + 1, blobs: blobs + (hasBlob ? 1 : 0))
@@ -194,10 +194,10 @@ struct LogState: Sendable {
     }
 
     /// Makes a segment the open one of a destination; one that was open before is closed to more.
-    mutating func begin(_ segment: Open, _ destination: Destination, isSetAside: Bool = false) {
+    mutating func begin(_ segment: Open, _ destination: Destination, isReserved: Bool = false) {
         close(destination)
         open[destination.rawValue] = [segment]
-        self.isSetAside[destination.rawValue] = isSetAside
+        self.isReserved[destination.rawValue] = isReserved
     }
 
     /// Closes an open segment to more.
