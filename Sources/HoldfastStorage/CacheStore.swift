@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import Synchronization
+
 /// A bounded store of entries by framed key, with several variants under one primary key.
 ///
 /// **Choose.** ``MemoryStore`` for one process and speed, ``DiskStore`` where entries must survive a restart.
@@ -53,6 +55,21 @@ public protocol CacheStore: Sendable {
         expectedLength: Int?,
         now: StoreInstant
     ) async throws(StoreError) -> any EntryWriter
+
+    /// Stores an entry whose whole body is at hand, in one step; by default through ``write(_:variant:description:expectedLength:now:)``.
+    ///
+    /// It begins when it is called: an invalidation before that does not concern it, one that comes before it ends supersedes it.
+    ///
+    /// - Parameters: as of ``write(_:variant:description:expectedLength:now:)``; `body` is the whole body.
+    /// - Throws: what the writer's methods throw; nothing is left of the entry then.
+    @discardableResult
+    func put(
+        _ key: StoreKey,
+        variant: StoreKey,
+        description: EntryDescription,
+        body: ByteChunk,
+        now: StoreInstant
+    ) async throws(StoreError) -> StoredEntry
 
     /// Gives an entry a new description without touching its body.
     ///
@@ -141,5 +158,196 @@ public struct PurgeSelection: Sendable {
     /// Entries for which `predicate` holds.
     public static func matching(_ predicate: @escaping @Sendable (StoredEntry) -> Bool) -> PurgeSelection {
         PurgeSelection(form: .matching(predicate))
+    }
+}
+
+extension CacheStore {
+    /// Nil: only ``CacheStore/body(of:)`` can tell.
+    public func peekBody(of entry: StoredEntry) -> ByteChunk? { nil }
+
+    @discardableResult
+    public func put(
+        _ key: StoreKey,
+        variant: StoreKey,
+        description: EntryDescription,
+        body: ByteChunk,
+        now: StoreInstant
+    ) async throws(StoreError) -> StoredEntry {
+        let writer = try await write(
+            key,
+            variant: variant,
+            description: description,
+            expectedLength: body.count,
+            now: now
+        )
+        do throws(StoreError) {
+            if !body.isEmpty { try await writer.append(body) }
+            return try await writer.commit(nil, now: now)
+        } catch {
+            writer.abandon()
+            throw error
+        }
+    }
+
+    public func list(
+        after cursor: StoreCursor?,
+        limit: Int,
+        now: StoreInstant
+    ) async throws(StoreError) -> StorePage {
+        let limit = min(max(1, limit), EntryGatherer.maximumLimit)
+        let gatherer = EntryGatherer(after: cursor.flatMap(EntryPlace.init), limit: limit)
+        try await purge(
+            .matching { entry in
+                if entry.version != .beingWritten { gatherer.add(entry) }
+                return false
+            },
+            now: now
+        )
+        return gatherer.page
+    }
+}
+
+/// Where an entry stands in a list that is ordered by primary key and variant.
+private struct EntryPlace: Comparable, Sendable {
+    let key: [UInt8]
+    let variant: [UInt8]
+
+    init(_ entry: StoredEntry) {
+        key = entry.key.bytes
+        variant = entry.variant.bytes
+    }
+
+    init?(_ cursor: StoreCursor) {
+        guard let (count, bytes) = cursor.parts, count <= UInt64(bytes.count) else { return nil }
+        key = Array(bytes.prefix(Int(count)))
+        variant = Array(bytes.dropFirst(Int(count)))
+    }
+
+    var cursor: StoreCursor { StoreCursor(number: UInt64(key.count), bytes: key + variant) }
+
+    static func < (left: EntryPlace, right: EntryPlace) -> Bool {
+        if left.key == right.key { return left.variant.lexicographicallyPrecedes(right.variant) }
+        return left.key.lexicographicallyPrecedes(right.key)
+    }
+}
+
+/// Keeps the first entries after a place of all that it is shown, in memory for two pages at most.
+private final class EntryGatherer: Sendable {
+    static let maximumLimit = 1 << 16
+
+    private struct State {
+        var found: [(place: EntryPlace, entry: StoredEntry)] = []
+        /// Nothing from here on can be on the page.
+        var end: EntryPlace?
+
+        mutating func trim(to limit: Int) {
+            found.sort { $0.place == $1.place ? $0.entry.version > $1.entry.version : $0.place < $1.place }
+            var trimmed: [(place: EntryPlace, entry: StoredEntry)] = []
+            // A store may show an entry again that changed while it was asked.
+            for item in found where trimmed.last?.place != item.place {
+                if trimmed.count > limit { break }
+                trimmed.append(item)
+            }
+            found = trimmed
+            if found.count > limit { end = found.last?.place }
+        }
+    }
+
+    private let start: EntryPlace?
+    private let limit: Int
+    private let state = Mutex(State())
+
+    init(after start: EntryPlace?, limit: Int) {
+        self.start = start
+        self.limit = limit
+    }
+
+    func add(_ entry: StoredEntry) {
+        let place = EntryPlace(entry)
+        if let start, place <= start { return }
+        state.withLock { state in
+            if let end = state.end, place > end { return }
+            state.found.append((place, entry))
+            if state.found.count > 2 * limit + 64 { state.trim(to: limit) }
+        }
+    }
+
+    var page: StorePage {
+        state.withLock { state in
+            state.trim(to: limit)
+            let listed = state.found.prefix(limit)
+            return StorePage(
+                listed: listed.map { ListedEntry(entry: $0.entry, hits: nil, bytes: $0.entry.byteCount) },
+                next: state.found.count > limit ? listed.last?.place.cursor : nil
+            )
+        }
+    }
+}
+
+extension StoredEntry {
+    /// The bytes of key, variant, description and body.
+    fileprivate var byteCount: Int {
+        let (sum, overflow) = (key.bytes.count + variant.bytes.count + description.byteCount)
+            .addingReportingOverflow(bodyLength)
+        return overflow ? .max : sum
+    }
+}
+
+/// Some of the entries of a store, and where the next ones begin.
+public struct StorePage: Sendable {
+    /// The entries, in the store's own order.
+    public let listed: [ListedEntry]
+    /// What ``CacheStore/list(after:limit:now:)`` goes on from; nil once all were listed.
+    public let next: StoreCursor?
+
+    /// A page; only stores make pages.
+    public init(listed: [ListedEntry], next: StoreCursor?) {
+        self.listed = listed
+        self.next = next
+    }
+}
+
+/// One entry of a store as a list shows it.
+public struct ListedEntry: Sendable, Hashable {
+    /// The entry.
+    public let entry: StoredEntry
+    /// How often the entry was found, as far as the store counts; nil where it does not. A store on the disk estimates how often
+    /// that was of late, 0 to 14: what was asked for long ago counts less, and what was before the entry was last evicted counts too.
+    public let hits: Int?
+    /// The bytes the entry takes against the store's capacity.
+    public let bytes: Int
+
+    /// An entry with what the store says of it; only stores make these.
+    public init(entry: StoredEntry, hits: Int?, bytes: Int) {
+        self.entry = entry
+        self.hits = hits
+        self.bytes = bytes
+    }
+}
+
+/// A place between two entries of a store's list.
+///
+/// The bytes mean something to the store that made them alone, and only while it is open.
+public struct StoreCursor: Sendable, Hashable {
+    /// The bytes.
+    public let bytes: [UInt8]
+
+    /// A cursor of these bytes; only stores make cursors.
+    public init(_ bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+}
+
+extension StoreCursor {
+    /// A place within a list that is ordered by number, and below that by bytes.
+    init(number: UInt64, bytes: [UInt8]) {
+        self.init((0..<8).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) } + bytes)
+    }
+
+    /// What ``init(number:bytes:)`` put in; nil for bytes that it did not make.
+    var parts: (number: UInt64, bytes: [UInt8])? {
+        guard bytes.count >= 8 else { return nil }
+        let number = bytes.prefix(8).reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        return (number, Array(bytes.dropFirst(8)))
     }
 }

@@ -39,8 +39,9 @@ public struct StoredEntry: Sendable, Hashable {
         public static func < (left: Version, right: Version) -> Bool { left.number < right.number }
     }
 
-    /// What an entry consists of, behind one reference, so that entries are cheap to pass on.
-    private final class Content: Sendable {
+    /// What an entry consists of, behind one reference, so that entries are cheap to pass on; of one that a store on the disk read
+    /// with its body, the body too.
+    final class Content: StoredBody {
         let key: StoreKey
         let variant: StoreKey
         let version: Version
@@ -75,9 +76,50 @@ public struct StoredEntry: Sendable, Hashable {
             self.source = source
             self.held = held
         }
+
+        /// The entry that a record holds, with what its detail says.
+        init(_ source: consuming RecordSource, _ detail: consuming RecordDetail, needsValidation: Bool) {
+            key = detail.key
+            variant = detail.variant
+            version = Version(number: source.header.version)
+            description = EntryDescription(
+                metadata: detail.metadata,
+                uselessAfter: source.header.uselessAfter,
+                tags: detail.tags
+            )
+            bodyLength = source.header.bodyLength
+            storedAt = source.header.storedAt
+            isPinned = source.row.isPinned
+            self.needsValidation = needsValidation
+            self.source = source
+            held = nil
+        }
+
+        /// Whether the record's body, in the clear, is what was written; nil where it holds none.
+        var holdsBody: Bool? {
+            guard let header = source?.header, !header.hasBlob, header.keyID == 0 else { return nil }
+            return source?.bytes.withUnsafeBytes { bytes in
+                let start = RecordHeader.size + header.detailLength
+                return header.sum(of: bytes.part(start..<(start + header.inlineLength))) == header.bodyWord
+            }
+        }
+
+        /// As a body it is that of an entry whose record holds it, in plain form; its sum was checked by whoever hands it out.
+        var length: Int? { bodyLength }
+        var bytesInMemory: ByteChunk? { source?.inlineBytes }
+
+        func read(from offset: Int, upTo count: Int) async throws(StoreError) -> ByteChunk {
+            let offset = max(0, offset)
+            guard offset < bodyLength, count > 0, let bytes = source?.inlineBytes else { return ByteChunk() }
+            return bytes[offset..<(offset + min(count, bytes.count - offset))]
+        }
     }
 
-    private let content: Content
+    let content: Content
+
+    init(_ content: Content) {
+        self.content = content
+    }
 
     /// The primary key.
     public var key: StoreKey { content.key }

@@ -107,7 +107,18 @@ struct CrashWorker {
         let body = ByteChunk(stamp.body(of: identity))
         let pieces = Int.random(in: 1...4, using: &generator)
         let knowsLength = Bool.random(using: &generator)
+        let isOneStep = Bool.random(using: &generator)
         await log.run(.put(identity, stamp)) { [store, now] () throws(StoreError) in
+            if isOneStep {
+                try await store.put(
+                    identity.storeKey,
+                    variant: identity.storeVariant,
+                    description: stamp.entryDescription,
+                    body: body,
+                    now: now
+                )
+                return .ok
+            }
             let writer = try await store.write(
                 identity.storeKey,
                 variant: identity.storeVariant,

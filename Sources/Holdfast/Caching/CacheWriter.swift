@@ -71,6 +71,17 @@ final class CacheWriter: Sendable {
         )
     }
 
+    /// Writes a whole entry that is no response, so that nothing overtakes it.
+    func put(
+        _ key: StoreKey,
+        variant: StoreKey,
+        description: EntryDescription,
+        body: ByteChunk,
+        now: Timestamp
+    ) async throws(StoreError) {
+        try await store.put(key, variant: variant, description: description, body: body, now: StoreInstant(now))
+    }
+
     /// Makes an entry visible, unless one that was asked for later is there.
     ///
     /// - Parameters:

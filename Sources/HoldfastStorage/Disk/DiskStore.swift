@@ -127,6 +127,7 @@ public final class DiskStore: CacheStore {
 
     public func body(of entry: StoredEntry) async throws(StoreError) -> any StoredBody {
         try engine.admit(now: nil)
+        if let body = try engine.bodyAtHand(of: entry) { return body }
         if let source = entry.source { return try await engine.body(of: source) }
         guard let source = try await engine.source(of: entry) else { throw DiskEngine.gone }
         return try await engine.body(of: source)
@@ -161,6 +162,38 @@ public final class DiskStore: CacheStore {
             since: since,
             overhead: overhead
         )
+    }
+
+    @discardableResult
+    public func put(
+        _ key: StoreKey,
+        variant: StoreKey,
+        description: EntryDescription,
+        body: ByteChunk,
+        now: StoreInstant
+    ) async throws(StoreError) -> StoredEntry {
+        try engine.admit(now: now)
+        let description = description.kept
+        let overhead = engine.size(key, variant, description)
+        guard overhead <= engine.geometry.recordLimit, body.count <= engine.maximumEntrySize - overhead else {
+            throw engine.tooLarge
+        }
+        let draft = EntryDraft(
+            key: key,
+            variant: variant,
+            identity: engine.identity(key, variant),
+            description: description,
+            body: .inline(body),
+            storedAt: now,
+            version: nil
+        )
+        // Before a blob is written: a mark from then on takes the entry.
+        let since = engine.orders.last
+        if body.count > engine.geometry.inlineLimit { return try await engine.putLong(draft, body, since: since) }
+        guard let stored = try await engine.store(draft, isPinned: nil, .put(since: since)) else {
+            throw DiskEngine.superseded
+        }
+        return stored
     }
 
     @discardableResult

@@ -80,6 +80,16 @@ extension StoreConformance {
     ) async throws {
         let bytes = body(number)
         let description = EntryDescription("\(number)", tags: ["t\(step % 4)"])
+        if step.isMultiple(of: 4) {
+            try await store.put(
+                StoreKey(key),
+                variant: StoreKey("\(step % 3)"),
+                description: description,
+                body: ByteChunk(bytes),
+                now: .at(step)
+            )
+            return
+        }
         let writer = try await store.writer(
             key,
             variant: "\(step % 3)",

@@ -22,6 +22,30 @@ extension StoreConformance {
                 run.equal(try await store.get("a"), [entry], "after the ended writer was abandoned")
             }
         },
+        Law("An entry that is put in one step is as one that a writer wrote") { run in
+            var generator = SeededGenerator(seed: run.seed)
+            try await run.with { store in
+                for length in [0, 1, 5_000, 70_000, 300_000] {
+                    let bytes = generator.bytes(length)
+                    let description = EntryDescription("d\(length)", tags: ["t"])
+                    let entry = try await store.put(
+                        StoreKey("k"),
+                        variant: StoreKey("v"),
+                        description: description,
+                        body: ByteChunk(bytes),
+                        now: .at(length)
+                    )
+                    run.equal(entry.description, description, "the description")
+                    run.equal(entry.bodyLength, length, "the length")
+                    run.equal(entry.storedAt, .at(length), "stored at")
+                    run.equal(try await store.get("k"), [entry], "the look-up, in place of the one before")
+                    run.equal(try await store.wholeBody(of: entry), bytes, "the body of \(length) bytes")
+                    run.equal(store.statistics.entryCount, 1, "entries")
+                }
+                try await store.purge(.tag("t"), now: .at(1))
+                run.equal(try await store.get("k"), [], "after a purge by its tag")
+            }
+        },
         Law("An abandoned or dropped writer leaves nothing and counts as nothing") { run in
             for drops in [true, false] {
                 try await run.with { store in

@@ -26,6 +26,36 @@ struct LogStateTests {
         TableRow(primary: 1, variant: 1, place: UInt32(place.offset / 16), order: 1, units: 4, kind: .entry)
     }
 
+    @Test("A segment that is kept for the reclaimer counts as room that it has")
+    func carriedSpare() throws {
+        var log = LogState(segmentSize: size)
+        #expect(log.roomAhead == 0)
+        log.carriedSpare = try segment()
+        let alone = log.roomAhead
+        #expect(alone == size - SegmentHeader.size - SegmentTable.size(rows: 0, blobs: 0))
+        log.begin(LogState.Open(segment: try segment(), tail: SegmentHeader.size), .carried)
+        #expect(log.roomAhead == 2 * alone)
+        #expect(log.removeAll().count == 2)
+        #expect(log.roomAhead == 0)
+    }
+
+    @Test(
+        "Blobs fill a caller's segment when they weigh a 32nd of the store, from one to four segments",
+        arguments: [(0, 1), (16, 1), (64, 2), (96, 3), (256, 4), (4_096, 4)]
+    )
+    func blobLimit(segments: Int, filling: Int) throws {
+        var log = LogState(segmentSize: size, capacity: segments * size)
+        log.begin(LogState.Open(segment: try segment(), tail: SegmentHeader.size), .small)
+        for turn in 1...filling {
+            #expect(log.hasRoom(.small, length: 64, hasBlob: true), "with \(turn - 1) segments of blobs")
+            let reserved = log.reserve(.small, length: 64, hasBlob: true)
+            let place = try #require(reserved)
+            let blob = BlobRow(place: UInt32(place.offset / 16), number: UInt64(turn), storedBytes: UInt64(size))
+            _ = log.finish(place, row: row(at: place), blob: blob)
+        }
+        #expect(!log.hasRoom(.small, length: 64, hasBlob: true))
+    }
+
     @Test("What was set aside for a record stays so, though blobs of others fill the segment meanwhile")
     func setAside() throws {
         var log = LogState(segmentSize: size)
@@ -33,7 +63,7 @@ struct LogStateTests {
         let reserved = log.reserve(.small, length: 64, hasBlob: true)
         let first = try #require(reserved)
         #expect(log.hasRoom(.small, length: 64, hasBlob: true))
-        log.isSetAside[LogState.Destination.small.rawValue] = true
+        log.isReserved[LogState.Destination.small.rawValue] = true
         let blob = BlobRow(place: UInt32(first.offset / 16), number: 1, storedBytes: UInt64(size))
         _ = log.finish(first, row: row(at: first), blob: blob)
         #expect(!log.hasRoom(.small, length: 64, hasBlob: true))

@@ -56,6 +56,28 @@ extension POSIXFileSystemTests {
         }
     }
 
+    @Test("A read into memory of the caller's gives what the others give", arguments: [true, false])
+    func readInto(waits: Bool) throws {
+        try withDirectory { directory in
+            let file = try files.open(directory.path + "/f", .create)
+            defer { files.close(file) }
+            let all = bytes(20_000, from: 1)
+            try files.write(ByteChunk(all), to: file, at: 0)
+            for (offset, count) in [(0, 20_000), (1, 1), (4_095, 2), (19_999, 1), (5, 0), (19_999, 2), (50_000, 2)] {
+                var room = [UInt8](repeating: 0, count: count)
+                let got = try room.withUnsafeMutableBytes { try files.read(file, from: offset, into: $0, waits: waits) }
+                let there = Array(all[min(offset, all.count)..<min(offset + count, all.count)])
+                if waits || count == 0 {
+                    #expect(got == there.count)
+                } else {
+                    #expect(got == nil || got == count)
+                    if there.count < count { #expect(got == nil) }
+                }
+                if let got { #expect(Array(room[0..<got]) == there) }
+            }
+        }
+    }
+
     @Test("Allocating gives a length, keeps the bytes and cuts nothing")
     func allocate() throws {
         try withDirectory { directory in

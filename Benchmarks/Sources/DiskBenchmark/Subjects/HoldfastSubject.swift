@@ -38,16 +38,13 @@ final class HoldfastSubject: Subject {
     }
 
     private func put(_ step: Step) async throws {
-        let body = workload.body(step.entry)
-        let writer = try await store.write(
+        try await store.put(
             step.key,
             variant: Self.noVariant,
             description: EntryDescription(metadata: workload.metadata(step.entry)),
-            expectedLength: body.count,
+            body: workload.body(step.entry),
             now: now
         )
-        try await writer.append(body)
-        try await writer.commit(nil, now: now)
     }
 
     private func get(_ step: Step) async throws {

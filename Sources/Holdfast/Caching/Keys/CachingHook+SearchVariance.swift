@@ -87,16 +87,14 @@ extension CachingHook {
         _ description: EntryDescription,
         _ context: CallContext
     ) async {
-        let now = context.clock.timestamp
         do throws(StoreError) {
-            let writer = try await cache.writer.open(
+            try await cache.writer.put(
                 key,
                 variant: variant,
                 description: description,
-                expectedLength: 0,
-                now: now
+                body: ByteChunk(),
+                now: context.clock.timestamp
             )
-            _ = try await cache.writer.commit(writer, description: nil, as: nil, now: now)
         } catch {
             storeFailed(error, context)
         }

@@ -46,3 +46,146 @@ struct Geometry: Sendable, Hashable {
         recordLimit = min(Self.maximumRecord, self.segmentSize / 2)
     }
 }
+
+/// The parts of a blob's file: up to 65,520 stored bytes each, followed by a trailer of 16.
+///
+/// Chunk `i` begins at `i * 65,536`. Every chunk but the last is full. The trailer follows the stored bytes at once:
+/// ``BodySum`` (8 bytes), stored length (4), the number of the key it is sealed with (4; 0: not sealed), which goes into the
+/// seed of the sum.
+enum BlobChunk {
+    /// Bytes from the start of one chunk to the start of the next.
+    static let stride = 65_536
+    /// The most stored bytes of a chunk.
+    static let payload = 65_520
+    /// Bytes of the trailer.
+    static let trailerSize = 16
+
+    /// The trailer that follows the stored bytes of chunk `index` (from 0) of the blob of this number.
+    static func trailer(for stored: UnsafeRawBufferPointer, number: UInt64, index: Int, keyID: UInt32 = 0) -> [UInt8] {
+        [UInt8](zeroed: trailerSize) { trailer in
+            trailer.put(BodySum.of(stored, seed: seed(number, index, keyID)), at: 0)
+            trailer.put(UInt32(clamping: stored.count), at: 8)
+            trailer.put(keyID, at: 12)
+        }
+    }
+
+    /// The trailer that follows the stored bytes of chunk `index` (from 0) of the blob of this number.
+    static func trailer(for stored: ByteChunk, number: UInt64, index: Int, keyID: UInt32 = 0) -> [UInt8] {
+        stored.withUnsafeBytes { trailer(for: $0, number: number, index: index, keyID: keyID) }
+    }
+
+    /// How many stored bytes `chunk`, read with its trailer, begins with; nil unless the trailer is right for them all.
+    static func check(_ chunk: UnsafeRawBufferPointer, number: UInt64, index: Int) -> Int? {
+        let count = chunk.count - trailerSize
+        guard count >= 1, count <= payload,
+            chunk.number(at: count + 8) == UInt32(clamping: count),
+            chunk.number(at: count)
+                == BodySum.of(chunk.part(0..<count), seed: seed(number, index, chunk.number(at: count + 12)))
+        else { return nil }
+        return count
+    }
+
+    /// How many stored bytes `chunk`, read with its trailer, begins with; nil unless the trailer is right for them all.
+    static func check(_ chunk: ByteChunk, number: UInt64, index: Int) -> Int? {
+        chunk.withUnsafeBytes { check($0, number: number, index: index) }
+    }
+
+    /// The size of the file of a blob with `plain` bytes of body, of which each chunk holds `perChunk` and adds `overhead`
+    /// by sealing; the largest integer where the numbers are impossible.
+    static func storedSize(plain: Int, perChunk: Int, overhead: Int) -> Int {
+        guard plain > 0 else { return plain == 0 ? 0 : .max }
+        guard perChunk >= 1, overhead >= 0, overhead <= payload, perChunk <= payload - overhead else { return .max }
+        let last = plain % perChunk
+        let (full, overflow) = (plain / perChunk).multipliedReportingOverflow(by: stride)
+        let (size, overflows) = full.addingReportingOverflow(last == 0 ? 0 : last + overhead + trailerSize)
+        return overflow || overflows ? .max : size
+    }
+
+    /// Where chunk `index` of such a blob lies in its file, trailer included; nil past the end or for impossible numbers.
+    static func place(of index: Int, plain: Int, perChunk: Int, overhead: Int) -> Range<Int>? {
+        let size = storedSize(plain: plain, perChunk: perChunk, overhead: overhead)
+        guard index >= 0, size < .max, index <= size / stride, index * stride < size else { return nil }
+        let start = index * stride
+        return start..<(size - start > stride ? start + stride : size)
+    }
+
+    private static func seed(_ number: UInt64, _ index: Int, _ keyID: UInt32) -> UInt64 {
+        (number &* 0x9E37_79B9_7F4A_7C15 &+ UInt64(truncatingIfNeeded: index)) ^ (UInt64(keyID) << 32)
+    }
+}
+
+/// Numbers of the disk format in raw memory: little-endian, at any alignment.
+///
+/// None of these checks its bounds in a release build: whoever calls has compared the offset with the size before.
+extension UnsafeRawBufferPointer {
+    @inline(__always)
+    func number<Number: FixedWidthInteger & BitwiseCopyable>(at offset: Int, as type: Number.Type = Number.self)
+        -> Number
+    {
+        Number(littleEndian: loadUnaligned(fromByteOffset: offset, as: Number.self))
+    }
+
+    /// Whether all bytes of `range` are zero.
+    func isZero(_ range: Range<Int>) -> Bool {
+        self[range].allSatisfy { $0 == 0 }
+    }
+
+    /// The part of these bytes in `range`, which must lie within them.
+    @inline(__always)
+    func part(_ range: Range<Int>) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: self[range])
+    }
+}
+
+extension UnsafeMutableRawBufferPointer {
+    @inline(__always)
+    func put<Number: FixedWidthInteger & BitwiseCopyable>(_ number: Number, at offset: Int) {
+        storeBytes(of: number.littleEndian, toByteOffset: offset, as: Number.self)
+    }
+
+    /// Copies `bytes` to `offset`; nothing where there are none.
+    @inline(__always)
+    func put(_ bytes: UnsafeRawBufferPointer, at offset: Int) {
+        guard !bytes.isEmpty else { return }
+        UnsafeMutableRawBufferPointer(rebasing: self[offset...]).copyMemory(from: bytes)
+    }
+}
+
+extension [UInt8] {
+    /// An array of `count` bytes that `fill` finds zeroed and writes in place.
+    init(zeroed count: Int, _ fill: (UnsafeMutableRawBufferPointer) -> Void) {
+        self.init(unsafeUninitializedCapacity: count) { buffer, filled in
+            buffer.initialize(repeating: 0)
+            fill(UnsafeMutableRawBufferPointer(buffer))
+            filled = count
+        }
+    }
+}
+
+/// Gathers little-endian numbers.
+struct ByteEncoder {
+    private(set) var bytes: [UInt8] = []
+
+    mutating func put<Number: FixedWidthInteger>(_ number: Number) {
+        withUnsafeBytes(of: number.littleEndian) { bytes.append(contentsOf: $0) }
+    }
+}
+
+/// Takes little-endian numbers out of bytes; answers nil where the bytes do not suffice, and never traps.
+struct ByteDecoder {
+    private let bytes: ArraySlice<UInt8>
+    private var position: Int
+
+    init(_ bytes: ArraySlice<UInt8>) {
+        self.bytes = bytes
+        position = bytes.startIndex
+    }
+
+    mutating func number<Number: FixedWidthInteger>(_: Number.Type = Number.self) -> Number? {
+        let width = Number.bitWidth / 8
+        guard bytes.endIndex - position >= width else { return nil }
+        let part = bytes[position..<(position + width)]
+        position += width
+        return part.withUnsafeBytes { Number(littleEndian: $0.loadUnaligned(as: Number.self)) }
+    }
+}

@@ -75,31 +75,39 @@ struct LogState: Sendable {
     var highestNumber: UInt64 = 0
     /// A segment made in advance, so that a put need not wait for one.
     var spare: Segment?
+    /// A segment kept for when the reclaimer's open one is full; its bytes are granted, and part of ``roomAhead``.
+    var carriedSpare: Segment?
     /// Whether the store is being closed: no place is given out any more.
     var isClosed = false
-    private(set) var open: [Open?] = [nil, nil, nil]
+    /// The open segment of each destination, or none: a list, so that what is counted changes in place.
+    private var open: [[Open]] = [[], [], []]
     /// Where only the thread of changes may reserve for the moment, on behalf of the caller whose turn it is.
-    var isSetAside: [Bool] = [false, false, false]
+    var isReserved: [Bool] = [false, false, false]
     private(set) var full: [Open] = []
     private(set) var sealed: [[Sealed]] = [[], []]
 
-    init(segmentSize: Int) {
+    /// Bytes of blobs with which a caller's segment is full.
+    private let blobLimit: Int
+
+    /// - Parameter capacity: of the store; a segment may stand for a 32nd of it, and for no more than four segments.
+    init(segmentSize: Int, capacity: Int = 0) {
         self.segmentSize = segmentSize
+        blobLimit = max(segmentSize, min(4 * segmentSize, capacity / 32))
     }
 
     /// Promises bytes in an open segment; nil when there is none or it has no room, or its room is set aside for another.
     mutating func reserve(_ destination: Destination, length: Int, hasBlob: Bool, isTurn: Bool = false) -> Place? {
-        guard isTurn || !isSetAside[destination.rawValue],
-            hasRoom(destination, length: length, hasBlob: hasBlob, isSetAside: isTurn)
+        guard isTurn || !isReserved[destination.rawValue],
+            hasRoom(destination, length: length, hasBlob: hasBlob, isReserved: isTurn)
         else { return nil }
         let index = destination.rawValue
-        guard let tail = open[index]?.tail, let segment = open[index]?.segment else { return nil }
-        open[index]?.tail = tail + ((length + 15) & ~15)
-        open[index]?.promisedRows += 1
-        open[index]?.promisedBlobs += hasBlob ? 1 : 0
-        open[index]?.writesUnderWay += 1
+        let tail = open[index][0].tail
+        open[index][0].tail = tail + ((length + 15) & ~15)
+        open[index][0].promisedRows += 1
+        open[index][0].promisedBlobs += hasBlob ? 1 : 0
+        open[index][0].writesUnderWay += 1
         return Place(
-            segment: segment,
+            segment: open[index][0].segment,
             offset: tail,
             length: length,
             hasBlob: hasBlob,
@@ -109,24 +117,24 @@ struct LogState: Sendable {
 
     /// Whether the open segment of a log has room for a record, its row in the table included.
     ///
-    /// One whose blobs weigh as much as a segment is full, too, so that no segment stands for too much. What was set aside for a record
+    /// One whose blobs weigh as much as several segments is full, too, so that no segment stands for too much. What was set aside for a record
     /// stays so, though the blobs of others that were reserved before may turn out to weigh so much meanwhile.
-    func hasRoom(_ destination: Destination, length: Int, hasBlob: Bool, isSetAside: Bool = false) -> Bool {
+    func hasRoom(_ destination: Destination, length: Int, hasBlob: Bool, isReserved: Bool = false) -> Bool {
         let index = destination.rawValue
-        let blobLimit = isSetAside ? .max : destination == .carried ? 4 * segmentSize : segmentSize
-        // Field by field: a copy of the whole would retain its lists.
-        guard !isClosed, let tail = open[index]?.tail, let blobBytes = open[index]?.blobBytes, blobBytes < blobLimit,
-            let rows = open[index]?.promisedRows, let blobs = open[index]?.promisedBlobs
-        else { return false }
+        guard !isClosed, !open[index].isEmpty else { return false }
+        let limit = isReserved ? .max : destination == .carried ? 4 * segmentSize : blobLimit
+        guard open[index][0].blobBytes < limit else { return false }
+        let (rows, blobs) = (open[index][0].promisedRows, open[index][0].promisedBlobs)
         let table = SegmentTable.size(rows: rows + 1, blobs: blobs + (hasBlob ? 1 : 0))
-        return tail + ((length + 15) & ~15) + table <= segmentSize
+        return open[index][0].tail + ((length + 15) & ~15) + table <= segmentSize
     }
 
-    /// What the reclaimer's open segment can still take, rows of its table included.
+    /// What the reclaimer's open segment can still take, and the one that is kept for it, rows of their tables included.
     var roomAhead: Int {
-        guard let mine = open[Destination.carried.rawValue] else { return 0 }
+        let spare = carriedSpare == nil ? 0 : segmentSize - SegmentHeader.size - SegmentTable.size(rows: 0, blobs: 0)
+        guard let mine = open[Destination.carried.rawValue].first else { return spare }
         let table = SegmentTable.size(rows: mine.promisedRows, blobs: mine.promisedBlobs)
-        return max(0, segmentSize - mine.tail - table)
+        return max(0, segmentSize - mine.tail - table) + spare
     }
 
     /// The sealed segment that should be reclaimed next.
@@ -154,7 +162,7 @@ struct LogState: Sendable {
     /// Closes open segments that were begun before the one that is to be reclaimed next; whether there was one.
     mutating func closeOlderThanVictim() -> Bool {
         guard let number = victim?.segment.number else { return false }
-        let older = Destination.allCases.filter { (open[$0.rawValue]?.segment.number ?? .max) < number }
+        let older = Destination.allCases.filter { (open[$0.rawValue].first?.segment.number ?? .max) < number }
         for destination in older { close(destination) }
         return !older.isEmpty
     }
@@ -171,11 +179,8 @@ struct LogState: Sendable {
                 segment.blobBytes = segment.blobBytes.addingSaturated(Int(clamping: blob.storedBytes))
             }
         }
-        for index in open.indices where open[index]?.segment === place.segment {
-            if var mine = open[index].take() {
-                note(&mine)
-                open[index] = mine
-            }
+        for index in open.indices where !open[index].isEmpty && open[index][0].segment === place.segment {
+            note(&open[index][0])
             return false
         }
         guard let position = full.firstIndex(where: { $0.segment === place.segment }) else { return false }
@@ -185,19 +190,19 @@ struct LogState: Sendable {
 
     /// Whether an open segment has records.
     func hasRecords(_ destination: Destination) -> Bool {
-        (open[destination.rawValue]?.promisedRows ?? 0) > 0
+        !open[destination.rawValue].isEmpty && open[destination.rawValue][0].promisedRows > 0
     }
 
     /// Makes a segment the open one of a destination; one that was open before is closed to more.
-    mutating func begin(_ segment: Open, _ destination: Destination, isSetAside: Bool = false) {
+    mutating func begin(_ segment: Open, _ destination: Destination, isReserved: Bool = false) {
         close(destination)
-        open[destination.rawValue] = segment
-        self.isSetAside[destination.rawValue] = isSetAside
+        open[destination.rawValue] = [segment]
+        self.isReserved[destination.rawValue] = isReserved
     }
 
     /// Closes an open segment to more.
     mutating func close(_ destination: Destination) {
-        if let mine = open[destination.rawValue].take() { full.append(mine) }
+        if let mine = open[destination.rawValue].popLast() { full.append(mine) }
     }
 
     /// Takes out the full segments whose writes have ended, for their tables.
@@ -269,7 +274,7 @@ struct LogState: Sendable {
 
     /// Places given out whose writes have not ended.
     var writesUnderWay: Int {
-        (open.compactMap { $0 } + full).reduce(0) { $0 + $1.writesUnderWay }
+        (open.joined() + full).reduce(0) { $0 + $1.writesUnderWay }
     }
 
     /// Notes that the thread of syncs is done with a segment, and whether what it holds would survive a power loss.
@@ -300,25 +305,25 @@ struct LogState: Sendable {
     /// Takes out everything, for a purge of all.
     mutating func removeAll() -> [Segment] {
         let all =
-            open.compactMap { $0?.segment } + full.map(\.segment) + sealed.joined().map(\.segment)
-            + [spare].compactMap { $0 }
-        open = [nil, nil, nil]
+            open.joined().map(\.segment) + full.map(\.segment) + sealed.joined().map(\.segment)
+            + [spare, carriedSpare].compactMap { $0 }
+        open = [[], [], []]
         full = []
         sealed = [[], []]
-        spare = nil
+        (spare, carriedSpare) = (nil, nil)
         return all
     }
 
     /// The numbers of all segments that may hold records.
     var numbers: [UInt64] {
-        open.compactMap { $0?.segment.number } + full.map(\.segment.number) + sealed.joined().map(\.segment.number)
+        open.joined().map(\.segment.number) + full.map(\.segment.number) + sealed.joined().map(\.segment.number)
     }
 
     /// The mean bytes of the blobs that the records of a segment brought, by its slot.
     var meanBlobs: [UInt16: Int] {
         var means: [UInt16: Int] = [:]
         for sealed in sealed.joined() { means[sealed.segment.slot] = sealed.blobBytes / max(1, sealed.blobCount) }
-        for open in open.compactMap({ $0 }) + full {
+        for open in Array(open.joined()) + full {
             means[open.segment.slot] = open.blobBytes / max(1, open.blobs.count)
         }
         return means
@@ -328,10 +333,8 @@ struct LogState: Sendable {
     func weight(_ kind: LogKind) -> Int {
         let index = Int(kind.rawValue)
         let sealedWeight = sealed[index].reduce(0) { $0.addingSaturated($1.weight) }
-        let openWeight = open.reduce(0) { sum, mine in
-            sum.addingSaturated(
-                mine.flatMap { $0.segment.kind == kind ? $0.tail.addingSaturated($0.blobBytes) : nil } ?? 0
-            )
+        let openWeight = open.joined().reduce(0) {
+            $0.addingSaturated($1.segment.kind == kind ? $1.tail.addingSaturated($1.blobBytes) : 0)
         }
         return full.reduce(sealedWeight.addingSaturated(openWeight)) {
             $0.addingSaturated($1.segment.kind == kind ? $1.tail.addingSaturated($1.blobBytes) : 0)

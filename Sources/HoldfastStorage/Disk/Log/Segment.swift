@@ -70,40 +70,65 @@ final class SegmentSlots: Sendable {
     static let maximum = 4_095
 
     private struct State {
-        var segments: [Segment?] = []
+        /// How many slots were ever taken.
+        var count = 0
         var free: [UInt16] = []
     }
 
     private let state = Mutex(State())
+    // Proof: allocated before anyone can know of it and freed with its owner. It is written under the lock of `state`, and read under
+    // it or, by ``underLock(_:)``, while the shard is locked of a row that points to the slot. A slot is filled before a row that
+    // points to it gets into a shard, and freed after the last one has left its own; both under the lock of that shard.
+    nonisolated(unsafe) private let segments: UnsafeMutablePointer<Segment?>
+
+    init() {
+        segments = .allocate(capacity: Self.maximum)
+        segments.initialize(repeating: nil, count: Self.maximum)
+    }
+
+    deinit {
+        segments.deinitialize(count: Self.maximum)
+        segments.deallocate()
+    }
 
     /// The segment in a slot.
     subscript(slot: UInt16) -> Segment? {
-        state.withLock { slot < $0.segments.count ? $0.segments[Int(slot)] : nil }
+        state.withLock { slot < $0.count ? segments[Int(slot)] : nil }
+    }
+
+    /// The segment in the slot of a row that is in its shard, whose lock the caller holds: needs no other.
+    @inline(__always)
+    func underLock(_ slot: UInt16) -> Segment? {
+        slot < Self.maximum ? segments[Int(slot)] : nil
     }
 
     /// Sets a slot aside for a segment about to be made; nil when all are taken.
     func take() -> UInt16? {
         state.withLock { state in
             if let slot = state.free.popLast() { return slot }
-            guard state.segments.count < Self.maximum else { return nil }
-            state.segments.append(nil)
-            return UInt16(state.segments.count - 1)
+            guard state.count < Self.maximum else { return nil }
+            state.count += 1
+            return UInt16(state.count - 1)
         }
     }
 
     /// Puts a segment into the slot that was set aside for it.
     func put(_ segment: Segment) {
-        state.withLock { state in
-            while state.segments.count <= segment.slot { state.segments.append(nil) }
-            state.segments[Int(segment.slot)] = segment
+        guard segment.slot < Self.maximum else { return }
+        let old = state.withLock { state -> Segment? in
+            state.count = max(state.count, Int(segment.slot) + 1)
+            let old = segments[Int(segment.slot)]
+            segments[Int(segment.slot)] = segment
+            return old
         }
+        withExtendedLifetime(old) {}
     }
 
     /// Frees a slot that was set aside, or takes its segment out.
     func free(_ slot: UInt16) {
         let segment = state.withLock { state -> Segment? in
-            let segment = state.segments[Int(slot)]
-            state.segments[Int(slot)] = nil
+            let segment = segments[Int(slot)]
+            segments[Int(slot)] = nil
             state.free.append(slot)
             return segment
         }
@@ -112,5 +137,5 @@ final class SegmentSlots: Sendable {
     }
 
     /// Every segment, in no order.
-    var all: [Segment] { state.withLock { $0.segments.compactMap { $0 } } }
+    var all: [Segment] { state.withLock { state in (0..<state.count).compactMap { segments[$0] } } }
 }

@@ -108,9 +108,19 @@ struct HistoryWorker: Sendable {
         let stamp = stamp()
         tried[name, default: []].insert(stamp)
         do {
-            let writer = try await writer(name, stamp, store)
-            try await writer.append(ByteChunk(stamp.body))
-            try await writer.commit(nil, now: .at(1))
+            if stamp.number.isMultiple(of: 2) {
+                try await store.put(
+                    StoreKey(name.key),
+                    variant: StoreKey(name.variant),
+                    description: stamp.entryDescription,
+                    body: ByteChunk(stamp.body),
+                    now: .at(1)
+                )
+            } else {
+                let writer = try await writer(name, stamp, store)
+                try await writer.append(ByteChunk(stamp.body))
+                try await writer.commit(nil, now: .at(1))
+            }
             told.append("put \(name.key)\(name.variant) \(stamp.number) \(isStopped())")
             if isStopped() { allowed[name, default: []].insert(stamp) } else { allowed[name] = [stamp] }
         } catch {

@@ -215,6 +215,18 @@ private struct Caller {
         let bytes = ByteChunk(DiskLoad.body(key: key, put: nextPut, count: count))
         let start = ContinuousClock.now
         do {
+            if Bool.random(using: &generator) {
+                try await store.put(
+                    StoreKey("k\(key)"),
+                    variant: StoreKey(""),
+                    description: EntryDescription("\(nextPut)"),
+                    body: bytes,
+                    now: .at(0)
+                )
+                (outcome.puts, outcome.bytesPut) = (outcome.puts + 1, outcome.bytesPut + count)
+                outcome.slowestPut = max(outcome.slowestPut, start.duration(to: .now))
+                return
+            }
             let writer = try await store.write(
                 StoreKey("k\(key)"),
                 variant: StoreKey(""),

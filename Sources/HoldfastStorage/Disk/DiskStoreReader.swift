@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Synchronization
+
+/// What a ``DiskStore`` keeps in a directory, read beside the process that has it open, or after it.
+///
+/// It writes nothing, takes no lock and holds no file open but those of bodies that are being read, so the store at work is
+/// disturbed in nothing. Every operation that would change something throws `.readOnly`.
+///
+/// - **What it shows** is the store as it was at one instant: when it was opened, when ``refresh()`` was called last, or when it last
+///   came across something that had moved on. Newer entries show after that, and what was removed since may be shown until then,
+///   but never after its bytes were given up: a record is checked at each reading against the key, order and segment it was
+///   listed by, and what fails because the store has replaced it is `.superseded` or nowhere, not damage.
+/// - **Crashes.** Of what a process left that was killed, it shows what ``DiskStore`` would find; after a power loss
+///   entries say ``StoredEntry/needsValidation``.
+/// - **Damage** is counted and left as it is.
+/// - **Encryption.** Entries sealed with a key that is not at hand are in ``StoreStatistics/entryCount`` and
+///   ``VerificationReport/entriesSealed``; lists pass over them (``sealedEntriesPassedOver``).
+/// - **Cost.** As much memory as the store's index. Opening and refreshing read the tables of all segments and scan, twice, those
+///   that are being written. Four threads, and up to three more while that many reads wait.
+public final class DiskStoreReader: CacheStore {
+    /// Kept in the directory beside the entries.
+    public let secret: [UInt8]
+    let engine: ReaderEngine
+
+    private init(_ engine: ReaderEngine) {
+        self.engine = engine
+        secret = engine.secret
+    }
+
+    /// Opens a directory that holds a store.
+    ///
+    /// - Parameters:
+    ///   - directory: an absolute path.
+    ///   - fileSystem: the files to read.
+    ///   - seal: opens what was sealed; nil where nothing was, or the key is not at hand.
+    /// - Throws: `.badConfiguration` where the directory holds no store of this version, `.unsafeDirectory` where it is a link,
+    ///   belongs to another user or can be written by others; `.io`; `.resting` where it changes faster than it can be read.
+    public static func open(
+        directory: String,
+        fileSystem: any FileSystem = POSIXFileSystem(),
+        seal: (any StoreSeal)? = nil
+    ) async throws(StoreError) -> DiskStoreReader {
+        let threads = try IOThreads()
+        return try await threads.run(.reads) { () throws(StoreError) in
+            let layout = StoreLayout(root: directory)
+            let files = try StoreDirectory(layout: layout, files: fileSystem).held()
+            let taking = SnapshotTaking(layout: layout, files: files, seal: seal)
+            return DiskStoreReader(ReaderEngine(taking, try taking.take(), threads: threads))
+        }
+    }
+
+    /// Reads anew what the directory holds; look-ups and lists under way go on with it.
+    ///
+    /// - Throws: as ``open(directory:fileSystem:seal:)``; what was read before is then still shown. `.closed` where another store
+    ///   was made in the directory.
+    public func refresh() async throws(StoreError) {
+        try engine.checkOpen()
+        try await engine.threads.run(.reads) { [engine] () throws(StoreError) in try engine.refresh(engine.snapshot) }
+    }
+
+    /// The process that has the directory open for writing; nil: none.
+    ///
+    /// By what the directory said when it was read last and by whether that process lives: of a crashed holder whose number another
+    /// process has now, it is wrong.
+    public var holder: Int32? { engine.snapshot.holder }
+
+    /// How many entries the lists so far passed over because the key that they are sealed with is not at hand.
+    public var sealedEntriesPassedOver: Int { engine.sealedListed.load(ordering: .relaxed) }
+
+    /// With this capacity ``DiskStore/open(directory:capacity:maximumEntrySize:options:fileSystem:seal:now:)`` takes the directory over
+    /// without evicting anything or changing the size of its files; the one it was made with is not noted in it.
+    public var fittingCapacity: Int {
+        let snapshot = engine.snapshot
+        let size = snapshot.format.segmentSize
+        let (usual, isHuge) = size.multipliedReportingOverflow(by: size < 1 << 20 ? 16 : size > 64 << 20 ? 256 : 64)
+        let (needed, isFull) = snapshot.bytesUsed.addingReportingOverflow(8 * min(size, 1 << 30))
+        return isHuge || isFull ? .max : max(usual, needed, DiskStore.minimumCapacity)
+    }
+
+    public func peek(_ key: StoreKey, now: StoreInstant) -> [StoredEntry]? {
+        guard (try? engine.checkOpen()) != nil else { return nil }
+        let snapshot = engine.snapshot
+        guard snapshot.index.rows(of: snapshot.hashing.primary(key)).all.isEmpty else { return nil }
+        engine.counters.lookups.add(1, ordering: .relaxed)
+        return []
+    }
+
+    public func entries(for key: StoreKey, now: StoreInstant) async throws(StoreError) -> [StoredEntry] {
+        try engine.checkOpen()
+        let entries = try await engine.threads.run(.reads) { [engine] () throws(StoreError) in try engine.look(key) }
+        engine.counters.lookups.add(1, ordering: .relaxed)
+        if !entries.isEmpty { engine.counters.lookupsFound.add(1, ordering: .relaxed) }
+        return entries
+    }
+
+    public func body(of entry: StoredEntry) async throws(StoreError) -> any StoredBody {
+        try engine.checkOpen()
+        return try await engine.threads.run(.reads) { [engine] () throws(StoreError) -> any StoredBody in
+            var source = entry.source
+            if source == nil { source = try engine.source(of: entry) }
+            guard let source else { throw DiskEngine.gone }
+            if source.header.hasBlob {
+                return BlobBody(engine: engine, source: source, file: try engine.blob(of: source))
+            }
+            try engine.checkInline(source)
+            let bytes = try source.openedBody(seal: engine.seal)
+            engine.counters.bytesRead.add(bytes.count, ordering: .relaxed)
+            return InlineBody(bytes)
+        }
+    }
+
+    /// Counts since it was opened; ``StoreStatistics/entryCount`` and ``StoreStatistics/bytesUsed`` are those of what it shows, and
+    /// ``StoreStatistics/capacity``, which the directory does not tell, is 0.
+    public var statistics: StoreStatistics {
+        var all = StoreStatistics()
+        let (snapshot, counters) = (engine.snapshot, engine.counters)
+        all.lookups = counters.lookups.load(ordering: .relaxed)
+        all.lookupsFound = counters.lookupsFound.load(ordering: .relaxed)
+        all.entriesCorrupt = counters.entriesCorrupt.load(ordering: .relaxed)
+        all.failures = counters.failures.load(ordering: .relaxed)
+        all.bytesRead = counters.bytesRead.load(ordering: .relaxed)
+        all.entryCount = snapshot.index.count
+        all.bytesUsed = snapshot.bytesUsed
+        return all
+    }
+
+    /// Ends its threads; bodies that are open can be read on. Idempotent.
+    public func close() async {
+        engine.close()
+    }
+}
+
+extension ReaderEngine {
+    /// The record of an entry that another store showed, or a copy of one.
+    fileprivate func source(of entry: StoredEntry) throws(StoreError) -> RecordSource? {
+        try look(entry.key).first { $0.version == entry.version && $0.variant == entry.variant }?.source
+    }
+}
+
+/// What a reader does not do: every one of these throws `.readOnly`, and names the process that could.
+extension DiskStoreReader {
+    public func write(
+        _ key: StoreKey,
+        variant: StoreKey,
+        description: EntryDescription,
+        expectedLength: Int?,
+        now: StoreInstant
+    ) async throws(StoreError) -> any EntryWriter {
+        throw refusal()
+    }
+
+    @discardableResult
+    public func replaceDescription(
+        of entry: StoredEntry,
+        with description: EntryDescription,
+        now: StoreInstant
+    ) async throws(StoreError) -> StoredEntry? {
+        throw refusal()
+    }
+
+    public func remove(_ entry: StoredEntry) async throws(StoreError) {
+        throw refusal()
+    }
+
+    public func invalidate(_ key: StoreKey) async throws(StoreError) {
+        throw refusal()
+    }
+
+    @discardableResult
+    public func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int? {
+        throw refusal()
+    }
+
+    @discardableResult
+    public func setPinned(_ pinned: Bool, _ entry: StoredEntry) async throws(StoreError) -> Bool {
+        throw refusal()
+    }
+
+    @discardableResult
+    public func compact() async throws(StoreError) -> CompactionReport {
+        throw refusal()
+    }
+
+    private func refusal() -> StoreError {
+        let root = engine.layout.root
+        // Asked anew: the one that was there at the last reading may be gone.
+        let next = (holder == nil ? nil : HolderNote.read(engine.layout, engine.files))
+            .map { "process \($0) has it open, so it is for that one to change." }
+        return StoreError(
+            .readOnly,
+            "\(root) was opened for reading only; " + (next ?? "open it for writing with DiskStore.")
+        )
+    }
+}
+
+extension DiskStoreReader: InspectableStore {
+    public func list(after cursor: StoreCursor?, limit: Int, now: StoreInstant) async throws(StoreError) -> StorePage {
+        try engine.checkOpen()
+        let limit = max(1, limit)
+        var (shard, place) = Self.place(cursor)
+        var listed: [ListedEntry] = []
+        while shard < ShardedIndex.count {
+            let (number, from, wanted) = (shard, place, min(limit - listed.count, DiskStore.page))
+            let page = try await engine.threads.run(.reads) { [engine] () throws(StoreError) in
+                try engine.page(shard: number, from: from, limit: wanted) {
+                    row,
+                    snapshot,
+                    handles throws(StoreError) -> ListedEntry?? in
+                    try engine.listed(row, snapshot, handles)
+                }
+            }
+            listed += page.values.compactMap(\.self)
+            if let next = page.next { place = next } else { (shard, place) = (shard + 1, ReaderEngine.Place()) }
+            if listed.count >= limit { return StorePage(listed: listed, next: Self.cursor(shard, place)) }
+        }
+        return StorePage(listed: listed, next: nil)
+    }
+
+    /// Reads every entry and its whole body, and checks both; what fails is counted and left.
+    ///
+    /// What reading the directory found is among the findings: segments whose table does not hold, entries that lost their body.
+    public func verify(
+        _ progress: @escaping @Sendable (VerificationProgress) -> Void
+    ) async throws(StoreError) -> VerificationReport {
+        try engine.checkOpen()
+        var report = VerificationReport()
+        report.note(engine.snapshot.damage)
+        var done = VerificationProgress(entries: 0, bytesRead: 0, bytesTotal: engine.snapshot.bytesUsed)
+        for shard in 0..<ShardedIndex.count {
+            var next: ReaderEngine.Place? = ReaderEngine.Place()
+            while let from = next {
+                if Task.isCancelled { throw Self.verificationCancelled }
+                let page = try await engine.threads.run(.reads) { [engine] () throws(StoreError) in
+                    try engine.page(shard: shard, from: from, limit: 32) {
+                        row,
+                        snapshot,
+                        handles throws(StoreError) -> ReadCheck? in
+                        try engine.check(row, snapshot, handles)
+                    }
+                }
+                for check in page.values { report.add(check, &done) }
+                progress(done)
+                next = page.next
+            }
+        }
+        done.bytesTotal = done.bytesRead
+        progress(done)
+        return report
+    }
+
+    private static let verificationCancelled = StoreError(.cancelled, "The task that verified the store was cancelled.")
+
+    private static func place(_ cursor: StoreCursor?) -> (shard: Int, ReaderEngine.Place) {
+        guard let (number, bytes) = cursor?.parts, number < UInt64(ShardedIndex.count), bytes.count == 12 else {
+            return (0, ReaderEngine.Place())
+        }
+        var decoder = ByteDecoder(bytes[...])
+        guard let fragment = decoder.number(UInt64.self), let variant = decoder.number(UInt32.self) else {
+            return (0, ReaderEngine.Place())
+        }
+        return (Int(number), ReaderEngine.Place(fragment: fragment, variant: variant))
+    }
+
+    private static func cursor(_ shard: Int, _ place: ReaderEngine.Place) -> StoreCursor {
+        var encoder = ByteEncoder()
+        encoder.put(place.fragment)
+        encoder.put(place.variant)
+        return StoreCursor(number: UInt64(clamping: shard), bytes: encoder.bytes)
+    }
+}
+
+/// What checking one entry gave.
+private struct ReadCheck: Sendable {
+    enum Outcome: Sendable {
+        case whole(body: Int)
+        case damaged(StoreKey?)
+        case sealed
+        case gone
+    }
+
+    var outcome: Outcome
+    var bytesRead: Int
+    /// The file that holds the record.
+    var segment: UInt64
+}
+
+extension VerificationReport {
+    fileprivate mutating func note(_ damage: RecoveredStore.Damage) {
+        if damage.segments > 0 {
+            let message =
+                "\(damage.segments) segment file(s) are damaged beyond their records; changes may be lost with it."
+            note(Damage(key: nil, message: message))
+        }
+        let lost = damage.entries + damage.bodies
+        guard lost > 0 else { return }
+        entriesChecked += lost
+        entriesDamaged += lost
+        note(Damage(key: nil, message: "\(lost) entries have lost their bodies."))
+    }
+
+    fileprivate mutating func add(_ check: ReadCheck, _ done: inout VerificationProgress) {
+        done.entries += 1
+        done.bytesRead += check.bytesRead
+        switch check.outcome {
+        case .whole(let body):
+            entriesChecked += 1
+            bodyBytesChecked += body
+        case .damaged(let key):
+            entriesChecked += 1
+            entriesDamaged += 1
+            let file = FileNumber.name(check.segment) + StoreLayout.segmentSuffix
+            note(Damage(key: key, message: "The entry in \(file) failed its checks; it is left as it is."))
+        case .sealed:
+            entriesSealed += 1
+        case .gone:
+            break
+        }
+    }
+}
+
+extension ReaderEngine {
+    /// What a list shows of a row: nil when it has moved, a nil entry when a purge has taken it, it is sealed, or damaged.
+    fileprivate func listed(
+        _ row: IndexRow,
+        _ snapshot: StoreSnapshot,
+        _ handles: SegmentHandles
+    ) throws(StoreError) -> ListedEntry?? {
+        switch try read(row, in: snapshot, handles) {
+        case .moved: return nil
+        case .damaged: return .some(nil)
+        case .record(let source):
+            do throws(StoreError) {
+                guard let entry = try snapshot.entry(source, nil, seal: seal) else {
+                    if source.header.keyID != 0, try source.detail(key: nil, seal: seal) == nil {
+                        sealedListed.add(1, ordering: .relaxed)
+                    }
+                    return .some(nil)
+                }
+                let blob = source.header.hasBlob ? SpaceLedger.blocks(source.header.storedBlobBytes) : 0
+                // How often an entry was found is known to the store that is asked alone.
+                return ListedEntry(entry: entry, hits: nil, bytes: Int(row.place.units) * Geometry.unit + blob)
+            } catch {
+                if error.code == .corrupt { return .some(nil) }
+                throw error
+            }
+        }
+    }
+
+    /// Reads one entry whole and checks it; nil when it has moved.
+    fileprivate func check(
+        _ row: IndexRow,
+        _ snapshot: StoreSnapshot,
+        _ handles: SegmentHandles
+    ) throws(StoreError) -> ReadCheck? {
+        var check = ReadCheck(
+            outcome: .gone,
+            bytesRead: Int(row.place.units) * Geometry.unit,
+            segment: snapshot.segment(of: row) ?? 0
+        )
+        var key: StoreKey?
+        do throws(StoreError) {
+            switch try read(row, in: snapshot, handles) {
+            case .moved: return nil
+            case .damaged: throw damaged()
+            case .record(let source):
+                let entry = try snapshot.entry(source, nil, seal: seal)
+                key = entry?.key
+                // What a key is missing for has sums that can be checked all the same.
+                let detail = entry == nil ? try source.detail(key: nil, seal: seal) : nil
+                let isSealed = source.header.keyID != 0 && entry == nil && detail == nil
+                if entry == nil, !isSealed { return check }
+                if source.header.hasBlob {
+                    try checkBlob(source, opens: !isSealed)
+                    check.bytesRead += source.header.bodyLength
+                } else {
+                    try checkInline(source)
+                    if !isSealed { _ = try source.openedBody(seal: seal) }
+                }
+                check.outcome = isSealed ? .sealed : .whole(body: source.header.bodyLength)
+            }
+        } catch {
+            switch error.code {
+            case .corrupt: check.outcome = .damaged(key)
+            case .sealed: check.outcome = .sealed
+            case .superseded: return nil
+            default: throw error
+            }
+        }
+        return check
+    }
+
+    private func checkBlob(_ source: RecordSource, opens: Bool) throws(StoreError) {
+        let file = try blob(of: source)
+        let shape = BlobShape(source.header)
+        let reader = BlobReader(engine: self, opens: opens)
+        var index = 0
+        while index < shape.chunks {
+            let end = min(shape.chunks, index + BlobReader.window)
+            _ = try reader.read(shape, file, chunks: index..<end, waits: true)
+            index = end
+        }
+    }
+}

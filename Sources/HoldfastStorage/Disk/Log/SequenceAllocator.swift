@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Synchronization
+
+/// Hands out order numbers and keeps the marks of purges, both under one lock, so that none slips past the other.
+final class SequenceAllocator: Sendable {
+    private struct State {
+        var last: UInt64
+        var marks: PurgeMarks
+    }
+
+    /// What a purge marks as gone.
+    enum Mark: Sendable, Hashable {
+        case tag(UInt64)
+        case prefix([UInt8])
+    }
+
+    private let state: Mutex<State>
+    private let hashing: KeyHashing
+    /// The last order handed out, for those who need no lock to know it.
+    private let lastOrder: Atomic<UInt64>
+    /// The order of the newest mark: what is newer needs no look at the marks.
+    private let newestMark: Atomic<UInt64>
+
+    /// Goes on after `last` with the marks that are left.
+    init(last: UInt64, marks: PurgeMarks, hashing: KeyHashing) {
+        newestMark = Atomic(marks.newestOrder)
+        lastOrder = Atomic(last)
+        self.hashing = hashing
+        state = Mutex(State(last: last, marks: marks))
+    }
+
+    /// The last order handed out.
+    var last: UInt64 { lastOrder.load(ordering: .acquiring) }
+
+    /// The order of the newest mark, 0 without one.
+    var newestMarkOrder: UInt64 { newestMark.load(ordering: .acquiring) }
+
+    /// The next order.
+    func next() -> UInt64 {
+        state.withLock { state in
+            state.last += 1
+            lastOrder.store(state.last, ordering: .releasing)
+            return state.last
+        }
+    }
+
+    /// The next order for an entry that began to be written after `start`; nil when a mark since then takes it.
+    func next(since start: UInt64, key: StoreKey, tags: Set<String>) -> UInt64? {
+        state.withLock { state in
+            if state.marks.takes(order: start, tags: tags, key: key, hashing: hashing) { return nil }
+            state.last += 1
+            lastOrder.store(state.last, ordering: .releasing)
+            return state.last
+        }
+    }
+
+    /// Whether a mark takes an entry of this order.
+    func takes(order: UInt64, key: StoreKey, tags: Set<String>) -> Bool {
+        guard order < newestMark.load(ordering: .acquiring) else { return false }
+        return state.withLock { $0.marks.takes(order: order, tags: tags, key: key, hashing: hashing) }
+    }
+
+    /// Adds a mark under a new order.
+    ///
+    /// - Returns: the order; nil when there are too many marks.
+    func mark(_ what: Mark, horizon: () -> UInt64) -> (order: UInt64, horizon: UInt64)? {
+        state.withLock { state in
+            if state.marks.isFull { return nil }
+            state.last += 1
+            lastOrder.store(state.last, ordering: .releasing)
+            let reach = horizon()
+            switch what {
+            case .tag(let hash): state.marks.add(tag: hash, order: state.last, horizon: reach)
+            case .prefix(let bytes): state.marks.add(prefix: bytes, order: state.last, horizon: reach)
+            }
+            newestMark.store(state.marks.newestOrder, ordering: .releasing)
+            return (state.last, reach)
+        }
+    }
+
+    /// Whether there are so many marks that what they take should be removed one by one.
+    var isCrowded: Bool { state.withLock { $0.marks.isCrowded } }
+
+    /// Changes the marks: drops those that nothing on the disk needs any more.
+    func withMarks<Value>(_ body: (inout PurgeMarks) -> Value) -> Value {
+        state.withLock { state in
+            let value = body(&state.marks)
+            newestMark.store(state.marks.newestOrder, ordering: .releasing)
+            return value
+        }
+    }
+}
+
+/// The purges by tag and by prefix that entries on the disk still have to be judged by.
+///
+/// A mark kills every entry of a lower order that bears its tag, or whose primary key begins with its prefix; an entry is
+/// judged when it is looked up or carried forward. Register a mark in the step that takes its order; copies and freshened
+/// records ask after their place is reserved.
+///
+/// Bounded: a caller that finds it full removes the entries one by one instead.
+struct PurgeMarks: Sendable {
+    /// The most marks kept by purges; recovery may restore more.
+    static let bound = 8_192
+    /// From so many marks on what they take is removed in the background.
+    static let crowd = 1_024
+    /// The longest prefix that is kept as a mark.
+    static let longestPrefix = 4_096
+    /// The most bytes of prefixes kept.
+    static let prefixBound = 256 << 10
+
+    private struct Reach: Sendable {
+        var order: UInt64
+        var horizon: UInt64
+    }
+
+    private var tags: [UInt64: Reach] = [:]
+    private var prefixes: [[UInt8]: Reach] = [:]
+    private var prefixBytes = 0
+
+    /// The highest order of all marks; entries of this order or a higher one need not be judged. 0 without marks.
+    private(set) var newestOrder: UInt64 = 0
+
+    /// No marks.
+    init() {}
+
+    /// How many marks there are.
+    var count: Int { tags.count + prefixes.count }
+
+    /// Whether another purge by a new tag or prefix finds no room.
+    var isFull: Bool { count >= Self.bound || prefixBytes >= Self.prefixBound }
+
+    /// Whether there are many.
+    var isCrowded: Bool { count >= Self.crowd || prefixBytes >= Self.prefixBound / 2 }
+
+    /// Takes a mark in; the newer one of the same tag stands for both.
+    mutating func add(tag: UInt64, order: UInt64, horizon: UInt64) {
+        Self.extend(&tags[tag], order, horizon)
+        newestOrder = max(newestOrder, order)
+    }
+
+    /// Takes a mark in; the newer one of the same prefix stands for both.
+    mutating func add(prefix: [UInt8], order: UInt64, horizon: UInt64) {
+        if prefixes[prefix] == nil { prefixBytes += prefix.count }
+        Self.extend(&prefixes[prefix], order, horizon)
+        newestOrder = max(newestOrder, order)
+    }
+
+    /// Whether a mark kills the entry of this order.
+    ///
+    /// Cost: one comparison where no mark is newer than the entry; else a hash of each tag and a comparison with each prefix.
+    func takes(order: UInt64, tags bearing: Set<String>, key: StoreKey, hashing: KeyHashing) -> Bool {
+        guard order < newestOrder else { return false }
+        if !tags.isEmpty {
+            for tag in bearing {
+                if let reach = tags[hashing.tag(tag)], order < reach.order { return true }
+            }
+        }
+        return prefixes.contains { prefix, reach in order < reach.order && key.hasPrefix(prefix) }
+    }
+
+    /// Whether this is the newest mark of its tag; an older one need not be carried forward.
+    func isNewest(tag: UInt64, order: UInt64) -> Bool {
+        tags[tag].map { order >= $0.order } ?? true
+    }
+
+    /// Forgets the marks under which no segment is left; `lowest` is the lowest number of the segments on the disk.
+    mutating func prune(lowest: UInt64) {
+        tags = tags.filter { $0.value.horizon >= lowest }
+        prefixes = prefixes.filter { $0.value.horizon >= lowest }
+        prefixBytes = prefixes.keys.reduce(0) { $0 + $1.count }
+        newestOrder = max(tags.values.map(\.order).max() ?? 0, prefixes.values.map(\.order).max() ?? 0)
+    }
+
+    /// Forgets the marks up to an order: what they killed was removed one by one.
+    mutating func forget(upTo order: UInt64) {
+        tags = tags.filter { $0.value.order > order }
+        prefixes = prefixes.filter { $0.value.order > order }
+        prefixBytes = prefixes.keys.reduce(0) { $0 + $1.count }
+        newestOrder = max(tags.values.map(\.order).max() ?? 0, prefixes.values.map(\.order).max() ?? 0)
+    }
+
+    /// Forgets all: everything was purged.
+    mutating func removeAll() {
+        self = PurgeMarks()
+    }
+
+    private static func extend(_ reach: inout Reach?, _ order: UInt64, _ horizon: UInt64) {
+        guard let old = reach else {
+            reach = Reach(order: order, horizon: horizon)
+            return
+        }
+        reach = Reach(order: max(old.order, order), horizon: max(old.horizon, horizon))
+    }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Synchronization
+
+/// Tombstones that the device refused; they are tried again, since what they kill must not come back.
+struct PendingTombstones: Sendable {
+    static let maximum = 4_096
+
+    /// One tombstone.
+    struct Note: Sendable, Hashable {
+        let kind: RecordKind
+        let order: UInt64
+        let primary: UInt64
+        let variant: UInt32
+    }
+
+    var notes: [Note] = []
+    /// Whether more were refused than are remembered.
+    var isOverfull = false
+
+    /// Whether anything is owed.
+    var isEmpty: Bool { notes.isEmpty && !isOverfull }
+}
+
+/// The tombstones and marks whose places are reserved and whose bytes are being written.
+///
+/// A row is gone as soon as its tombstone is reserved, so a segment is not to be unlinked before all that were reserved by
+/// then are written: its records, dead as they seem, are all that keeps older ones dead.
+final class NotesUnderWay: Sendable {
+    /// Which of two counts one is in.
+    struct Ticket: Sendable {
+        fileprivate let generation: Int
+    }
+
+    private struct State {
+        var generation = 0
+        var counts = [0, 0]
+    }
+
+    private let state = Mutex(State())
+
+    func begin() -> Ticket {
+        state.withLock { state in
+            state.counts[state.generation] += 1
+            return Ticket(generation: state.generation)
+        }
+    }
+
+    func end(_ ticket: Ticket) {
+        state.withLock { $0.counts[ticket.generation] -= 1 }
+    }
+
+    /// Whether all that began before the last call that gave true, or before the first, have ended; then those that began
+    /// since are what the next calls ask for.
+    func turn() -> Bool {
+        state.withLock { state in
+            guard state.counts[1 - state.generation] == 0 else { return false }
+            state.generation = 1 - state.generation
+            return true
+        }
+    }
+}
+
+/// How long a tombstone or mark has to outlive the segment it lies in.
+///
+/// Its horizon is the highest segment number that existed when its order was taken. Once no segment up to that number is
+/// left on the disk, there is nothing more to kill. That rests on three rules, each of which the model of recovery shows
+/// to be needed:
+///
+/// - An order, its place and its horizon are taken in one step, so that every record of a lower order has its place in a
+///   segment up to the horizon.
+/// - A copy gets its place in the step that looks at its row, under the lock of the shard in which a tombstone takes the row
+///   away, and asks for marks after that: a copy made later than the horizon is of nothing that was killed.
+/// - A segment counts until its file is unlinked, and the next reclaim begins after that.
+struct TombstoneHorizon: Sendable, Hashable {
+    private let lowestOther: UInt64?
+
+    /// What holds while the segment `reclaimed` is about to go.
+    ///
+    /// - Parameter segments: the numbers of all segment files that are not yet unlinked, in any order; the one that goes
+    ///   may be among them.
+    init(segments: some Sequence<UInt64>, reclaimed: UInt64) {
+        lowestOther = segments.reduce(nil) { lowest, number in
+            number == reclaimed ? lowest : min(lowest ?? number, number)
+        }
+    }
+
+    /// Whether a tombstone or mark of this horizon has to be carried forward.
+    func carries(_ horizon: UInt64) -> Bool {
+        lowestOther.map { $0 <= horizon } ?? false
+    }
+
+    /// The lowest segment number that stays: marks whose horizon is below it can be forgotten.
+    var lowestLeft: UInt64 { lowestOther ?? .max }
+}
+
+/// A row that has left the index, with the segment that held its record then.
+struct GoneRow: Sendable {
+    let row: IndexRow
+    let segment: Segment?
+}

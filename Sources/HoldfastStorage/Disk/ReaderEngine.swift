@@ -1,0 +1,520 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Synchronization
+
+/// What all parts of a ``DiskStoreReader`` share: the snapshot, and how a row of it becomes an entry. All calls block but where
+/// it is said.
+final class ReaderEngine: Sendable {
+    let layout: StoreLayout
+    let files: any FileSystem
+    let seal: (any StoreSeal)?
+    let threads: IOThreads
+    let blobs: BlobFiles
+    let counters = DiskCounters()
+    let secret: [UInt8]
+    /// Entries that lists passed over for want of their key.
+    let sealedListed = Atomic<Int>(0)
+
+    private struct State {
+        var snapshot: StoreSnapshot
+        var isClosed = false
+        var isReplaced = false
+        /// Readings begun, and which of them the snapshot is from.
+        var begun = 0
+        var current = 0
+    }
+
+    private let state: Mutex<State>
+
+    init(_ taking: SnapshotTaking, _ snapshot: StoreSnapshot, threads: IOThreads) {
+        layout = taking.layout
+        files = taking.files
+        seal = taking.seal
+        self.threads = threads
+        secret = snapshot.format.secret
+        blobs = BlobFiles(files: files, layout: layout, ledger: SpaceLedger(budget: .none, used: 0))
+        state = Mutex(State(snapshot: snapshot))
+    }
+
+    deinit {
+        // They hold each other.
+        blobs.letGo()
+    }
+
+    /// What was read last. Does not block.
+    var snapshot: StoreSnapshot { state.withLock { $0.snapshot } }
+
+    /// Throws once the reader is closed or its directory is another store's. Does not block.
+    func checkOpen() throws(StoreError) {
+        let (isClosed, isReplaced) = state.withLock { ($0.isClosed, $0.isReplaced) }
+        if isReplaced { throw StoreError(.closed, "\(layout.root) holds another store now; open it again.") }
+        if isClosed { throw StoreError(.closed, "The store is closed; open a new one.") }
+    }
+
+    /// Later calls throw; threads end when they have done what they were given. Does not block.
+    func close() {
+        state.withLock { $0.isClosed = true }
+        blobs.letGo()
+        threads.stop()
+    }
+
+    /// Takes a new snapshot, unless one was taken since `old` was the newest.
+    func refresh(_ old: StoreSnapshot) throws(StoreError) {
+        let turn = state.withLock { state -> Int? in
+            guard state.snapshot === old else { return nil }
+            state.begun += 1
+            return state.begun
+        }
+        guard let turn else { return }
+        let next: StoreSnapshot?
+        do throws(StoreError) {
+            next = try SnapshotTaking(layout: layout, files: files, seal: seal).take()
+        } catch {
+            // A directory that is held and has no format any more was removed.
+            guard error.code == .badConfiguration else { throw error }
+            next = nil
+        }
+        guard let next, next.format.secret == secret else {
+            state.withLock { $0.isReplaced = true }
+            return try checkOpen()
+        }
+        // Another thread's that was begun later may be there already.
+        state.withLock { if turn > $0.current { ($0.snapshot, $0.current) = (next, turn) } }
+    }
+
+    /// What a row led to.
+    enum Found {
+        case record(RecordSource)
+        /// The segment is not there any more: another snapshot is due.
+        case moved
+        case damaged
+    }
+
+    /// Reads the record of a row and checks its head.
+    func read(
+        _ row: IndexRow,
+        in snapshot: StoreSnapshot,
+        _ handles: SegmentHandles
+    ) throws(StoreError) -> Found {
+        guard let number = snapshot.segment(of: row) else { return .moved }
+        let (offset, count) = (Int(row.place.unit) * Geometry.unit, Int(row.place.units) * Geometry.unit)
+        let bytes: [UInt8]
+        do throws(FileSystemError) {
+            guard let found = try handles.read(number, from: offset, count: count) else { return .moved }
+            bytes = found
+        } catch {
+            throw failed(error)
+        }
+        let header = bytes.withUnsafeBytes { RecordHeader.decode($0, seed: snapshot.format.hashSeed) }
+        guard let header, header.kind == .entry, header.segment == number, header.order == row.order else {
+            return try isThere(number) ? .damaged : .moved
+        }
+        return .record(RecordSource(row: row, epoch: snapshot.format.epoch, header: header, bytes: ByteChunk(bytes)))
+    }
+
+    /// Whether a segment has its name still. A file that is used again loses it before the first byte changes, so what was
+    /// read from it until now is what was written under that number.
+    func isThere(_ segment: UInt64) throws(StoreError) -> Bool {
+        do throws(FileSystemError) {
+            return try files.attributesIfThere(layout.segment(segment)) != nil
+        } catch {
+            throw failed(error)
+        }
+    }
+
+    /// The stored inline body of a record; throws `.superseded` where it was overtaken while it was read, `.corrupt`.
+    func checkInline(_ source: RecordSource) throws(StoreError) {
+        if source.header.sum(of: source.inlineBytes) == source.header.bodyWord { return }
+        guard try isThere(source.header.segment) else { throw DiskEngine.gone }
+        throw damaged()
+    }
+
+    /// Opens the file of a body that has one; throws `.superseded` where it went with its entry.
+    func blob(of source: RecordSource) throws(StoreError) -> BlobFile {
+        do throws(FileSystemError) {
+            let file = try blobs.read(source.header.bodyWord, bytes: source.header.storedBlobBytes)
+            // Kept open for nobody: the store that unlinks it gets its space back when this body is done with.
+            blobs.letGo(file.number)
+            return file
+        } catch {
+            if error.errno == SystemNumber.notFound { throw DiskEngine.gone }
+            throw failed(error)
+        }
+    }
+
+    /// Counts a finding, and says what it is.
+    func damaged() -> StoreError {
+        counters.entriesCorrupt.add(1, ordering: .relaxed)
+        return StoreError(.corrupt, "The entry on the disk is damaged; it stays until its store comes across it.")
+    }
+}
+
+extension ReaderEngine: BlobHost {
+    func failed(_ error: FileSystemError) -> StoreError {
+        counters.failures.add(1, ordering: .relaxed)
+        return StoreError(disk: error)
+    }
+
+    func succeeded() {}
+
+    func readBody<Value: Sendable>(
+        _ work: @escaping @Sendable () throws(StoreError) -> Value
+    ) async throws(StoreError) -> Value {
+        do throws(StoreError) {
+            return try await threads.run(.reads, work)
+        } catch {
+            guard error.code == .closed else { throw error }
+            return try work()
+        }
+    }
+
+    @discardableResult
+    func dropDamaged(_ source: RecordSource) -> Bool {
+        _ = damaged()
+        return true
+    }
+}
+
+/// Look-ups and pages of a list; both take a new snapshot where a record has moved on.
+extension ReaderEngine {
+    /// How often one step takes a new snapshot before it takes what has moved for gone.
+    private static let tries = 16
+
+    /// The variants of a key, newest first.
+    ///
+    /// - Throws: `.corrupt` when nothing but damage was found; `.io`, `.closed`.
+    func look(_ key: StoreKey) throws(StoreError) -> [StoredEntry] {
+        for attempt in 1...Self.tries {
+            let snapshot = snapshot
+            let handles = SegmentHandles(layout, files)
+            var entries: [StoredEntry] = []
+            var (isDamaged, hasMoved) = (false, false)
+            for row in snapshot.index.rows(of: snapshot.hashing.primary(key)).all {
+                switch try read(row, in: snapshot, handles) {
+                case .record(let source):
+                    if let entry = try snapshot.entry(source, key, seal: seal) { entries.append(entry) }
+                case .damaged: isDamaged = true
+                case .moved: hasMoved = true
+                }
+            }
+            if hasMoved, attempt < Self.tries {
+                try refresh(snapshot)
+                continue
+            }
+            if isDamaged, entries.isEmpty { throw damaged() }
+            return entries.sorted { $0.version > $1.version }
+        }
+        return []
+    }
+
+    /// Where a list stands within a shard.
+    struct Place: Sendable {
+        var fragment: UInt64 = 0
+        var variant: UInt32 = 0
+    }
+
+    /// A few of the rows of a shard, each with what `work` made of it, and where the next ones begin.
+    struct Page<Value: Sendable>: Sendable {
+        var values: [Value] = []
+        var next: Place?
+    }
+
+    /// Hands the next rows of a shard to `work`; one for which it returns nil has moved, and is looked at again in a new snapshot.
+    ///
+    /// - Parameters:
+    ///   - giveUp: what becomes of a row that moves on again and again.
+    func page<Value: Sendable>(
+        shard number: Int,
+        from start: Place,
+        limit: Int,
+        giveUp: Value? = nil,
+        _ work: (IndexRow, StoreSnapshot, SegmentHandles) throws(StoreError) -> Value?
+    ) throws(StoreError) -> Page<Value> {
+        var page = Page<Value>()
+        var place = start
+        var tries = Self.tries
+        again: while true {
+            let snapshot = snapshot
+            let handles = SegmentHandles(layout, files)
+            let wanted = limit - page.values.count
+            let rows = snapshot.rows(shard: number, from: place.fragment, variant: place.variant, limit: wanted)
+            for row in rows {
+                let value = try work(row, snapshot, handles)
+                if value == nil, tries > 0 {
+                    tries -= 1
+                    try refresh(snapshot)
+                    continue again
+                }
+                tries = Self.tries
+                if let value = value ?? giveUp { page.values.append(value) }
+                guard let next = row.next else { return page }
+                place = Place(fragment: next.fragment, variant: next.variant)
+            }
+            page.next = rows.count < wanted ? nil : place
+            return page
+        }
+    }
+}
+
+/// The segment files that one step of a reader opened; all are closed when it ends.
+///
+/// None is held for longer: what a store unlinks or uses again while somebody has it open keeps its space.
+final class SegmentHandles {
+    private static let most = 64
+
+    private let layout: StoreLayout
+    private let files: any FileSystem
+    private var open: [UInt64: OpenFile] = [:]
+
+    init(_ layout: StoreLayout, _ files: any FileSystem) {
+        self.layout = layout
+        self.files = files
+    }
+
+    deinit {
+        for file in open.values { files.close(file) }
+    }
+
+    /// Bytes of a segment's file; nil when there is no such file any more.
+    func read(_ number: UInt64, from offset: Int, count: Int) throws(FileSystemError) -> [UInt8]? {
+        guard let file = try file(number) else { return nil }
+        return try files.read(file, from: offset, count: count)
+    }
+
+    private func file(_ number: UInt64) throws(FileSystemError) -> OpenFile? {
+        if let file = open[number] { return file }
+        guard let file = try files.openIfThere(layout.segment(number)) else { return nil }
+        if open.count >= Self.most {
+            for file in open.values { files.close(file) }
+            open = [:]
+        }
+        open[number] = file
+        return file
+    }
+}
+
+/// What a directory held at one instant, as a store that opened it then would have found it. Never changes.
+final class StoreSnapshot: Sendable {
+    let format: StoreFormat
+    let index: ShardedIndex
+    /// The numbers of the segments by slot.
+    let segments: [UInt64]
+    let marks: PurgeMarks
+    let hashing: KeyHashing
+    /// Entries of a lower version must be revalidated before they are used.
+    let suspectBefore: UInt64
+    /// Bytes of all files, in whole blocks.
+    let bytesUsed: Int
+    /// What did not hold.
+    let damage: RecoveredStore.Damage
+    /// The process at work on the directory, as far as that can be told.
+    let holder: Int32?
+
+    init(_ found: RecoveredStore, _ format: StoreFormat, _ index: ShardedIndex, holder: Int32?) {
+        self.format = format
+        self.index = index
+        self.holder = holder
+        segments = found.segments.map(\.number)
+        marks = found.marks
+        hashing = KeyHashing(seed: format.hashSeed)
+        suspectBefore = found.suspectBefore
+        damage = found.damage
+        bytesUsed = found.segments.reduce(SpaceBudget.overhead(rows: found.segments.count) + found.blobBlocks) {
+            sum,
+            segment in
+            let (bytes, overflow) = sum.addingReportingOverflow(SpaceLedger.blocks(segment.fileSize))
+            return overflow ? .max : bytes
+        }
+    }
+
+    /// The rows of one shard from a place on, by ascending fragment and variant.
+    func rows(shard number: Int, from fragment: UInt64, variant: UInt32, limit: Int) -> [IndexRow] {
+        index.shards[number].state.withLock { $0.table.rows(from: fragment, variant: variant, limit: limit) }
+    }
+
+    /// The number of the segment in which a row's record lies; nil for a row of another snapshot.
+    func segment(of row: IndexRow) -> UInt64? {
+        let slot = Int(row.place.slot)
+        return segments.indices.contains(slot) ? segments[slot] : nil
+    }
+
+    /// The entry that a record holds, if it is one of this key and no purge has taken it.
+    func entry(_ source: RecordSource, _ key: StoreKey?, seal: (any StoreSeal)?) throws(StoreError) -> StoredEntry? {
+        guard let detail = try source.detail(key: key, seal: seal) else { return nil }
+        let isTaken = marks.takes(order: source.header.order, tags: detail.tags, key: detail.key, hashing: hashing)
+        return isTaken ? nil : source.entry(detail, suspectBefore: suspectBefore)
+    }
+}
+
+/// Reads what a directory holds while another process may change it, and changes nothing itself. Blocks.
+///
+/// The snapshot is what a crash at one instant would have left. That takes at least two looks where somebody writes:
+///
+/// - The first finds the highest order on the disk, the *cut*. What has this order or a lower one was written before the
+///   second look begins, but for what nobody was told yet; so the second finds every removal that is older than an entry it shows.
+///   Of an entry that was written anew since then the new record counts, since the one before it may be reclaimed already.
+/// - A look counts where each segment that was listed before it is there after it. Numbers are never used twice and a file that is
+///   used again loses its old name first, so all of them were read as they were; and what was carried out of a segment, a tombstone
+///   above all, was read there or where it went.
+/// - Blobs are listed last: those of entries up to the cut are all there, unless their entries went meanwhile.
+struct SnapshotTaking: Sendable {
+    let layout: StoreLayout
+    /// The file system, with the directories held: what is made in their place is not read.
+    let files: any FileSystem
+    let seal: (any StoreSeal)?
+
+    /// How many looks are taken before it is said that the store changes too fast.
+    private static let looks = 100
+
+    /// Takes a snapshot.
+    ///
+    /// - Throws: `.badConfiguration` where the directory holds no store of this version; `.io`; `.resting` where it changes faster
+    ///   than it can be read.
+    func take() throws(StoreError) -> StoreSnapshot {
+        var manifest = try readFormat()
+        var format: StoreFormat { manifest.format }
+        var known: [UInt64: Known] = [:]
+        // Nothing changes in what was closed cleanly, or else its format does.
+        var cut: UInt64? = format.isClean ? .max : nil
+        for _ in 0..<Self.looks {
+            let look = try disk { () throws(FileSystemError) in try self.look(format, &known) }
+            let next = try readFormat()
+            let isSame =
+                format.isClean
+                ? next == manifest
+                : next.format.secret == format.secret && next.format.epoch == format.epoch && !next.format.isClean
+            // Where nobody writes, the list is the same before and after.
+            let isStill = next == manifest
+            manifest = next
+            guard isSame else {
+                (known, cut) = ([:], next.format.isClean ? .max : nil)
+                continue
+            }
+            guard let bound = cut else {
+                cut = look.highestOrder
+                continue
+            }
+            if look.isWhole { return try settle(look, manifest, isStill: isStill, upTo: bound) }
+            cut = max(bound, look.highestOrder)
+        }
+        throw StoreError(.resting, "\(layout.root) changes faster than it can be read; try again when it is less busy.")
+    }
+
+    /// A sealed segment that was read, and the size of its file then: one that is opened anew grows.
+    private struct Known {
+        let content: SegmentReader.Content
+        let size: Int
+    }
+
+    private struct Look {
+        var found: [Recovery.FoundFile] = []
+        var highestOrder: UInt64 = 0
+        /// Whether every segment listed before was there after.
+        var isWhole = true
+    }
+
+    private func look(_ format: StoreFormat, _ known: inout [UInt64: Known]) throws(FileSystemError) -> Look {
+        let reader = SegmentReader(files: files, format: format, seal: seal, passesSealed: true)
+        var look = Look()
+        let listed = try Recovery.sizes(in: layout.segments, suffix: StoreLayout.segmentSuffix, files)
+        var sealed: [UInt64: Known] = [:]
+        for (number, size) in listed.sorted(by: { $0.key < $1.key }) {
+            if let known = known[number], known.size == size {
+                sealed[number] = known
+                look.found.append(Recovery.FoundFile(number: number, size: size, outcome: .segment(known.content)))
+                continue
+            }
+            do throws(FileSystemError) {
+                let outcome = try reader.read(layout.segment(number), number: number)
+                look.found.append(Recovery.FoundFile(number: number, size: size, outcome: outcome))
+                guard case .segment(let content) = outcome else { continue }
+                look.highestOrder = max(look.highestOrder, content.highestOrder)
+                if content.isSealed, content.fileSize == size {
+                    sealed[number] = Known(content: content, size: size)
+                }
+            } catch {
+                guard error.errno == SystemNumber.notFound else { throw error }
+                look.isWhole = false
+            }
+        }
+        for known in sealed.values { look.highestOrder = max(look.highestOrder, known.content.highestOrder) }
+        let after = Set(try files.list(layout.segments))
+        for number in listed.keys where !after.contains(FileNumber.name(number) + StoreLayout.segmentSuffix) {
+            look.isWhole = false
+        }
+        known = sealed
+        return look
+    }
+
+    private func settle(
+        _ look: Look,
+        _ manifest: FormatFile,
+        isStill: Bool,
+        upTo cut: UInt64
+    ) throws(StoreError) -> StoreSnapshot {
+        let holder = manifest.format.isClean ? nil : HolderNote.read(layout, files)
+        var found = look.found
+        let renewed = SnapshotTaking.renewed(found, since: cut)
+        for index in found.indices {
+            guard case .segment(var content) = found[index].outcome, content.highestOrder > cut else { continue }
+            // What removes counts as soon as it is seen; what is put in belongs to a later instant.
+            content.rows.removeAll { $0.kind == .entry && $0.order > cut && !renewed.contains(Identity($0)) }
+            found[index].outcome = .segment(content)
+        }
+        let isHeld = holder != nil || !isStill
+        var recovery = Recovery(layout: layout, files: files, manifest: manifest, seal: seal, isHeld: isHeld)
+        let blobs = try disk { () throws(FileSystemError) in
+            try Recovery.sizes(in: layout.blobs, suffix: StoreLayout.blobSuffix, files)
+        }
+        let index = ShardedIndex()
+        var store = try recovery.settled(found, blobs: blobs) { number, rows throws(StoreError) in
+            try index.shards[number].state.withLock { shard throws(StoreError) in _ = try shard.table.fill(rows) }
+        }
+        // A blob that is gone beside a store at work went with its entry.
+        if isHeld { store.damage.entries = 0 }
+        return StoreSnapshot(store, manifest.format, index, holder: holder)
+    }
+
+    private struct Identity: Hashable {
+        let primary: UInt64
+        let variant: UInt32
+
+        init(_ row: TableRow) { (primary, variant) = (row.primary, row.variant) }
+    }
+
+    /// The entries of which there is a record up to the cut and one beyond it.
+    ///
+    /// What was there at the cut may have been between the two, and have been reclaimed since, because it was written anew. Then the
+    /// older one was gone for long, and the newer one is what hides it.
+    private static func renewed(_ found: [Recovery.FoundFile], since cut: UInt64) -> Set<Identity> {
+        func rows(_ isMeant: (TableRow) -> Bool) -> Set<Identity> {
+            var identities: Set<Identity> = []
+            for file in found {
+                guard case .segment(let content) = file.outcome else { continue }
+                for row in content.rows where row.kind == .entry && isMeant(row) { identities.insert(Identity(row)) }
+            }
+            return identities
+        }
+        let later = rows { $0.order > cut }
+        return later.isEmpty ? later : rows { $0.order <= cut && later.contains(Identity($0)) }
+    }
+
+    // MARK: The directory
+
+    private func readFormat() throws(StoreError) -> FormatFile {
+        // Both copies may be met half written, though hardly ever, and not again and again.
+        for _ in 0..<8 {
+            let file = try disk { () throws(FileSystemError) in try StoreDirectory.content(layout, files) }
+            if let file { return file }
+        }
+        guard try disk({ () throws(FileSystemError) in try files.attributesIfThere(layout.format) }) != nil else {
+            throw StoreError(.badConfiguration, "\(layout.root) holds no cache: it has no file FORMAT.")
+        }
+        throw StoreError(.badConfiguration, "\(layout.format) is damaged or of another version of the disk format.")
+    }
+
+    private func disk<Value>(_ step: () throws(FileSystemError) -> Value) throws(StoreError) -> Value {
+        do { return try step() } catch { throw StoreError(disk: error) }
+    }
+}

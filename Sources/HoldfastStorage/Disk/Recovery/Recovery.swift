@@ -1,0 +1,570 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// What a directory turned out to hold; the rows of the index went to the shards while it was read.
+struct RecoveredStore: Sendable {
+    /// A segment that lives.
+    struct Segment: Sendable {
+        let number: UInt64
+        let kind: LogKind
+        /// What its header bears beside the number, or what the list says where the header does not hold.
+        let identity: UInt64
+        /// Bytes of its file.
+        let fileSize: Int
+        /// The highest order in it, 0 without records.
+        let highestOrder: UInt64
+        /// Whether it ends with a table that holds its checks.
+        let isSealed: Bool
+        /// Where its table begins, or where it has none, where it belongs: behind the last record.
+        let tail: Int
+        /// Its records where it is not sealed, sorted, so that it can be; empty where it is.
+        let rows: [TableRow]
+        /// The blobs of ``rows``.
+        let blobRows: [BlobRow]
+        /// Whether something in it does not hold its checks: reclaim it early, since each opening finds that again.
+        let isDamaged: Bool
+        /// Bytes of the blob files that entries of it name, and how many these are.
+        var blobBytes = 0
+        var blobCount = 0
+    }
+
+    /// An entry that won over older ones and is void itself. It needs a tombstone of its order before any segment is
+    /// reclaimed: an older one must not come back once its record is gone.
+    struct Owed: Sendable, Hashable {
+        let primary: UInt64
+        let variant: UInt32
+        let order: UInt64
+    }
+
+    /// A file in which nothing counts.
+    struct VoidFile: Sendable, Hashable {
+        let path: String
+        let size: Int
+    }
+
+    /// How much did not hold.
+    struct Damage: Sendable, Hashable {
+        /// Segments that are missing or another's, or with damage in header, table or marks, or of which a part cannot be read.
+        var segments = 0
+        /// Entries whose blob is missing or of another size.
+        var entries = 0
+        /// Entries that the bodies of a damaged segment lost.
+        var bodies = 0
+    }
+
+    /// By ascending number; a segment's slot is its position.
+    var segments: [Segment] = []
+    /// Entries installed.
+    var entries = 0
+    /// Bytes of the blob files that entries name, in whole blocks.
+    var blobBlocks = 0
+    var marks = PurgeMarks()
+    var owed: [Owed] = []
+    /// The files to remove once the format is written.
+    var void: [VoidFile] = []
+    var damage = Damage()
+    /// The order that the next record gets.
+    var nextOrder: UInt64 = 1
+    /// Entries of a lower order must be revalidated before they are used.
+    var suspectBefore: UInt64 = 0
+    /// The number that the next segment gets.
+    var nextSegment: UInt64 = 1
+    /// Higher than the number of every blob file and of every blob that a whole record names, dead ones included.
+    var nextBlob: UInt64 = 1
+}
+
+/// Reads a directory of segments and blobs and decides what of it counts.
+///
+/// ``run(_:)`` changes nothing. Whoever opens a store then writes the format with the new ``RecoveredStore/suspectBefore``,
+/// and removes the void files only after that: a damaged file that is gone tells the next opening of no damage.
+///
+/// Where the system refuses to show a file, recovery throws rather than that good entries are thrown away. What is damaged
+/// costs its own records, and where changes may be lost with it, every entry is suspect: to be revalidated before use.
+///
+/// Memory: 32 bytes a record while it runs, and 1 MiB while a segment without a table is scanned.
+struct Recovery: Sendable {
+    let layout: StoreLayout
+    let files: any FileSystem
+    /// FORMAT as the last process left it.
+    let manifest: FormatFile
+    /// What opens the prefixes of marks that were sealed.
+    var seal: (any StoreSeal)?
+    /// Whether a store may be at work on the files, whose unfinished steps are no damage.
+    var isHeld = false
+
+    /// What was found so far.
+    private(set) var store = RecoveredStore()
+
+    init(
+        layout: StoreLayout,
+        files: any FileSystem,
+        manifest: FormatFile,
+        seal: (any StoreSeal)? = nil,
+        isHeld: Bool = false
+    ) {
+        (self.layout, self.files, self.manifest, self.seal, self.isHeld) = (layout, files, manifest, seal, isHeld)
+    }
+
+    /// Numbers from here on are no store's: at a million segments a second it would take two years to get there.
+    static let numberLimit: UInt64 = 1 << 46
+
+    private var format: StoreFormat { manifest.format }
+
+    /// Reads everything, and hands the rows of each shard to `install`, by ascending fragment and variant.
+    ///
+    /// - Throws: `.io` where a directory or file cannot be read that may be good; what `install` throws.
+    mutating func run(
+        _ install: (_ shard: Int, _ rows: [IndexRow]) throws(StoreError) -> Void
+    ) throws(StoreError) -> RecoveredStore {
+        let (blobs, found) = try disk { () throws(FileSystemError) in
+            let blobs = try Self.sizes(in: layout.blobs, suffix: StoreLayout.blobSuffix, files)
+            for (number, size) in try Self.sizes(in: layout.segments, suffix: StoreLayout.temporarySuffix, files) {
+                store.void.append(RecoveredStore.VoidFile(path: layout.segmentInTheMaking(number), size: size))
+            }
+            return (blobs, try readSegments())
+        }
+        return try settled(found, blobs: blobs, install)
+    }
+
+    /// Decides what of these segment files and blobs counts, and hands the rows of each shard to `install`.
+    ///
+    /// - Parameters:
+    ///   - found: by ascending number.
+    ///   - blobs: the sizes of the blob files by number.
+    mutating func settled(
+        _ found: [FoundFile],
+        blobs: [UInt64: Int],
+        _ install: (_ shard: Int, _ rows: [IndexRow]) throws(StoreError) -> Void
+    ) throws(StoreError) -> RecoveredStore {
+        var segments = compareWithList(found)
+        decideDamage(&segments)
+        settleOrders(segments)
+        let runs = segments.enumerated().map { slot, segment in
+            RecoveryFold.Run(slot: UInt16(truncatingIfNeeded: slot), rows: segment.content.rows)
+        }
+        store.segments = segments.map(Self.segment)
+        for mark in segments.flatMap(\.content.marks) { Self.add(mark, to: &store.marks) }
+        var decisions = BlobDecisions(sizes: blobs, segments: segments.map(\.content.blobs))
+        let numbers = segments.flatMap { $0.content.blobs.map(\.number) } + Array(blobs.keys)
+        store.nextBlob = (numbers.filter { $0 < Self.numberLimit }.max() ?? 0) + 1
+        segments = []
+        try RecoveryFold(runs).forEachShard { shard, winners throws(StoreError) in
+            let rows = winners.compactMap { decisions.decide($0, &store) }
+            store.entries += rows.count
+            try install(shard, rows)
+        }
+        for (number, size) in blobs {
+            if decisions.named.contains(number) {
+                store.blobBlocks = store.blobBlocks.addingSaturated(SpaceLedger.blocks(size))
+            } else {
+                store.void.append(RecoveredStore.VoidFile(path: layout.blob(number), size: size))
+            }
+        }
+        return store
+    }
+
+    // MARK: Segments
+
+    /// A segment's file and what it turned out to be.
+    struct FoundFile: Sendable {
+        let number: UInt64
+        let size: Int
+        var outcome: SegmentReader.Outcome
+    }
+
+    /// A segment that counts.
+    private struct Numbered: Sendable {
+        let number: UInt64
+        /// What the list says of it; nil when it is not listed.
+        let row: SegmentRow?
+        var content: SegmentReader.Content
+    }
+
+    private func readSegments() throws(FileSystemError) -> [FoundFile] {
+        let reader = SegmentReader(files: files, format: format, seal: seal)
+        var found: [FoundFile] = []
+        let sizes = try Self.sizes(in: layout.segments, suffix: StoreLayout.segmentSuffix, files)
+        for (number, size) in sizes.sorted(by: { $0.key < $1.key }) {
+            // Nobody's, and not looked at.
+            let isStray = number >= Self.numberLimit
+            let outcome = isStray ? .void : try reader.read(layout.segment(number), number: number)
+            found.append(FoundFile(number: number, size: size, outcome: outcome))
+        }
+        return found
+    }
+
+    /// Holds what is there against what must be there.
+    ///
+    /// A segment is listed when it has its header and its name and as idle until it gets records and from when its file
+    /// is about to go. So after a kill at any instant nothing is missing, and what is there and not listed is empty;
+    /// else files were lost, swapped or put there, and what they killed may be back.
+    private mutating func compareWithList(_ found: [FoundFile]) -> [Numbered] {
+        let listed = Dictionary(manifest.rows.values.map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first })
+        var missing = Set(listed.values.filter { $0.state != .idle }.map(\.number))
+        var segments: [Numbered] = []
+        var (unlisted, strays, others) = (0, 0, 0)
+        for file in found {
+            let row = listed[file.number]
+            guard case .segment(let content) = file.outcome, file.number < Self.numberLimit else {
+                store.void.append(RecoveredStore.VoidFile(path: layout.segment(file.number), size: file.size))
+                continue
+            }
+            missing.remove(file.number)
+            if let row {
+                if let identity = content.identity, identity != row.identity { others += 1 }
+            } else if !isHeld {
+                unlisted += 1
+                guard !content.rows.isEmpty || !content.torn.isEmpty || content.isSealed else {
+                    store.void.append(RecoveredStore.VoidFile(path: layout.segment(file.number), size: file.size))
+                    continue
+                }
+                strays += 1
+            }
+            segments.append(Numbered(number: file.number, row: row, content: content))
+        }
+        let highest = max(segments.last?.number ?? 0, listed.keys.max() ?? 0)
+        store.nextSegment = highest == .max ? .max : highest + 1
+        // No store writes as many; the oldest go, and changes with them.
+        while segments.count > Geometry.maximumSegments {
+            let first = segments.removeFirst()
+            others += 1
+            let file = RecoveredStore.VoidFile(path: layout.segment(first.number), size: first.content.fileSize)
+            store.void.append(file)
+        }
+        if isHeld { return segments }
+        // A row that does not hold stands for one segment that is there, or else for one that is missing.
+        let lostRows = manifest.damagedRows.count
+        store.damage.segments += missing.count + others + max(0, strays - lostRows) + max(0, lostRows - unlisted)
+        return segments
+    }
+
+    /// Tells damage from what a crash leaves, and counts it.
+    private mutating func decideDamage(_ segments: inout [Numbered]) {
+        for index in segments.indices where !isHeld && !segments[index].content.isSealed {
+            // A file has its whole size before its first record; sealing cuts it. What had its table has it still.
+            let hadTable =
+                format.isClean || segments[index].row?.state == .sealed
+                || segments[index].content.fileSize != format.segmentSize
+            guard hadTable || segments[index].content.isDamaged else { continue }
+            segments[index].content.isDamaged = true
+            // A write that was slow may be under way in a segment of any age; only a file that surely had its table was whole.
+            guard hadTable else { continue }
+            // Acknowledged once: void as they are, they still supersede what is older.
+            store.damage.bodies += segments[index].content.torn.count
+            segments[index].content.rows += segments[index].content.torn
+            segments[index].content.rows.sort { $0.precedes($1) }
+        }
+        store.damage.segments += segments.count { $0.content.isDamaged }
+    }
+
+    private mutating func settleOrders(_ segments: [Numbered]) {
+        let highest = segments.reduce(0) { max($0, $1.content.highestOrder) }
+        let (next, overflow) = highest.addingReportingOverflow(1)
+        store.nextOrder = max(format.nextOrder, format.suspectBefore, overflow ? .max : next, 1)
+        store.suspectBefore = format.suspectBefore
+        let identity = Array(files.bootIdentity.prefix(StoreFormat.bootIdentityLimit))
+        let isSameBoot = !identity.isEmpty && identity == format.bootIdentity
+        if store.damage.segments > 0 || !(format.isClean || isSameBoot) { store.suspectBefore = store.nextOrder }
+    }
+
+    private static func segment(_ numbered: Numbered) -> RecoveredStore.Segment {
+        let content = numbered.content
+        return RecoveredStore.Segment(
+            number: numbered.number,
+            kind: content.kind,
+            identity: content.identity ?? numbered.row?.identity ?? 0,
+            fileSize: content.fileSize,
+            highestOrder: content.highestOrder,
+            isSealed: content.isSealed,
+            tail: content.tail,
+            rows: content.isSealed ? [] : content.rows,
+            blobRows: content.isSealed ? [] : content.blobs,
+            isDamaged: content.isDamaged
+        )
+    }
+
+    private static func add(_ mark: SegmentReader.Mark, to marks: inout PurgeMarks) {
+        if mark.kind == .tagMark {
+            marks.add(tag: mark.tag, order: mark.order, horizon: mark.horizon)
+        } else {
+            marks.add(prefix: mark.prefix, order: mark.order, horizon: mark.horizon)
+        }
+    }
+
+    // MARK: Files
+
+    /// The files of a directory that bear a number; whatever else lies there stays.
+    static func sizes(
+        in directory: String,
+        suffix: String,
+        _ files: any FileSystem
+    ) throws(FileSystemError) -> [UInt64: Int] {
+        var sizes: [UInt64: Int] = [:]
+        for name in try files.list(directory) {
+            guard let number = FileNumber.number(in: name, suffix: suffix) else { continue }
+            guard let attributes = try files.attributesIfThere("\(directory)/\(name)") else { continue }
+            if attributes.kind == .file { sizes[number] = attributes.size }
+        }
+        return sizes
+    }
+
+    /// Removes what ``run(_:)`` found void.
+    ///
+    /// - Returns: what is still there.
+    func sweep(_ files: [RecoveredStore.VoidFile]) -> [RecoveredStore.VoidFile] {
+        files.filter { file in (try? self.files.removeIfThere(file.path)) == nil }
+    }
+
+    private func disk<Value>(_ step: () throws(FileSystemError) -> Value) throws(StoreError) -> Value {
+        do { return try step() } catch { throw StoreError(disk: error) }
+    }
+}
+
+/// Decides during recovery whether the body of a winning entry is there, and notes which blobs are named.
+///
+/// An entry that has lost its blob is void only now that it has won: the older entry it superseded stays gone.
+struct BlobDecisions {
+    private let sizes: [UInt64: Int]
+    /// By slot and place, packed: slot above 32 bits of place.
+    private var rows: [UInt64: BlobRow] = [:]
+    /// The blobs that entries need.
+    private(set) var named: Set<UInt64> = []
+
+    /// Decisions over the blob files by number with their sizes, and the blob rows of the segments by slot.
+    init(sizes: [UInt64: Int], segments: [[BlobRow]]) {
+        self.sizes = sizes
+        for (slot, blobs) in segments.enumerated() {
+            for blob in blobs { rows[Self.key(slot, blob.place)] = blob }
+        }
+    }
+
+    /// The row for the index; nil when the entry is void, which is then counted, and owed a tombstone if it shadows.
+    mutating func decide(_ winner: RecoveryFold.Winner, _ store: inout RecoveredStore) -> IndexRow? {
+        let row = winner.row
+        guard row.hasBlob else { return row }
+        let slot = Int(row.place.slot)
+        if let blob = rows[Self.key(slot, row.place.unit)],
+            let size = sizes[blob.number], UInt64(exactly: size) == blob.storedBytes,
+            named.insert(blob.number).inserted
+        {
+            store.segments[slot].blobBytes = store.segments[slot].blobBytes.addingSaturated(size)
+            store.segments[slot].blobCount += 1
+            return row
+        }
+        store.damage.entries += 1
+        if row.shadows {
+            let owed = RecoveredStore.Owed(primary: winner.primary, variant: row.variant, order: row.order)
+            store.owed.append(owed)
+        }
+        return nil
+    }
+
+    private static func key(_ slot: Int, _ place: UInt32) -> UInt64 {
+        UInt64(truncatingIfNeeded: slot) << 32 | UInt64(place)
+    }
+}
+
+/// Finds, among all records of all segments, the one that counts of each identity.
+///
+/// Of one identity the entry of the highest order wins, unless a tombstone of its variant or of its primary key has that
+/// order or a higher one. Equal orders are copies of one record; the one in the highest slot is taken. A winner shadows
+/// when any other record of its identity was seen: evicting it must leave a tombstone, or that one would come back.
+///
+/// An identity is what the index can tell apart: shard, fragment and variant. Keys that agree in these displace each other
+/// in the index, so they must do it here as well, or a displaced entry could outlive its removal.
+///
+/// The rows of all segments are in memory while it runs, 32 bytes each; beside them it holds the rows of one shard. Cost:
+/// some 50 ns a row.
+struct RecoveryFold {
+    /// The rows of one segment, sorted as ``SegmentTable`` sorts them.
+    struct Run {
+        /// The segment's place in the list of segments, which is in ascending order of their numbers.
+        let slot: UInt16
+        let rows: [TableRow]
+    }
+
+    /// An entry that counts.
+    struct Winner: Sendable, Hashable {
+        /// The hash of its primary key.
+        let primary: UInt64
+        /// What the index holds of it.
+        let row: IndexRow
+    }
+
+    private let runs: [Run]
+
+    /// A fold of these runs, which may come in any order.
+    init(_ runs: [Run]) {
+        self.runs = runs
+    }
+
+    /// Calls `body` for each shard in turn with its winners, ordered by fragment and variant; ends with the first error.
+    func forEachShard<Failure: Error>(
+        _ body: (_ shard: Int, _ winners: [Winner]) throws(Failure) -> Void
+    ) throws(Failure) {
+        var positions = [Int](repeating: 0, count: runs.count)
+        var items: [Item] = []
+        var sorter = Sorter()
+        var winners: [Winner] = []
+        for shard in 0..<ShardedIndex.count {
+            items.removeAll(keepingCapacity: true)
+            winners.removeAll(keepingCapacity: true)
+            for index in runs.indices {
+                positions[index] = take(shard, of: runs[index], from: positions[index], &items)
+            }
+            sorter.sort(items)
+            Self.judge(items, sorter.keys, &winners)
+            try body(shard, winners)
+        }
+    }
+
+    private func take(_ shard: Int, of run: Run, from start: Int, _ items: inout [Item]) -> Int {
+        var position = start
+        while position < run.rows.count {
+            let row = run.rows[position]
+            guard ShardedIndex.number(of: row.primary) == shard else { break }
+            position += 1
+            // Marks kill by tag or prefix and have no say here.
+            if row.kind == .tagMark || row.kind == .prefixMark { continue }
+            items.append(Item(row: row, slot: run.slot))
+        }
+        return position
+    }
+
+    private static func judge(_ items: [Item], _ keys: [UInt64], _ winners: inout [Winner]) {
+        var start = 0
+        while start < keys.count {
+            let fragment = items[Sorter.index(keys[start])].fragment
+            var end = start
+            var killed: UInt64 = 0
+            while end < keys.count {
+                let item = items[Sorter.index(keys[end])]
+                guard item.fragment == fragment else { break }
+                if item.row.kind == .primaryTombstone { killed = max(killed, item.row.order) }
+                end += 1
+            }
+            judge(items, keys, start..<end, killed: killed, &winners)
+            start = end
+        }
+    }
+
+    /// Judges the variants of one primary key, whose tombstones reach up to the order `killed`.
+    private static func judge(
+        _ items: [Item],
+        _ keys: [UInt64],
+        _ range: Range<Int>,
+        killed: UInt64,
+        _ winners: inout [Winner]
+    ) {
+        var start = range.lowerBound
+        while start < range.upperBound {
+            let variant = items[Sorter.index(keys[start])].row.variant
+            var killed = killed
+            var entries = 0
+            var last = 0
+            while start < range.upperBound {
+                let index = Sorter.index(keys[start])
+                let row = items[index].row
+                guard row.variant == variant else { break }
+                if row.kind == .entry {
+                    entries += 1
+                    last = index
+                } else if row.kind == .variantTombstone {
+                    killed = max(killed, row.order)
+                }
+                start += 1
+            }
+            guard entries > 0, items[last].row.order > killed else { continue }
+            winners.append(winner(items[last], shadows: entries > 1))
+        }
+    }
+
+    private static func winner(_ item: Item, shadows: Bool) -> Winner {
+        let row = item.row
+        return Winner(
+            primary: row.primary,
+            row: IndexRow(
+                fragment: ShardedIndex.fragment(of: row.primary),
+                variant: row.variant,
+                place: RecordPlace(slot: item.slot, unit: row.place, units: row.units),
+                order: row.order,
+                isPinned: row.isPinned,
+                hasBlob: row.hasBlob,
+                shadows: shadows
+            )
+        )
+    }
+}
+
+extension RecoveryFold {
+    /// A record and where it lies.
+    private struct Item {
+        let row: TableRow
+        let slot: UInt16
+
+        var fragment: UInt64 { ShardedIndex.fragment(of: row.primary) }
+        /// The upper bits of the fragment.
+        var bits: UInt32 { UInt32(truncatingIfNeeded: fragment >> UInt64(IndexRow.fragmentBits - 32)) }
+
+        /// By fragment, variant, order and slot; the place makes it total.
+        func precedes(_ other: Item) -> Bool {
+            if fragment != other.fragment { return fragment < other.fragment }
+            if row.variant != other.row.variant { return row.variant < other.row.variant }
+            if row.order != other.row.order { return row.order < other.row.order }
+            return slot != other.slot ? slot < other.slot : row.place < other.row.place
+        }
+    }
+
+    /// Orders the items of a shard without moving them: a key is 32 bits of the fragment above the item's
+    /// index.
+    ///
+    /// It deals the keys to as many buckets as there are items: fragments are hashes, so most buckets hold one or two.
+    private struct Sorter {
+        private(set) var keys: [UInt64] = []
+        private var ends: [UInt32] = []
+
+        static func index(_ key: UInt64) -> Int { Int(truncatingIfNeeded: key & 0xFFFF_FFFF) }
+
+        mutating func sort(_ items: [Item]) {
+            let bits = min(max(1, Int.bitWidth - items.count.leadingZeroBitCount), 24)
+            let shift = UInt32(32 - bits)
+            ends.removeAll(keepingCapacity: true)
+            ends.append(contentsOf: repeatElement(0, count: 1 << bits))
+            for item in items { ends[Int(item.bits >> shift)] += 1 }
+            var sum: UInt32 = 0
+            for index in ends.indices {
+                let count = ends[index]
+                ends[index] = sum
+                sum += count
+            }
+            keys.removeAll(keepingCapacity: true)
+            keys.append(contentsOf: repeatElement(0, count: items.count))
+            for (index, item) in items.enumerated() {
+                let bucket = Int(item.bits >> shift)
+                keys[Int(ends[bucket])] = UInt64(item.bits) << 32 | UInt64(truncatingIfNeeded: index)
+                ends[bucket] += 1
+            }
+            var start = 0
+            for end in ends {
+                if Int(end) - start > 1 { order(start..<Int(end), items) }
+                start = Int(end)
+            }
+        }
+
+        private mutating func order(_ range: Range<Int>, _ items: [Item]) {
+            func precedes(_ left: UInt64, _ right: UInt64) -> Bool {
+                if left >> 32 != right >> 32 { return left < right }
+                return items[Self.index(left)].precedes(items[Self.index(right)])
+            }
+            // A key that was written over and over fills one bucket alone.
+            guard range.count <= 16 else { return keys[range].sort(by: precedes) }
+            for end in range.dropFirst() {
+                var index = end
+                while index > range.lowerBound, precedes(keys[index], keys[index - 1]) {
+                    keys.swapAt(index, index - 1)
+                    index -= 1
+                }
+            }
+        }
+    }
+}

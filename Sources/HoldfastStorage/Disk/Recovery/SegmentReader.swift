@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// Reads what one segment file says of its records: its table, or where that is missing or damaged, record by record.
+struct SegmentReader: Sendable {
+    let files: any FileSystem
+    let format: StoreFormat
+    /// What opens the prefixes of marks that were sealed.
+    var seal: (any StoreSeal)?
+    /// Whether marks that are sealed are passed over where there is no seal, rather than taken for damage.
+    var passesSealed = false
+
+    /// How much of a file is in memory at a time while it is scanned.
+    static let window = RecordScan.minimumWindow
+
+    /// What a file turned out to be.
+    enum Outcome: Sendable {
+        /// Nothing in it counts: it was never begun, is another one's file under a new name, was purged, or is damaged beyond
+        /// use.
+        case void
+        case segment(Content)
+    }
+
+    /// A mark among the records.
+    struct Mark: Sendable, Hashable {
+        let kind: RecordKind
+        /// The tag's hash.
+        let tag: UInt64
+        let prefix: [UInt8]
+        let order: UInt64
+        let horizon: UInt64
+    }
+
+    /// A segment's records.
+    struct Content: Sendable {
+        var kind: LogKind
+        /// What its header bears beside the number; nil when the header does not hold.
+        var identity: UInt64?
+        var fileSize: Int
+        /// Sorted.
+        var rows: [TableRow] = []
+        var blobs: [BlobRow] = []
+        var marks: [Mark] = []
+        var highestOrder: UInt64 = 0
+        var isSealed = false
+        /// Where the next record, or the table, belongs.
+        var tail: Int
+        /// Whether bytes that were written once do not hold their checks.
+        var isDamaged = false
+        /// Entries whose head holds and whose body does not, in a segment without a table.
+        var torn: [TableRow] = []
+    }
+
+    /// Reads the file at `path`, whose name says `number`.
+    ///
+    /// - Throws: where the system refuses to show a file that may be good; one that cannot be read any more is damaged.
+    func read(_ path: String, number: UInt64) throws(FileSystemError) -> Outcome {
+        let file = try files.open(path, .read)
+        defer { files.close(file) }
+        let size = try files.size(of: file)
+        guard size > 0, let head = try bytes(file, 0, SegmentHeader.size) else { return .void }
+        let header = SegmentHeader.decode(head, seed: format.hashSeed)
+        // A whole header of another number: the file was given a new name and not begun.
+        if let header, header.number != number || header.epoch < format.epoch { return .void }
+        var content = Content(
+            kind: header?.kind ?? .main,
+            identity: header?.identity,
+            fileSize: size,
+            tail: SegmentHeader.size
+        )
+        // Without its header a segment still has records, which bear its number.
+        content.isDamaged = header == nil
+        if try readTable(file, number, &content) { return .segment(content) }
+        try scan(file, number, &content)
+        return header != nil || !content.rows.isEmpty ? .segment(content) : .void
+    }
+
+    /// The bytes of a range; nil where the device cannot give them any more.
+    private func bytes(_ file: OpenFile, _ offset: Int, _ count: Int) throws(FileSystemError) -> [UInt8]? {
+        do throws(FileSystemError) {
+            return try files.read(file, from: offset, count: count)
+        } catch {
+            if error.errno == SystemNumber.damaged { return nil }
+            throw error
+        }
+    }
+
+    // MARK: Sealed
+
+    private func readTable(
+        _ file: OpenFile,
+        _ number: UInt64,
+        _ content: inout Content
+    ) throws(FileSystemError) -> Bool {
+        let size = content.fileSize
+        guard size >= SegmentHeader.size + SegmentTable.footerSize,
+            let last = try bytes(file, size - SegmentTable.footerSize, SegmentTable.footerSize),
+            let footer = SegmentTable.footer(last, segment: number, seed: format.hashSeed), footer.fileSize == size,
+            let table = try bytes(file, footer.tableOffset, footer.tableLength),
+            let (rows, blobs) = SegmentTable.decode(table, footer: footer, seed: format.hashSeed)
+        else { return false }
+        content.rows = rows
+        content.blobs = blobs
+        content.highestOrder = footer.highestOrder
+        content.isSealed = true
+        content.tail = footer.tableOffset
+        for row in rows where row.kind == .tagMark || row.kind == .prefixMark {
+            try readMark(row, of: file, number, &content)
+        }
+        return true
+    }
+
+    private func readMark(
+        _ row: TableRow,
+        of file: OpenFile,
+        _ number: UInt64,
+        _ content: inout Content
+    ) throws(FileSystemError) {
+        let unit = Geometry.unit
+        let record = try bytes(file, Int(row.place) * unit, Int(row.units) * unit) ?? []
+        let (mark, isPassed) = record.withUnsafeBytes { bytes -> (Mark?, Bool) in
+            guard let header = RecordHeader.decode(bytes, seed: format.hashSeed), header.segment == number,
+                header.kind == row.kind, header.order == row.order
+            else { return (nil, false) }
+            return (self.mark(header, bytes), passes(header))
+        }
+        if isPassed { return }
+        if let mark {
+            content.marks.append(mark)
+        } else if row.kind == .tagMark {
+            // All but its horizon stands in the table; without that it is kept for as long as the store is open.
+            let horizon = UInt64.max
+            content.marks.append(Mark(kind: .tagMark, tag: row.primary, prefix: [], order: row.order, horizon: horizon))
+            content.isDamaged = true
+        } else {
+            content.isDamaged = true
+        }
+    }
+
+    private func passes(_ header: RecordHeader) -> Bool {
+        passesSealed && seal == nil && header.kind == .prefixMark && header.keyID != 0
+    }
+
+    /// The mark in a record; nil for a prefix that was sealed with a key that is not known any more.
+    private func mark(_ header: RecordHeader, _ bytes: UnsafeRawBufferPointer) -> Mark? {
+        var prefix: [UInt8] = []
+        if header.kind == .prefixMark {
+            prefix = Array(bytes.part(RecordHeader.size..<(RecordHeader.size + header.detailLength)))
+            if header.keyID != 0 {
+                let context = SealedPart.detail(order: header.order).context
+                let opened = try? seal?.open(ByteChunk(prefix), keyID: header.keyID, context: context)
+                guard let opened else { return nil }
+                prefix = opened
+            }
+        }
+        return Mark(
+            kind: header.kind,
+            tag: header.primary,
+            prefix: prefix,
+            order: header.order,
+            horizon: header.horizon
+        )
+    }
+
+    // MARK: Not sealed
+
+    private func scan(_ file: OpenFile, _ number: UInt64, _ content: inout Content) throws(FileSystemError) {
+        let end = content.fileSize
+        var scan = RecordScan(segment: number, seed: format.hashSeed)
+        while scan.position < end {
+            let start = scan.position
+            let count = min(Self.window, end - start)
+            guard let window = try bytes(file, start, count), !window.isEmpty else {
+                // One page that cannot be read ends the scan: what lies behind is lost with it.
+                content.isDamaged = true
+                break
+            }
+            let isLast = start + window.count >= end || window.count < count
+            window.withUnsafeBytes { window in
+                while let found = scan.next(in: window, from: start, isLast: isLast) {
+                    let offset = found.offset - start
+                    take(found, window.part(offset..<window.count), &content)
+                }
+            }
+            if isLast || scan.position == start { break }
+        }
+        content.tail = scan.end
+        content.rows.sort { $0.precedes($1) }
+    }
+
+    private func take(_ found: RecordScan.Found, _ bytes: UnsafeRawBufferPointer, _ content: inout Content) {
+        let header = found.header
+        guard let place = UInt32(exactly: found.offset / Geometry.unit), UInt16(exactly: header.units) != nil else {
+            return
+        }
+        content.highestOrder = max(content.highestOrder, header.order)
+        let row = TableRow(header, place: place)
+        guard found.bodyHolds else { return content.torn.append(row) }
+        content.rows.append(row)
+        if header.hasBlob { content.blobs.append(BlobRow(header, place: place)) }
+        guard header.kind == .tagMark || header.kind == .prefixMark, !passes(header) else { return }
+        if let mark = mark(header, bytes) { content.marks.append(mark) } else { content.isDamaged = true }
+    }
+}
+
+/// Finds the records of a segment that has no table, or whose table is damaged, one after the other.
+///
+/// Where bytes are no record of this segment, the scan goes on 16 bytes further; where they are one, it goes on behind it,
+/// so that nothing within a record's body is ever taken for a record. Feed it windows of the file:
+///
+///     var scan = RecordScan(segment: number, seed: seed)
+///     while true {
+///         let window = ...                       // bytes of the file from scan.position on
+///         while let found = scan.next(in: window, from: start, isLast: atEnd) { ... }
+///         if atEnd { break }
+///     }
+///
+/// A window that is not the last has at least ``minimumWindow`` bytes; then the scan gets on with each.
+struct RecordScan {
+    /// The longest record, and so the smallest window but for the last.
+    static let minimumWindow = Geometry.maximumRecord + Geometry.unit
+
+    /// A record of this segment.
+    struct Found: Sendable, Hashable {
+        /// Its offset in the file.
+        let offset: Int
+        /// Its header, whose checksum holds.
+        let header: RecordHeader
+        /// Whether the inline body has its checksum; true where there is none to check.
+        let bodyHolds: Bool
+    }
+
+    private let segment: UInt64
+    private let seed: UInt64
+
+    /// The offset in the file at which to go on: where the next window begins.
+    private(set) var position: Int
+    /// The offset behind the last record found, a multiple of 16; where the records begin, while none is found.
+    private(set) var end: Int
+    /// How many bytes before ``end`` were no record: holes that unfinished writes left, or damage.
+    private(set) var unparsedBytes = 0
+
+    /// A scan of the segment of this number, from its first record or from `position`, a multiple of 16.
+    init(segment: UInt64, seed: UInt64, from position: Int = SegmentHeader.size) {
+        self.segment = segment
+        self.seed = seed
+        self.position = position
+        end = position
+    }
+
+    /// The next record in `window`, whose first byte is the file's at `start`; nil when there is no other.
+    ///
+    /// Nil on the last window means that no record follows in the file; on others, that a window is wanted that begins at
+    /// ``position``. A record that is cut by the end of the last window is none.
+    mutating func next(in window: UnsafeRawBufferPointer, from start: Int, isLast: Bool) -> Found? {
+        while position >= start, position - start < window.count {
+            let bytes = window.part((position - start)..<window.count)
+            if bytes.count < RecordHeader.size, !isLast { return nil }
+            guard let header = RecordHeader.read(bytes), header.segment == segment else {
+                position += Geometry.unit
+                continue
+            }
+            if header.recordLength > bytes.count, !isLast { return nil }
+            guard header.recordLength <= bytes.count, header.isGenuine(bytes, seed: seed) else {
+                position += Geometry.unit
+                continue
+            }
+            return take(header, bytes)
+        }
+        return nil
+    }
+
+    private mutating func take(_ header: RecordHeader, _ bytes: UnsafeRawBufferPointer) -> Found {
+        let bodyStart = RecordHeader.size + header.detailLength
+        let body = bytes.part(bodyStart..<(bodyStart + header.storedBodyLength))
+        let holds = header.kind != .entry || header.hasBlob || header.sum(of: body) == header.bodyWord
+        let found = Found(offset: position, header: header, bodyHolds: holds)
+        unparsedBytes += position - end
+        position += header.units * Geometry.unit
+        end = position
+        return found
+    }
+}

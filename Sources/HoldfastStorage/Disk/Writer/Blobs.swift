@@ -1,0 +1,522 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Synchronization
+
+/// How the chunks of a blob lie in its file.
+struct BlobShape: Sendable, Hashable {
+    let number: UInt64
+    /// Plain bytes of every chunk but the last.
+    let plainPerChunk: Int
+    /// Plain bytes of the whole, as far as they are in the file.
+    let length: Int
+    /// Whether the last chunk that `length` covers is the blob's last.
+    let isWhole: Bool
+
+    fileprivate var overhead: Int { BlobChunk.payload - plainPerChunk }
+
+    /// How many chunks there are.
+    var chunks: Int { (length + plainPerChunk - 1) / plainPerChunk }
+
+    /// The plain bytes of a chunk.
+    func plainCount(_ index: Int) -> Int {
+        min(plainPerChunk, length - index * plainPerChunk)
+    }
+
+    /// The bytes of a chunk in the file, its trailer included.
+    func storedCount(_ index: Int) -> Int {
+        plainCount(index) + overhead + BlobChunk.trailerSize
+    }
+}
+
+extension BlobShape {
+    /// The shape of the whole blob that a committed record names.
+    init(_ header: RecordHeader) {
+        self.init(
+            number: header.bodyWord,
+            plainPerChunk: header.inlineLength,
+            length: header.bodyLength,
+            isWhole: true
+        )
+    }
+}
+
+/// Reads the chunks of a blob, checks and unseals them. Blocks.
+struct BlobReader: Sendable {
+    let engine: any BlobHost
+    /// Whether what is sealed is opened; else its checksums are checked and nothing more.
+    var opens = true
+
+    /// The most chunks that one read takes: a mebibyte and what its trailers push out.
+    static let window = 17
+
+    /// The plain bytes of the chunks in a range, from the page cache where it has them.
+    ///
+    /// From there each chunk is read to where it belongs and checked while the processor's cache has it; its trailer lies where the
+    /// next chunk goes. The device is asked for all of them at once.
+    ///
+    /// - Returns: nil where the device must be waited for and `waits` is false.
+    func read(_ shape: BlobShape, _ file: BlobFile, chunks: Range<Int>, waits: Bool) throws(StoreError) -> ByteChunk? {
+        let last = chunks.upperBound - 1
+        let stored = (last - chunks.lowerBound) * BlobChunk.stride + shape.storedCount(last)
+        var failure: StoreError?
+        var isThere = true
+        let bytes = [UInt8](unsafeUninitializedCapacity: stored) { room, filled in
+            let room = UnsafeMutableRawBufferPointer(start: room.baseAddress, count: stored)
+            do throws(StoreError) {
+                if waits { isThere = try read(room, file, from: chunks.lowerBound * BlobChunk.stride, waits: true) }
+                for index in chunks where isThere {
+                    let count = shape.storedCount(index)
+                    let start = waits ? (index - chunks.lowerBound) * BlobChunk.stride : filled
+                    let part = UnsafeMutableRawBufferPointer(rebasing: room[start..<(start + count)])
+                    if !waits { isThere = try read(part, file, from: index * BlobChunk.stride, waits: false) }
+                    guard isThere else { break }
+                    try open(part, shape, index: index)
+                    if start != filled {
+                        let plain = UnsafeRawBufferPointer(rebasing: part.prefix(shape.plainCount(index)))
+                        UnsafeMutableRawBufferPointer(rebasing: room[filled...]).copyMemory(from: plain)
+                    }
+                    filled += shape.plainCount(index)
+                }
+            } catch {
+                failure = error
+                filled = 0
+            }
+        }
+        if let failure { throw failure }
+        return isThere ? ByteChunk(bytes) : nil
+    }
+
+    /// Fills `part`; false where the device must be waited for.
+    private func read(
+        _ part: UnsafeMutableRawBufferPointer,
+        _ file: BlobFile,
+        from offset: Int,
+        waits: Bool
+    ) throws(StoreError) -> Bool {
+        let got: Int?
+        do {
+            got = try engine.files.read(file.open, from: offset, into: part, waits: waits)
+        } catch {
+            throw engine.failed(error)
+        }
+        guard let got else { return false }
+        engine.succeeded()
+        guard got == part.count else { throw DiskEngine.damaged }
+        return true
+    }
+
+    /// Checks a chunk, and puts its plain bytes where the stored ones are.
+    private func open(_ part: UnsafeMutableRawBufferPointer, _ shape: BlobShape, index: Int) throws(StoreError) {
+        let stored = UnsafeRawBufferPointer(part)
+        guard let count = BlobChunk.check(stored, number: shape.number, index: index) else { throw DiskEngine.damaged }
+        let keyID: UInt32 = stored.number(at: count + 12)
+        guard keyID != 0, opens else { return }
+        guard let seal = engine.seal else {
+            throw StoreError(.sealed, "The body is sealed; open the store with the key it was sealed with.")
+        }
+        let isLast = shape.isWhole && index == shape.chunks - 1
+        let context = SealedPart.chunk(blob: shape.number, index: UInt64(clamping: index), isLast: isLast).context
+        let plain = try seal.open(ByteChunk(copying: stored[0..<count]), keyID: keyID, context: context)
+        guard plain.count == shape.plainCount(index) else { throw DiskEngine.damaged }
+        part.copyBytes(from: plain)
+    }
+}
+
+/// The body of a committed entry in a blob file.
+final class BlobBody: StoredBody {
+    private struct Recent {
+        /// The chunks that were read last, and their plain bytes.
+        var chunks = 0..<0
+        var bytes = ByteChunk()
+        /// How many chunks the next read takes; it grows while reads go on where the last one ended.
+        var window = 2
+    }
+
+    private let engine: any BlobHost
+    private let source: RecordSource
+    private let shape: BlobShape
+    private let file: BlobFile
+    private let recent = Mutex(Recent())
+
+    init(engine: any BlobHost, source: RecordSource, file: BlobFile) {
+        self.engine = engine
+        self.source = source
+        self.file = file
+        shape = BlobShape(source.header)
+    }
+
+    var length: Int? { shape.length }
+    var bytesInMemory: ByteChunk? { nil }
+
+    func read(from offset: Int, upTo count: Int) async throws(StoreError) -> ByteChunk {
+        let offset = max(0, offset)
+        guard offset < shape.length, count > 0 else { return ByteChunk() }
+        if let bytes = held(offset, count) { return bytes }
+        let first = offset / shape.plainPerChunk
+        let window = recent.withLock { recent in
+            recent.window = first == recent.chunks.upperBound ? min(BlobReader.window, recent.window * 2) : 2
+            return recent.window
+        }
+        // As many chunks as are asked for, and some in advance for the reader who goes on.
+        let asked = min(BlobReader.window, count / shape.plainPerChunk + 1)
+        let chunks = first..<min(shape.chunks, first + max(window, asked))
+        do throws(StoreError) {
+            let reader = BlobReader(engine: engine)
+            var bytes = try reader.read(shape, file, chunks: chunks, waits: false)
+            if bytes == nil {
+                bytes = try await engine.readBody { [shape, file] () throws(StoreError) in
+                    try reader.read(shape, file, chunks: chunks, waits: true)
+                }
+            }
+            let read = bytes ?? ByteChunk()
+            recent.withLock { recent in
+                recent.chunks = chunks
+                recent.bytes = read
+            }
+            // From what was read, not from what is kept: another reader may have put its own there meanwhile.
+            return part(of: read, from: offset - first * shape.plainPerChunk, count)
+        } catch {
+            if error.code == .corrupt { engine.dropDamaged(source) }
+            throw error
+        }
+    }
+
+    private func held(_ offset: Int, _ count: Int) -> ByteChunk? {
+        let index = offset / shape.plainPerChunk
+        let (chunks, bytes) = recent.withLock { ($0.chunks, $0.bytes) }
+        guard chunks.contains(index) else { return nil }
+        return part(of: bytes, from: offset - chunks.lowerBound * shape.plainPerChunk, count)
+    }
+
+    private func part(of bytes: ByteChunk, from start: Int, _ count: Int) -> ByteChunk {
+        guard start < bytes.count else { return ByteChunk() }
+        let part = bytes[start..<(start + min(count, bytes.count - start))]
+        engine.counters.bytesRead.add(part.count, ordering: .relaxed)
+        return part
+    }
+}
+
+/// The body of an entry whose bytes came with its record.
+final class InlineBody: StoredBody {
+    private let bytes: ByteChunk
+
+    init(_ bytes: ByteChunk) {
+        self.bytes = bytes
+    }
+
+    var length: Int? { bytes.count }
+    var bytesInMemory: ByteChunk? { bytes }
+
+    func read(from offset: Int, upTo count: Int) async throws(StoreError) -> ByteChunk {
+        let offset = max(0, offset)
+        guard offset < bytes.count, count > 0 else { return ByteChunk() }
+        return bytes[offset..<(offset + min(count, bytes.count - offset))]
+    }
+}
+
+/// What a body in a blob file needs of the store that it belongs to.
+protocol BlobHost: AnyObject, Sendable {
+    var files: any FileSystem { get }
+    var seal: (any StoreSeal)? { get }
+    var counters: DiskCounters { get }
+
+    /// Counts a refusal of the device and says what it means to the caller.
+    func failed(_ error: FileSystemError) -> StoreError
+
+    /// Notes that the device did as it was told.
+    func succeeded()
+
+    /// Runs a read of an open body where it may block.
+    func readBody<Value: Sendable>(
+        _ work: @escaping @Sendable () throws(StoreError) -> Value
+    ) async throws(StoreError) -> Value
+
+    /// Deals with an entry whose body is damaged.
+    ///
+    /// - Returns: whether it was there as it was read.
+    @discardableResult
+    func dropDamaged(_ source: RecordSource) -> Bool
+}
+
+extension DiskEngine: BlobHost {}
+
+/// The blob files of a store: which are open, and which of these have lost their name.
+///
+/// A blob that is removed while someone reads it stays in the ledger until the last reader closes it.
+final class BlobFiles: Sendable {
+    private struct Open {
+        var count = 0
+        /// What it takes on the disk; 0 while it is written.
+        var bytes = 0
+        /// Bytes to give back at the end, once the file has lost its name.
+        var freed: Int?
+    }
+
+    let files: any FileSystem
+    let layout: StoreLayout
+    let ledger: SpaceLedger
+    private let open = Mutex<[UInt64: Open]>([:])
+    /// The files opened last for reading, newest at the end: opening one again costs more than a short read.
+    private let recent = Mutex<[BlobFile]>([])
+    /// How many files are kept open for the next reader.
+    private static let keptOpen = 48
+    /// Blobs that could not be removed; they are tried again when room is needed.
+    private let leftovers = Mutex<[UInt64: Int]>([:])
+
+    init(files: any FileSystem, layout: StoreLayout, ledger: SpaceLedger) {
+        self.files = files
+        self.layout = layout
+        self.ledger = ledger
+    }
+
+    /// Makes a blob's file.
+    func create(_ number: UInt64) throws(FileSystemError) -> BlobFile {
+        try open(number, bytes: 0, .create)
+    }
+
+    /// Opens a blob's file of so many `bytes` for reading, and keeps it for the next reader.
+    func read(_ number: UInt64, bytes: Int) throws(FileSystemError) -> BlobFile {
+        if let held = held(number) { return held }
+        let file = try open(number, bytes: SpaceLedger.blocks(bytes), .read)
+        let oldest = recent.withLock { recent -> BlobFile? in
+            recent.append(file)
+            return recent.count > Self.keptOpen ? recent.removeFirst() : nil
+        }
+        // Let go of outside of the lock: the last reference closes the file.
+        withExtendedLifetime(oldest) {}
+        return file
+    }
+
+    /// The file of a blob, if it is still open from before.
+    func held(_ number: UInt64) -> BlobFile? {
+        recent.withLock { recent in recent.last { $0.number == number } }
+    }
+
+    /// Closes what is kept open for readers to come: that of one blob, or all.
+    func letGo(_ number: UInt64? = nil) {
+        let gone = recent.withLock { recent -> [BlobFile] in
+            let gone = recent.filter { number == nil || $0.number == number }
+            if !gone.isEmpty { recent.removeAll { number == nil || $0.number == number } }
+            return gone
+        }
+        withExtendedLifetime(gone) {}
+    }
+
+    /// Counts it before it is open: who removes it meanwhile must not give its bytes back.
+    private func open(_ number: UInt64, bytes: Int, _ access: FileAccess) throws(FileSystemError) -> BlobFile {
+        open.withLock { open in
+            open[number, default: Open()].count += 1
+            open[number, default: Open()].bytes = max(bytes, open[number]?.bytes ?? 0)
+        }
+        do throws(FileSystemError) {
+            return BlobFile(number, try files.open(layout.blob(number), access), owner: self)
+        } catch {
+            closed(number)
+            throw error
+        }
+    }
+
+    /// Whether someone reads a blob now.
+    func isRead(_ number: UInt64) -> Bool {
+        letGo(number)
+        return open.withLock { $0[number] != nil }
+    }
+
+    /// What open readers hold of blobs that have their names.
+    var readBytes: Int {
+        let idle = recent.withLock { recent in
+            var idle: Set<UInt64> = []
+            // One that nobody else holds is kept for a reader to come.
+            for place in recent.indices where isKnownUniquelyReferenced(&recent[place]) {
+                idle.insert(recent[place].number)
+            }
+            return idle
+        }
+        return open.withLock { open in
+            open.reduce(0) { $0 + ($1.value.freed == nil && !idle.contains($1.key) ? $1.value.bytes : 0) }
+        }
+    }
+
+    /// Removes a blob; its `bytes` are given back once nobody reads it.
+    ///
+    /// One that is gone already gave its bytes back then: nothing is given back twice.
+    func remove(_ number: UInt64, bytes: Int) {
+        letGo(number)
+        var isGone = false
+        do throws(FileSystemError) {
+            try files.remove(layout.blob(number))
+        } catch {
+            guard error.errno == SystemNumber.notFound else {
+                leftovers.withLock { $0[number] = bytes }
+                return
+            }
+            isGone = true
+        }
+        leftovers.withLock { _ = $0.removeValue(forKey: number) }
+        let freed = open.withLock { open -> Int in
+            guard let mine = open[number] else { return isGone ? 0 : bytes }
+            // Its writer knows better than its size does how much was granted.
+            let freed = max(mine.freed ?? 0, bytes)
+            ledger.hold(freed - (mine.freed ?? 0))
+            open[number]?.freed = freed
+            return 0
+        }
+        ledger.release(freed)
+    }
+
+    /// Tries again to remove what could not be removed.
+    func retryLeftovers() {
+        for (number, bytes) in leftovers.withLock({ $0 }) { remove(number, bytes: bytes) }
+    }
+
+    fileprivate func closed(_ number: UInt64) {
+        let freed = open.withLock { open -> Int in
+            guard var mine = open[number] else { return 0 }
+            mine.count -= 1
+            open[number] = mine.count > 0 ? mine : nil
+            guard mine.count == 0, let freed = mine.freed else { return 0 }
+            ledger.hold(-freed)
+            return freed
+        }
+        ledger.release(freed)
+    }
+}
+
+/// An open blob file; it closes when the last reader or writer drops it.
+final class BlobFile: Sendable {
+    let number: UInt64
+    let open: OpenFile
+    private let owner: BlobFiles
+
+    fileprivate init(_ number: UInt64, _ open: OpenFile, owner: BlobFiles) {
+        self.number = number
+        self.open = open
+        self.owner = owner
+    }
+
+    deinit {
+        owner.files.close(open)
+        owner.closed(number)
+    }
+}
+
+/// Blobs: bodies too long for a record, each a file of its own that lives as long as a record points to it.
+extension DiskEngine {
+    /// Changes: makes room for bytes of a blob by reclaiming.
+    ///
+    /// - Parameters:
+    ///   - isDeviceFull: whether the device itself refused them, so that at least one segment has to go.
+    func makeRoomForBlob(_ bytes: Int, isDeviceFull: Bool = false) throws(StoreError) {
+        try checkOpen()
+        blobs.retryLeftovers()
+        settleReleases()
+        var search = RoomSearch(segments: log.withLock { $0.numbers.count })
+        var owes = isDeviceFull
+        while owes || !ledger.hasRoom(bytes, for: .caller) {
+            if let spare = log.withLock({ $0.spare.take() }) {
+                if discard(spare) {
+                    owes = false
+                    continue
+                }
+                // An empty segment that nobody knows of would look like one that lost its table.
+                log.withLock { $0.spare = spare }
+            }
+            if !owes, let refusal = ledger.refusal(wanted: bytes, pinned: pins.sum, read: blobs.readBytes) {
+                throw refusal
+            }
+            if owes, log.withLock({ $0.victim == nil }) { throw Self.noSpace }
+            _ = try search.next(self, recyclingFor: nil, isDeviceFull: owes)
+            owes = false
+            settleReleases()
+        }
+    }
+
+    /// Has room made for the next blob, where there is little: nobody waits for that.
+    func makeRoomForBlobSoon(_ bytes: Int) {
+        let bytes = min(2 * bytes, ledger.capacity / 64)
+        guard ledger.capacity / geometry.segmentSize >= 32, !ledger.hasRoom(bytes, for: .caller),
+            !isMakingRoom.exchange(true, ordering: .acquiringAndReleasing)
+        else { return }
+        let isTaken = threads.later(.changes) { [self] in
+            isMakingRoom.store(false, ordering: .releasing)
+            try? makeRoomForBlob(bytes)
+        }
+        if !isTaken { isMakingRoom.store(false, ordering: .releasing) }
+    }
+
+    /// Removes a segment that holds nothing; false when the device refuses.
+    func discard(_ segment: Segment) -> Bool {
+        guard (try? manifest.note(segment.number, is: .idle)) != nil,
+            (try? files.removeIfThere(layout.segment(segment.number))) != nil
+        else { return false }
+        // A row that stays says only that the file may be gone.
+        try? manifest.remove(segment.number)
+        slots.free(segment.slot)
+        segment.file.unlinked()
+        return true
+    }
+
+    /// Notes that the blob of a row that leaves the index is to go; under the lock of its shard.
+    func noteRelease(_ gone: GoneRow) {
+        if gone.row.hasBlob { releases.withLock { $0.append(gone) } }
+    }
+
+    /// Has the blobs that are to go removed.
+    func releaseSoon() {
+        threads.later(.changes) { [self] in settleReleases() }
+    }
+
+    /// Changes: removes the blobs of entries that are gone; before any of their records is reclaimed.
+    func settleReleases() {
+        for gone in releases.withLock({ releases in
+            defer { releases = [] }
+            return releases
+        }) {
+            guard let segment = gone.segment, let header = header(of: gone.row, in: segment), header.hasBlob else {
+                continue
+            }
+            blobs.remove(header.bodyWord, bytes: SpaceLedger.blocks(header.storedBlobBytes))
+        }
+    }
+
+    private func header(of row: IndexRow, in segment: Segment) -> RecordHeader? {
+        let count = Int(row.place.units) * 16
+        guard let bytes = try? files.read(segment.file.open, from: Int(row.place.unit) * 16, count: count) else {
+            return nil
+        }
+        let header = bytes.withUnsafeBytes { RecordHeader.decode($0, seed: seed) }
+        return header?.segment == segment.number && header?.order == row.order ? header : nil
+    }
+
+    /// Runs a read of an open body on the thread of reads; in place once the store is closed, since bodies outlive it.
+    func readBody<Value: Sendable>(
+        _ work: @escaping @Sendable () throws(StoreError) -> Value
+    ) async throws(StoreError) -> Value {
+        do throws(StoreError) {
+            return try await threads.run(.reads, work)
+        } catch {
+            guard error.code == .closed else { throw error }
+            return try work()
+        }
+    }
+
+    /// Opens the body of an entry that a look-up showed.
+    func body(of source: RecordSource) async throws(StoreError) -> any StoredBody {
+        guard source.header.hasBlob else {
+            let bytes = try inlineBody(of: source)
+            counters.bytesRead.add(bytes.count, ordering: .relaxed)
+            return InlineBody(bytes)
+        }
+        if let held = blobs.held(source.header.bodyWord) { return BlobBody(engine: self, source: source, file: held) }
+        let file = try await threads.run(.reads) { [self] () throws(StoreError) -> BlobFile in
+            do throws(FileSystemError) {
+                return try blobs.read(source.header.bodyWord, bytes: source.header.storedBlobBytes)
+            } catch {
+                if error.errno != SystemNumber.notFound { throw failed(error) }
+                throw dropDamaged(source) ? Self.damaged : Self.gone
+            }
+        }
+        return BlobBody(engine: self, source: source, file: file)
+    }
+}

@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Synchronization
+
+/// Writes one entry into a ``DiskStore``.
+final class DiskWriter: EntryWriter {
+    private let engine: DiskEngine
+    private let id: UInt64
+    private let identity: EntryIdentity
+    private let key: StoreKey
+    private let variant: StoreKey
+    private let description: EntryDescription
+    /// The last order before it began.
+    private let since: UInt64
+    private let body: GrowingDiskBody
+    /// Bytes of key, variant and description, which count towards the size of the entry.
+    private let overhead: Int
+    private let isOver = Atomic<Bool>(false)
+
+    init(
+        engine: DiskEngine,
+        id: UInt64,
+        identity: EntryIdentity,
+        key: StoreKey,
+        variant: StoreKey,
+        description: EntryDescription,
+        since: UInt64,
+        overhead: Int
+    ) {
+        self.engine = engine
+        self.id = id
+        self.identity = identity
+        self.key = key
+        self.variant = variant
+        self.description = description
+        self.since = since
+        self.overhead = overhead
+        body = GrowingDiskBody(engine: engine)
+    }
+
+    deinit {
+        abandon()
+    }
+
+    func append(_ bytes: ByteChunk) async throws(StoreError) {
+        do throws(StoreError) {
+            try engine.checkOpen()
+            if isOver.load(ordering: .acquiring) { throw DiskEngine.ended }
+            let limit = engine.maximumEntrySize - overhead
+            guard bytes.count <= limit - body.count else { throw engine.tooLarge }
+            var offset = 0
+            repeat {
+                let end = min(bytes.count, offset + GrowingDiskBody.step)
+                if body.append(bytes[offset..<end]) { try await body.settle(isEnd: false) }
+                offset = end
+            } while offset < bytes.count
+        } catch {
+            abandon()
+            throw error
+        }
+    }
+
+    @discardableResult
+    func commit(_ description: EntryDescription?, now: StoreInstant) async throws(StoreError) -> StoredEntry {
+        // Followers have the whole body whether or not it may be stored: it is what they asked for.
+        body.finish()
+        do throws(StoreError) {
+            try engine.checkOpen()
+            if isOver.load(ordering: .acquiring) { throw DiskEngine.ended }
+            var place = body.place
+            if place == nil {
+                try await body.settle(isEnd: true)
+                place = body.place
+            }
+            guard let place else { throw DiskEngine.ended }
+            let draft = EntryDraft(
+                key: key,
+                variant: variant,
+                identity: identity,
+                description: description?.kept ?? self.description,
+                body: place,
+                storedAt: now,
+                version: nil
+            )
+            if description != nil {
+                let size = draft.bodyLength + engine.size(key, variant, draft.description)
+                guard size <= engine.maximumEntrySize else { throw engine.tooLarge }
+            }
+            let stored = try await engine.store(draft, isPinned: nil, body: body, .commit(writer: id, since: since))
+            guard let stored else { throw DiskEngine.superseded }
+            isOver.store(true, ordering: .releasing)
+            if draft.hasBlob { body.letGo() }
+            return stored
+        } catch {
+            abandon()
+            throw error
+        }
+    }
+
+    func abandon() {
+        guard !isOver.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        engine.index.shard(of: identity.primary).state.withLock { shard in
+            _ = shard.writers.end(id)
+        }
+        body.abandon()
+    }
+
+    func follow() -> any StoredBody {
+        body
+    }
+}
+
+/// A body on its way to the disk, shared by its writer and those who follow it.
+///
+/// Up to the limit of what a record holds it lies in memory; what is longer goes to a blob, chunk by chunk, and only the
+/// last chunk or two stay in memory.
+final class GrowingDiskBody: StoredBody {
+    private struct Bytes {
+        /// The body as it came while it is one piece; ``tail`` is empty then.
+        var piece: ByteChunk?
+        /// What is not in the blob yet, from ``start`` on.
+        var tail: [UInt8] = []
+        /// Bytes of ``piece`` or ``tail`` that are in the blob already.
+        var start = 0
+        /// The blob's number, once there is one.
+        var number: UInt64 = 0
+        /// Plain bytes in the blob.
+        var flushed = 0
+        var blob: BlobFile?
+        /// Bytes of the blob in the ledger.
+        var granted = 0
+        var storedBytes = 0
+        var isOver = false
+        /// Whether an entry has the blob.
+        var isKept = false
+
+        /// Bytes that are not in the blob.
+        var waiting: Int { (piece?.count ?? tail.count) - start }
+        var count: Int { flushed + waiting }
+
+        /// Makes one run of bytes of what came in several pieces.
+        mutating func gather() {
+            guard let whole = piece.take() else { return }
+            tail = whole[start..<whole.count].array
+            start = 0
+        }
+
+        /// The first bytes that are not in the blob: of a body in one piece a part of that.
+        func next(_ count: Int) -> ByteChunk {
+            let count = min(count, waiting)
+            if let piece { return piece[start..<(start + count)] }
+            return ByteChunk(copying: tail[start..<(start + count)])
+        }
+
+        /// Notes that bytes are in the blob.
+        mutating func flush(_ count: Int) {
+            start += count
+            flushed += count
+            // Moved up once half is done with, so that each byte moves about once.
+            if piece == nil, start >= tail.count / 2 {
+                tail.removeFirst(start)
+                start = 0
+            }
+        }
+    }
+
+    private enum Source {
+        case memory(ByteChunk)
+        case blob(BlobFile, BlobShape, chunk: Int, start: Int)
+        case gone
+    }
+
+    let engine: DiskEngine
+    private let plainPerChunk: Int
+    private let bytes = Mutex(Bytes())
+    private let progress = BodyProgress()
+
+    init(engine: DiskEngine) {
+        self.engine = engine
+        plainPerChunk = BlobChunk.payload - (engine.seal?.overhead ?? 0)
+    }
+
+    /// A body that is whole, and in memory.
+    init(_ whole: ByteChunk, engine: DiskEngine) {
+        self.engine = engine
+        plainPerChunk = BlobChunk.payload - (engine.seal?.overhead ?? 0)
+        bytes.withLock { $0.piece = whole }
+        progress.advance(to: whole.count)
+        progress.end(.whole)
+    }
+
+    var length: Int? { progress.wholeLength }
+    var bytesInMemory: ByteChunk? { nil }
+
+    /// How many bytes were appended.
+    var count: Int { bytes.withLock { $0.count } }
+
+    func read(from offset: Int, upTo count: Int) async throws(StoreError) -> ByteChunk {
+        let offset = max(0, offset)
+        let available = try await progress.available(past: offset)
+        if offset >= available || count <= 0 { return ByteChunk() }
+        let limit = min(count, available - offset)
+        let chunk: ByteChunk
+        switch source(offset, limit) {
+        case .gone: throw Self.abandoned
+        case .memory(let bytes): chunk = bytes
+        case .blob(let blob, let shape, let index, let start):
+            let engine = engine
+            let part = try await engine.readBody { () throws(StoreError) in
+                try BlobReader(engine: engine).read(shape, blob, chunks: index..<(index + 1), waits: true)
+            }
+            guard let part, start < part.count else { throw DiskEngine.damaged }
+            chunk = part[start..<(start + min(limit, part.count - start))]
+        }
+        engine.counters.bytesRead.add(chunk.count, ordering: .relaxed)
+        return chunk
+    }
+
+    private func source(_ offset: Int, _ limit: Int) -> Source {
+        bytes.withLock { bytes in
+            if let blob = bytes.blob, offset < bytes.flushed {
+                let shape = BlobShape(
+                    number: bytes.number,
+                    plainPerChunk: plainPerChunk,
+                    length: bytes.flushed,
+                    isWhole: bytes.isOver
+                )
+                let index = offset / plainPerChunk
+                return .blob(blob, shape, chunk: index, start: offset - index * plainPerChunk)
+            }
+            let start = offset - bytes.flushed
+            guard start >= 0, start < bytes.waiting else { return .gone }
+            let first = bytes.start + start
+            if let piece = bytes.piece { return .memory(piece[first..<min(piece.count, first + limit)]) }
+            return .memory(ByteChunk(copying: bytes.tail[first..<min(bytes.tail.count, first + limit)]))
+        }
+    }
+
+    /// How many bytes are added before whole chunks go to the blob: others write between two such steps.
+    static let step = 1 << 20
+
+    /// Adds bytes, at most ``step`` at a time.
+    ///
+    /// - Returns: whether so many have gathered that whole chunks should go to the blob.
+    func append(_ chunk: ByteChunk) -> Bool {
+        let added = bytes.withLock { bytes -> (count: Int, isDue: Bool) in
+            if bytes.count == 0 {
+                // The usual short body comes in one piece, which is kept as it is.
+                bytes.piece = chunk.compacted()
+            } else {
+                bytes.gather()
+                chunk.append(to: &bytes.tail)
+            }
+            // One byte stays behind, since the last chunk of a blob says that it is the last.
+            return (bytes.count, bytes.count > engine.geometry.inlineLimit && bytes.waiting > plainPerChunk)
+        }
+        progress.advance(to: added.count)
+        return added.isDue
+    }
+
+    /// Ends the body for its followers, who read on from memory and blob.
+    func finish() {
+        progress.end(.whole)
+    }
+
+    /// Ends the body before it is whole, or gives a whole one up: nothing of it stays on the disk.
+    ///
+    /// Those who follow a whole body read on, from memory or from the file that is open.
+    func abandon() {
+        let isCutOff = progress.end(.failed(Self.abandoned))
+        guard bytes.withLock({ $0.count > engine.geometry.inlineLimit }) else { return }
+        // In line behind a flush that is under way.
+        engine.threads.later(.writes) { [self] in
+            let (blob, number, granted) = bytes.withLock { bytes in
+                let gone = bytes.isKept ? (nil, 0, 0) : (bytes.blob, bytes.number, bytes.granted)
+                bytes.granted = 0
+                if isCutOff { bytes = Bytes() }
+                return gone
+            }
+            engine.ledger.endBody(granted)
+            if blob != nil { engine.blobs.remove(number, bytes: granted) } else { engine.ledger.release(granted) }
+        }
+    }
+
+    /// Moves what has gathered to the blob, making room where there is none.
+    func settle(isEnd: Bool) async throws(StoreError) {
+        // Others may take the room that was made before this body does; each turn of theirs is a step forward.
+        for _ in 0..<1_024 {
+            var wanted = 0
+            var isDeviceFull = false
+            do throws(StoreError) {
+                wanted = try await engine.threads.run(.writes) { [self] () throws(StoreError) in
+                    try flush(isEnd: isEnd)
+                }
+                if wanted == 0 { return }
+            } catch {
+                guard error.code == .noSpace, error.cause != nil else { throw error }
+                isDeviceFull = true
+            }
+            // For some chunks to come, too.
+            let ahead = isEnd ? bytes.withLock { SpaceLedger.blocks($0.waiting) } : BlobChunk.stride * 4
+            let room = isDeviceFull ? 0 : max(wanted, min(ahead, engine.ledger.budget.uncommitted / 8))
+            try await engine.threads.run(.changes, isUrgent: true) { [engine, isDeviceFull] () throws(StoreError) in
+                try engine.makeRoomForBlob(room, isDeviceFull: isDeviceFull)
+            }
+        }
+        throw DiskEngine.noSpace
+    }
+
+    /// Moves whole chunks to the blob; at the end the rest, too. For the thread of writes.
+    ///
+    /// - Returns: how many bytes want room before it can go on, 0 when all is done: what makes room runs on another thread.
+    /// - Throws: `.noSpace` with a cause when the device has no room.
+    func flush(isEnd: Bool) throws(StoreError) -> Int {
+        // Once the store is closed the directory may be another's.
+        try engine.checkOpen()
+        while let part = nextChunk(isEnd: isEnd) {
+            let wanted = try write(part)
+            if wanted > 0 { return wanted }
+        }
+        return 0
+    }
+
+    private struct Part {
+        let plain: ByteChunk
+        let index: Int
+        let isLast: Bool
+    }
+
+    private func nextChunk(isEnd: Bool) -> Part? {
+        bytes.withLock { bytes in
+            let isLast = bytes.waiting <= plainPerChunk
+            guard bytes.waiting > 0, !isLast || isEnd else { return nil }
+            let plain = bytes.next(plainPerChunk)
+            return Part(plain: plain, index: bytes.flushed / plainPerChunk, isLast: isLast)
+        }
+    }
+
+    /// - Returns: how many bytes want room first.
+    private func write(_ part: Part) throws(StoreError) -> Int {
+        let number = bytes.withLock { bytes in
+            // Drawn from the orders, so that no blob ever bears the number of another, after a restart either.
+            if bytes.number == 0 { bytes.number = engine.orders.next() }
+            return bytes.number
+        }
+        let stored: ByteChunk
+        if let seal = engine.seal {
+            let context = SealedPart.chunk(blob: number, index: UInt64(clamping: part.index), isLast: part.isLast)
+                .context
+            stored = ByteChunk(try seal.seal(part.plain, context: context))
+        } else {
+            stored = part.plain
+        }
+        let trailer = BlobChunk.trailer(for: stored, number: number, index: part.index, keyID: engine.seal?.keyID ?? 0)
+        let start = part.index * BlobChunk.stride
+        let end = start + stored.count + trailer.count
+        let room = SpaceLedger.blocks(end) - bytes.withLock { $0.granted }
+        if room > 0 {
+            let granted = bytes.withLock { $0.granted }
+            let others = engine.ledger.uncommitted - granted
+            let limit = engine.ledger.budget.uncommitted
+            guard others <= 0 || others + granted + room <= limit else { throw Self.tooManyWriters(limit) }
+            guard engine.ledger.grantBody(room) else { return room }
+            bytes.withLock { $0.granted += room }
+        }
+        let blob: BlobFile
+        if let open = bytes.withLock({ $0.blob }) {
+            blob = open
+        } else {
+            blob = try create(number)
+            // Noted before the first write, which may fail and leave the file.
+            let created = blob
+            bytes.withLock { $0.blob = created }
+        }
+        do {
+            try engine.files.write(stored, ByteChunk(trailer), to: blob.open, at: start)
+        } catch {
+            throw engine.failed(error)
+        }
+        engine.succeeded()
+        bytes.withLock { bytes in
+            guard bytes.waiting >= part.plain.count else { return }
+            bytes.flush(part.plain.count)
+            bytes.storedBytes = end
+            if part.isLast { bytes.isOver = true }
+        }
+        return 0
+    }
+
+    private func create(_ number: UInt64) throws(StoreError) -> BlobFile {
+        do {
+            return try engine.blobs.create(number)
+        } catch {
+            throw engine.failed(error)
+        }
+    }
+
+    /// Where the whole body is; nil where it is too long for a record and not all in its blob.
+    var place: EntryDraft.Body? {
+        bytes.withLock { bytes in
+            if bytes.blob == nil, bytes.count <= engine.geometry.inlineLimit {
+                return .inline(bytes.piece ?? ByteChunk(bytes.tail))
+            }
+            guard bytes.isOver else { return nil }
+            return .blob(
+                number: bytes.number,
+                length: bytes.flushed,
+                storedBytes: bytes.storedBytes,
+                plainPerChunk: plainPerChunk
+            )
+        }
+    }
+
+    /// Lets the entry have the blob: from now on it is removed with the entry.
+    func keepBlob() {
+        let granted = bytes.withLock { bytes in
+            defer { bytes.isKept = true }
+            return bytes.isKept ? 0 : bytes.granted
+        }
+        engine.ledger.endBody(granted)
+    }
+
+    /// Removes the blob of an entry that was committed and overtaken at once.
+    func letGo() {
+        if !bytes.withLock({ $0.isKept }) { abandon() }
+    }
+
+    private static func tooManyWriters(_ limit: Int) -> StoreError {
+        let message = """
+            Bodies that are being written hold what they may, \(limit) bytes; try again when some have ended, or raise \
+            maximumUncommittedBytes.
+            """
+        return StoreError(.noSpace, message)
+    }
+
+    private static let abandoned = StoreError(
+        .abandoned,
+        "The writer gave up before the body was whole; send the request again."
+    )
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Synchronization
+
+/// An entry about to be written: everything a record says but what is decided when its place is reserved.
+struct EntryDraft: Sendable {
+    /// Where the body is.
+    enum Body: Sendable {
+        /// In the record, in plain form here.
+        case inline(ByteChunk)
+        /// In a blob file.
+        case blob(number: UInt64, length: Int, storedBytes: Int, plainPerChunk: Int)
+    }
+
+    let key: StoreKey
+    let variant: StoreKey
+    let identity: EntryIdentity
+    var description: EntryDescription
+    var body: Body
+    var storedAt: StoreInstant
+    /// The version it keeps; nil: its order becomes its version.
+    var version: UInt64?
+
+    /// The plain body's length.
+    var bodyLength: Int {
+        switch body {
+        case .inline(let bytes): bytes.count
+        case .blob(_, let length, _, _): length
+        }
+    }
+
+    /// Bytes of the blob file, 0 for an inline body.
+    var blobBytes: Int {
+        if case .blob(_, _, let storedBytes, _) = body { storedBytes } else { 0 }
+    }
+
+    /// The number of the body's blob; nil for an inline body.
+    var blobNumber: UInt64? {
+        if case .blob(let number, _, _, _) = body { number } else { nil }
+    }
+
+    /// Whether the body is a blob.
+    var hasBlob: Bool {
+        if case .blob = body { true } else { false }
+    }
+}
+
+/// An entry's record in the making: room for the header, the detail in plain form, and a short body right behind it.
+struct RecordBytes: Sendable {
+    /// Bodies up to this length are copied behind the detail, since one buffer is written quicker than two.
+    static let shortBody = 4_096
+
+    var bytes: [UInt8]
+    let detailLength: Int
+    /// The inline body in plain form.
+    let body: ByteChunk
+
+    init(_ draft: EntryDraft, isSealed: Bool) {
+        let detail = RecordDetail(
+            key: draft.key,
+            variant: draft.variant,
+            tags: draft.description.tags,
+            metadata: draft.description.metadata
+        )
+        body = if case .inline(let bytes) = draft.body { bytes } else { ByteChunk() }
+        let follows = !isSealed && body.count <= Self.shortBody ? body : ByteChunk()
+        bytes = detail.encode(after: RecordHeader.size, before: follows)
+        detailLength = bytes.count - RecordHeader.size - follows.count
+    }
+
+    /// Whether the body stands behind the detail.
+    var holdsBody: Bool { bytes.count > RecordHeader.size + detailLength }
+
+    /// The detail.
+    var detail: ByteChunk { ByteChunk(bytes)[RecordHeader.size..<(RecordHeader.size + detailLength)] }
+}
+
+/// A record whose place is reserved: what is to be written there.
+struct ReservedRecord: Sendable {
+    let place: LogState.Place
+    var header: RecordHeader
+    let blob: BlobRow?
+
+    /// Where the index is to find it.
+    var indexPlace: RecordPlace {
+        RecordPlace(
+            slot: place.segment.slot,
+            unit: UInt32(truncatingIfNeeded: place.offset / 16),
+            units: UInt16(truncatingIfNeeded: (place.length + 15) / 16)
+        )
+    }
+
+    /// What the table of its segment says of it.
+    var tableRow: TableRow {
+        TableRow(header, place: UInt32(truncatingIfNeeded: place.offset / 16))
+    }
+}
+
+/// A record of an identity between the reservation of its place and its publication.
+///
+/// A put may overtake another put: orders decide. What replaces one certain record (a freshening, a change of a pin) must be
+/// alone, since its order says nothing of the body that it keeps.
+struct PendingWrite: Sendable, Hashable {
+    let fragment: UInt64
+    let variant: UInt32
+    let order: UInt64
+    let isExclusive: Bool
+    /// The writer that commits it; nil where it is put in one step, or replaces one certain record.
+    let writer: UInt64?
+    /// Whether a record of a higher order has been published since: then this one is superseded for good.
+    var isOvertaken = false
+    /// Whether its key was invalidated since: then it must never be seen.
+    var isSuperseded = false
+
+    /// Whether it is put in one step.
+    var isPut: Bool { writer == nil && !isExclusive }
+
+    /// Whether it is of this identity.
+    func isOf(_ fragment: UInt64, _ variant: UInt32) -> Bool {
+        self.fragment == fragment && self.variant == variant
+    }
+}
+
+extension Shard {
+    /// Notes that a pending write has ended.
+    mutating func endPending(_ fragment: UInt64, _ variant: UInt32, order: UInt64) -> PendingWrite? {
+        guard let place = pending.firstIndex(where: { $0.order == order && $0.isOf(fragment, variant) }) else {
+            return nil
+        }
+        return pending.remove(at: place)
+    }
+
+    /// Notes that what is pending for an identity below `order` is superseded.
+    mutating func overtake(_ fragment: UInt64, _ variant: UInt32, below order: UInt64) {
+        for place in pending.indices where pending[place].isOf(fragment, variant) && pending[place].order < order {
+            pending[place].isOvertaken = true
+        }
+    }
+
+    /// Makes sure that nothing that is being put under a primary key is seen.
+    mutating func supersedePuts(_ fragment: UInt64) {
+        for place in pending.indices where pending[place].fragment == fragment && pending[place].isPut {
+            pending[place].isSuperseded = true
+        }
+    }
+
+    /// Whether a record of the identity may lie on the disk, or come to lie there, of which its row says nothing.
+    func mayHide(_ primary: UInt64, _ fragment: UInt64, _ variant: UInt32) -> Bool {
+        lingering.contains(primary) || removing.contains(primary) || pending.contains { $0.isOf(fragment, variant) }
+    }
+
+    /// Notes that the tombstone of a primary key is written, or has failed to be.
+    mutating func endRemoving(_ primary: UInt64, failed: Bool) {
+        if let place = removing.firstIndex(of: primary) { removing.remove(at: place) }
+        if failed { lingering.note(primary) }
+    }
+}
+
+extension RowMatches {
+    /// The rows in a list.
+    var all: [IndexRow] {
+        switch self {
+        case .none: []
+        case .one(let row): [row]
+        case .many(let rows): rows
+        }
+    }
+}
+
+extension RowTable {
+    /// The oldest variant that is not pinned, where a key has more variants than it may have.
+    func surplus(_ fragment: UInt64) -> IndexRow? {
+        guard case .many(let rows) = rows(fragment), rows.count > DiskEngine.maximumVariants else { return nil }
+        return rows.filter { !$0.isPinned }.min { $0.order < $1.order }
+    }
+}
+
+/// Decides whether a short write may be made on the caller's thread.
+///
+/// Such a write is a copy into the page cache and takes microseconds, less than waking a thread. When the system begins to
+/// slow writers down, the next ones go to the store's own thread until it has caught up.
+final class InPlaceDecision: Sendable {
+    /// Longer records always go to the store's thread.
+    static let longest = 65_536
+    private static let patience = Duration.milliseconds(20)
+    private static let detour = 64
+
+    private let detoursLeft = Atomic<Int>(0)
+    private let turn = Atomic<UInt8>(0)
+
+    /// Whether this write is one of those that are timed: one in sixteen, since the clock costs as much as a small copy.
+    var times: Bool { turn.wrappingAdd(1, ordering: .relaxed).newValue & 15 == 0 }
+
+    /// Whether a record of this length may be written here and now.
+    func admits(_ length: Int) -> Bool {
+        if length > Self.longest { return false }
+        if detoursLeft.load(ordering: .relaxed) == 0 { return true }
+        detoursLeft.subtract(1, ordering: .relaxed)
+        return detoursLeft.load(ordering: .relaxed) < 0
+    }
+
+    /// Notes how long a write on a caller's thread took.
+    func took(_ duration: Duration) {
+        if duration > Self.patience { detoursLeft.store(Self.detour, ordering: .relaxed) }
+    }
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// Decides what a purge takes, in rounds where a caller's predicate has to be asked outside of any lock.
+///
+/// Under the lock the store asks ``unknown(in:_:now:)``. If nothing is unknown it removes what is taken within the same
+/// lock, so the purge is atomic; otherwise it releases the lock, calls ``decide(_:)`` and tries again. Rounds are bounded:
+/// what keeps arriving after several of them was written after the purge began.
+struct PurgeDecision: Sendable {
+    /// Entries about which only the predicate can tell, the ones being written under their writer's number.
+    struct Unknown: Sendable {
+        var committed: [StoredEntry] = []
+        var written: [UInt64: StoredEntry] = [:]
+        var isEmpty: Bool { committed.isEmpty && written.isEmpty }
+    }
+
+    private static let maximumRounds = 8
+
+    private let selection: PurgeSelection
+    private var committed: [StoredEntry.Version: Bool] = [:]
+    private var written: [UInt64: Bool] = [:]
+    private var rounds = 0
+
+    init(_ selection: PurgeSelection) {
+        self.selection = selection
+    }
+
+    /// Whether entries have to be shown to ``unknown(in:_:now:)``.
+    var asks: Bool {
+        guard case .matching = selection.form else { return false }
+        return rounds < Self.maximumRounds
+    }
+
+    /// What of the entries there are must be decided first; empty for every form but a predicate.
+    func unknown(in entries: [StoredEntry], _ writers: WritersInFlight, now: StoreInstant) -> Unknown {
+        var unknown = Unknown()
+        guard asks else { return unknown }
+        unknown.committed = entries.filter { committed[$0.version] == nil }
+        for (id, writer) in writers.all where written[id] == nil {
+            unknown.written[id] = StoredEntry(
+                key: writer.key,
+                variant: writer.variant,
+                version: .beingWritten,
+                description: writer.description,
+                bodyLength: 0,
+                storedAt: now
+            )
+        }
+        return unknown
+    }
+
+    /// Asks the caller's predicate; never under a lock.
+    mutating func decide(_ unknown: Unknown) {
+        guard case .matching(let predicate) = selection.form else { return }
+        rounds += 1
+        for entry in unknown.committed { committed[entry.version] = predicate(entry) }
+        for (id, entry) in unknown.written { written[id] = predicate(entry) }
+    }
+
+    /// Whether the purge takes a committed entry.
+    func takes(_ entry: StoredEntry) -> Bool {
+        selection.takes(entry.key, entry.description) ?? committed[entry.version] ?? false
+    }
+
+    /// The writers whose entries the purge takes.
+    func superseded(in writers: WritersInFlight) -> [UInt64] {
+        writers.all.compactMap { id, writer in
+            (selection.takes(writer.key, writer.description) ?? written[id] ?? false) ? id : nil
+        }
+    }
+}
+
+extension EntryDescription {
+    /// The description as stores keep it: tags within their bounds, metadata in storage of its own.
+    ///
+    /// Of too many tags the first 64 in byte order stay, so that every store keeps the same ones.
+    var kept: EntryDescription {
+        var tags = tags.filter { $0.utf8.count <= 1_024 }
+        if tags.count > 64 { tags = Set(tags.sorted().prefix(64)) }
+        return EntryDescription(metadata: metadata.compacted(), uselessAfter: uselessAfter, tags: tags)
+    }
+
+    /// The bytes of the metadata and the tags.
+    var byteCount: Int {
+        tags.reduce(metadata.count) { $0 + $1.utf8.count }
+    }
+}
+
+extension StoredEntry {
+    /// The same entry with another description, version or pin.
+    func changed(
+        description: EntryDescription? = nil,
+        version: Version? = nil,
+        isPinned: Bool? = nil,
+        held: HeldBody? = nil
+    ) -> StoredEntry {
+        StoredEntry(
+            key: key,
+            variant: variant,
+            version: version ?? self.version,
+            description: description ?? self.description,
+            bodyLength: bodyLength,
+            storedAt: storedAt,
+            isPinned: isPinned ?? self.isPinned,
+            // Only an origin's answer lifts it, and that comes as a new description.
+            needsValidation: description == nil && needsValidation,
+            held: held
+        )
+    }
+}
+
+extension PurgeSelection {
+    /// Whether the selection takes an entry with this key and description; nil where only its predicate can tell.
+    func takes(_ key: StoreKey, _ description: EntryDescription) -> Bool? {
+        switch form {
+        case .all: true
+        case .tag(let tag): description.tags.contains(tag)
+        case .keyPrefix(let prefix): key.hasPrefix(prefix)
+        case .matching: nil
+        }
+    }
+}

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// Which bytes of a ``MemoryStore`` belong to whom, and who leaves: every step keeps their sum within the capacity.
+///
+/// Bytes are held by entries that the eviction policy keeps, by pinned ones, by those being written, and by *guests*: entries
+/// that the policy did not admit and that stay until their room is needed. The policy's capacity is what pins and writers leave
+/// of the store's, less a ``Headroom``. A ledger knows entries by slots and hashes alone; steps that make entries leave add
+/// them to `leaving`, and the store takes them out of its tables.
+struct MemoryLedger: Sendable {
+    typealias Slot = UInt32
+
+    /// An entry that has left the ledger.
+    struct Leaving: Sendable, Hashable {
+        /// What its record bears.
+        let ticket: SlotTicket
+        /// The hash of its primary key.
+        let hash: UInt64
+    }
+
+    /// Who holds a slot's bytes.
+    enum Standing: UInt8, Sendable {
+        case free, kept, guest, pinned
+    }
+
+    /// What is known of an entry.
+    struct Owner: Sendable {
+        var hash: UInt64 = 0
+        /// The key under which the policy knows the entry.
+        var policyKey: UInt64 = 0
+        var cost = 0
+        var life: UInt32 = 0
+        var standing = Standing.free
+    }
+
+    let capacity: Int
+    private let makePolicy: @Sendable (_ capacity: Int) -> any EvictionPolicy
+    var policy: any EvictionPolicy
+    var owners: [Owner] = []
+    var free: [Slot] = []
+    var guests = SlotList()
+    var guestBytes = 0
+    var guestCount = 0
+    var pinnedBytes = 0
+    var pinnedCount = 0
+    var useless = UselessQueue()
+    var headroom: Headroom
+    var writers = WritersInFlight()
+    /// Kept between steps so that they allocate nothing.
+    var victims: [Slot] = []
+    /// The latest instant a caller told of.
+    var latestNow = StoreInstant(milliseconds: .min)
+    var evicted = 0
+
+    /// An empty ledger over a policy of its own.
+    init(capacity: Int, makePolicy: @escaping @Sendable (_ capacity: Int) -> any EvictionPolicy) {
+        self.capacity = max(0, capacity)
+        self.makePolicy = makePolicy
+        policy = makePolicy(self.capacity)
+        headroom = Headroom(capacity: self.capacity)
+    }
+
+    /// Bytes held in all.
+    var used: Int { policy.used + guestBytes + pinnedBytes + writers.reserved }
+    /// Entries held, those being written left out.
+    var count: Int { policy.count + guestCount + pinnedCount }
+
+    /// The owner of a ticket's slot, unless the ticket is of an earlier life.
+    func owner(of ticket: SlotTicket) -> Owner? {
+        guard ticket.slot < owners.count else { return nil }
+        let owner = owners[Int(ticket.slot)]
+        return owner.life == ticket.life && owner.standing != .free ? owner : nil
+    }
+
+    // MARK: Entries
+
+    /// Takes in an entry for whose bytes there is room.
+    ///
+    /// - Parameters:
+    ///   - hash: of its primary key.
+    ///   - policyKey: a hash of primary key and variant.
+    mutating func enter(
+        hash: UInt64,
+        policyKey: UInt64,
+        cost: Int,
+        uselessAfter: StoreInstant,
+        isPinned: Bool,
+        _ leaving: inout [Leaving]
+    ) -> SlotTicket {
+        let slot = free.popLast() ?? newSlot()
+        let life = owners[Int(slot)].life &+ 1
+        owners[Int(slot)] = Owner(hash: hash, policyKey: policyKey, cost: cost, life: life, standing: .free)
+        place(slot, isPinned: isPinned, uselessAfter: uselessAfter, &leaving)
+        return SlotTicket(slot: slot, life: life)
+    }
+
+    /// Gives an entry another size, for which there is room; counts as a use.
+    mutating func change(
+        _ ticket: SlotTicket,
+        cost: Int,
+        uselessAfter: StoreInstant,
+        isPinned: Bool,
+        _ leaving: inout [Leaving]
+    ) {
+        guard let owner = owner(of: ticket) else { return }
+        let slot = ticket.slot
+        guard owner.standing == .kept, !isPinned else {
+            lift(slot)
+            owners[Int(slot)].cost = cost
+            return place(slot, isPinned: isPinned, uselessAfter: uselessAfter, &leaving)
+        }
+        useless.set(Int(slot), uselessAfter)
+        policy.use(slot)
+        evictUseless(for: cost - owner.cost, sparing: slot, &leaving)
+        owners[Int(slot)].cost = cost
+        policy.resize(slot, to: cost, victims: &victims)
+        settle(offered: slot, &leaving)
+        fit(&leaving)
+    }
+
+    /// Pins an entry or releases it.
+    mutating func setPinned(
+        _ isPinned: Bool,
+        _ ticket: SlotTicket,
+        uselessAfter: StoreInstant,
+        _ leaving: inout [Leaving]
+    ) {
+        guard owner(of: ticket) != nil else { return }
+        lift(ticket.slot)
+        place(ticket.slot, isPinned: isPinned, uselessAfter: uselessAfter, &leaving)
+    }
+
+    /// Takes out an entry that the store gave up.
+    mutating func remove(_ ticket: SlotTicket) {
+        guard owner(of: ticket) != nil else { return }
+        lift(ticket.slot)
+        release(ticket.slot)
+    }
+
+    /// Counts a use; a guest that is used is offered to the policy again, as if it had been fetched anew.
+    mutating func use(_ ticket: SlotTicket, _ leaving: inout [Leaving]) {
+        guard let owner = owner(of: ticket) else { return }
+        switch owner.standing {
+        case .kept: policy.use(ticket.slot)
+        case .guest:
+            policy.insert(ticket.slot, key: owner.policyKey, size: owner.cost, victims: &victims)
+            if victims.contains(ticket.slot) {
+                victims.removeAll { $0 == ticket.slot }
+            } else {
+                leaveGuests(ticket.slot)
+                owners[Int(ticket.slot)].standing = .kept
+            }
+            settle(offered: nil, &leaving)
+        case .free, .pinned: break
+        }
+    }
+
+    /// Forgets every entry and every writer.
+    mutating func removeAll() {
+        var emptied = MemoryLedger(capacity: capacity, makePolicy: makePolicy)
+        emptied.evicted = evicted
+        self = emptied
+    }
+
+    private mutating func newSlot() -> Slot {
+        owners.append(Owner())
+        return Slot(truncatingIfNeeded: owners.count - 1)
+    }
+
+    /// Gives a slot that stands nowhere its place.
+    private mutating func place(
+        _ slot: Slot,
+        isPinned: Bool,
+        uselessAfter: StoreInstant,
+        _ leaving: inout [Leaving]
+    ) {
+        let owner = owners[Int(slot)]
+        if isPinned {
+            owners[Int(slot)].standing = .pinned
+            pinnedBytes += owner.cost
+            pinnedCount += 1
+            return fit(&leaving)
+        }
+        fit(&leaving)
+        evictUseless(for: owner.cost, sparing: slot, &leaving)
+        useless.set(Int(slot), uselessAfter)
+        owners[Int(slot)].standing = .kept
+        policy.insert(slot, key: owner.policyKey, size: owner.cost, victims: &victims)
+        settle(offered: slot, &leaving)
+    }
+
+    /// Takes a slot from where it stands; its owner stays.
+    private mutating func lift(_ slot: Slot) {
+        let owner = owners[Int(slot)]
+        switch owner.standing {
+        case .kept: policy.remove(slot)
+        case .guest: leaveGuests(slot)
+        case .pinned:
+            pinnedBytes -= owner.cost
+            pinnedCount -= 1
+        case .free: break
+        }
+        owners[Int(slot)].standing = .free
+        useless.remove(Int(slot))
+    }
+
+    /// Has the store take a slot out and use it again.
+    mutating func evict(_ slot: Slot, _ leaving: inout [Leaving]) {
+        lift(slot)
+        let owner = owners[Int(slot)]
+        leaving.append(Leaving(ticket: SlotTicket(slot: slot, life: owner.life), hash: owner.hash))
+        evicted &+= 1
+        release(slot)
+    }
+
+    private mutating func release(_ slot: Slot) {
+        free.append(slot)
+    }
+
+    private mutating func leaveGuests(_ slot: Slot) {
+        guests.remove(slot)
+        guestBytes -= owners[Int(slot)].cost
+        guestCount -= 1
+    }
+
+    /// Deals with ``victims``: they leave, but for the entry that was offered, which becomes a guest.
+    mutating func settle(offered: Slot?, _ leaving: inout [Leaving]) {
+        for slot in victims {
+            if slot == offered {
+                owners[Int(slot)].standing = .guest
+                guests.prepend(slot)
+                guestBytes += owners[Int(slot)].cost
+                guestCount += 1
+            } else {
+                // The policy has let go of it already.
+                evict(slot, &leaving)
+            }
+        }
+        victims.removeAll(keepingCapacity: true)
+    }
+}
+
+/// Making room: what is of no use leaves first, then guests, then what the policy chooses.
+extension MemoryLedger {
+    /// Makes sure that `count` bytes more can be held.
+    ///
+    /// Nothing leaves in vain: without hope of enough room all entries stay.
+    ///
+    /// - Throws: `.noSpace` where pins and writers leave too little.
+    mutating func makeRoom(_ count: Int, _ leaving: inout [Leaving]) throws(StoreError) {
+        guard count > 0 else { return }
+        guard count <= capacity - writers.reserved - pinnedBytes else {
+            throw StoreError(.noSpace, "What is pinned or being written leaves no room; try again later.")
+        }
+        let target = target(inFlight: writers.reserved + count)
+        while used > capacity - count || policy.used > target, let slot = useless.first(before: latestNow) {
+            evict(Slot(truncatingIfNeeded: slot), &leaving)
+        }
+        setPolicyCapacity(target, &leaving)
+        evictGuests(until: capacity - count, &leaving)
+    }
+
+    /// Begins to write an entry whose bytes so far there is room for.
+    mutating func begin(_ writer: WritersInFlight.Writer) -> UInt64 {
+        headroom.noteBegin(inFlight: writers.reserved)
+        let id = writers.begin(writer)
+        headroom.note(inFlight: writers.reserved)
+        return id
+    }
+
+    /// Holds bytes for a writer, for which there is room.
+    mutating func reserve(_ count: Int, for id: UInt64) {
+        writers.reserve(count, for: id)
+        headroom.note(inFlight: writers.reserved)
+    }
+
+    /// Evicts until at most `bytes` are held, as far as pins and writers allow.
+    mutating func trim(to bytes: Int, _ leaving: inout [Leaving]) {
+        while used > bytes, let slot = useless.first(before: latestNow) {
+            evict(Slot(truncatingIfNeeded: slot), &leaving)
+        }
+        evictGuests(until: bytes, &leaving)
+        if used > bytes {
+            // In two steps, lest `bytes` is far below zero.
+            let rest = max(0, bytes - (used - policy.used))
+            setPolicyCapacity(min(rest, policy.used), &leaving)
+        }
+        fit(&leaving)
+    }
+
+    /// Gives the policy the capacity that is its own now.
+    mutating func fit(_ leaving: inout [Leaving]) {
+        setPolicyCapacity(target(inFlight: writers.reserved), &leaving)
+        evictGuests(until: capacity, &leaving)
+    }
+
+    /// While the policy would have to let something go for `count` bytes more, what is of no use leaves.
+    mutating func evictUseless(for count: Int, sparing spared: Slot, _ leaving: inout [Leaving]) {
+        while count > policy.capacity - policy.used, let slot = useless.first(before: latestNow) {
+            if slot == Int(spared) { return }
+            evict(Slot(truncatingIfNeeded: slot), &leaving)
+        }
+    }
+
+    private func target(inFlight bytes: Int) -> Int {
+        max(0, capacity - pinnedBytes - max(bytes, headroom.bytes))
+    }
+
+    private mutating func setPolicyCapacity(_ bytes: Int, _ leaving: inout [Leaving]) {
+        guard bytes != policy.capacity else { return }
+        policy.setCapacity(bytes, victims: &victims)
+        settle(offered: nil, &leaving)
+    }
+
+    private mutating func evictGuests(until bytes: Int, _ leaving: inout [Leaving]) {
+        while used > bytes, let slot = guests.last { evict(slot, &leaving) }
+    }
+}
+
+/// How many bytes a store keeps clear of its eviction policy, so that entries being written drive nothing out before the
+/// policy was asked about them.
+///
+/// The most that was being written at once lately, and an eighth of the capacity at most: what is written beyond that
+/// evicts early.
+struct Headroom: Sendable {
+    /// The entries begun after which a peak is forgotten, at the latest twice as many.
+    static let window = 256
+
+    private let limit: Int
+    private var current = 0
+    private var previous = 0
+    private var begun = 0
+
+    /// No headroom yet, of a store with this capacity.
+    init(capacity: Int) {
+        limit = max(0, capacity) / 8
+    }
+
+    /// The bytes to keep clear.
+    var bytes: Int { max(current, previous) }
+
+    /// Notes how many bytes are being written at once.
+    mutating func note(inFlight bytes: Int) {
+        current = max(current, min(bytes, limit))
+    }
+
+    /// Notes that one more entry is being written; `bytes` are in flight without it.
+    mutating func noteBegin(inFlight bytes: Int) {
+        begun += 1
+        guard begun >= Self.window else { return }
+        begun = 0
+        previous = current
+        current = 0
+        note(inFlight: bytes)
+    }
+}

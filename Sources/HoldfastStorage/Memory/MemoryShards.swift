@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Synchronization
+
+/// The shards of a ``MemoryStore``, in cache lines of their own and without a reference each: a hit would count that up and
+/// down, and threads that ask for the same entry would wait for each other once more.
+final class MemoryShards: Sendable {
+    /// How many there are; the top five bits of a hash choose.
+    static let count = 32
+
+    private static let lines = 128
+    private static let stride = (MemoryLayout<MemoryShard>.stride + lines - 1) / lines * lines
+    static let stripes = 16
+    private static let copyStride = (MemoryLayout<HotCopies>.stride + lines - 1) / lines * lines
+
+    // Proof: set in `init`, and never again; what it points to is filled there, Sendable, and freed in `deinit`, when nobody can reach
+    // it any more. MemoryStoreStressTests uses it from many threads.
+    private nonisolated(unsafe) let base: UnsafeMutableRawPointer
+
+    /// Empty shards.
+    init() {
+        base = .allocate(
+            byteCount: Self.count * (Self.stride + Self.lines) + Self.stripes * Self.copyStride,
+            alignment: Self.lines
+        )
+        for number in 0..<Self.count {
+            let place = base.advanced(by: number * Self.stride).bindMemory(to: MemoryShard.self, capacity: 1)
+            place.initialize(to: MemoryShard())
+            changes(number).initialize(to: Atomic(0))
+        }
+        for stripe in 0..<Self.stripes { copies(stripe).initialize(to: HotCopies()) }
+    }
+
+    deinit {
+        for number in 0..<Self.count {
+            place(number).deinitialize(count: 1)
+            changes(number).deinitialize(count: 1)
+        }
+        for stripe in 0..<Self.stripes { copies(stripe).deinitialize(count: 1) }
+        base.deallocate()
+    }
+
+    /// Runs `body` with the lock of a shard held; see ``MemoryShard/withLock(_:)``.
+    @inline(__always)
+    func withLock<Result: Sendable, Failure: Error>(
+        _ number: Int,
+        _ body: (inout ShardState) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try place(number).pointee.withLock(body)
+    }
+
+    /// As ``withLock(_:_:)``, for what may note hits.
+    @inline(__always)
+    func reading<Result: Sendable>(_ number: Int, _ body: (inout ShardState) -> Result) -> Result {
+        place(number).pointee.reading(body).result
+    }
+
+    /// As ``withLock(_:_:)``, for what changes the table: copies made before are out of date from here on.
+    @inline(__always)
+    func changing<Result: Sendable>(_ number: Int, _ body: (inout ShardState) -> Result) -> Result {
+        place(number).pointee.withLock { state in
+            changes(number).pointee.add(1, ordering: .releasing)
+            return body(&state)
+        }
+    }
+
+    /// The variants of a key, and the shard or the stripe in which the hit was noted where it is time to pass the notes on.
+    func lookUp(_ key: StoreKey, _ hash: UInt64, now: StoreInstant) -> (found: ShardState.Found, due: NotePlace?) {
+        let number = Self.number(of: hash)
+        let stripe = ThreadStripe.current(of: Self.stripes)
+        let hot = copies(stripe)
+        if hot.pointee.mayHold {
+            let change = changes(number).pointee.load(ordering: .acquiring)
+            if let found = hot.pointee.withLock({ $0.lookUp(key, hash, change: change, now: now) }) {
+                return (found, found.isDue ? .stripe(stripe) : nil)
+            }
+        }
+        let ((found, change), wasTaken) = place(number).pointee.reading { state in
+            (state.lookUp(key, hash, now: now), changes(number).pointee.load(ordering: .relaxed))
+        }
+        if wasTaken, !found.entries.isEmpty {
+            hot.pointee.add(key, hash, change: change, found.entries)
+            // Whoever changed the shard meanwhile may have dropped copies before this one was there.
+            if changes(number).pointee.load(ordering: .acquiring) != change { dropCopies() }
+        }
+        return (found, found.isDue ? .shard(number) : nil)
+    }
+
+    /// Drops copies that are out of date.
+    func dropCopies() {
+        for stripe in 0..<Self.stripes {
+            copies(stripe).pointee.drop { hash, change in
+                changes(Self.number(of: hash)).pointee.load(ordering: .relaxed) == change
+            }
+        }
+    }
+
+    /// Look-ups that copies answered.
+    var lookupsOfCopies: Int {
+        (0..<Self.stripes).reduce(0) { sum, stripe in sum &+ copies(stripe).pointee.withLock { $0.lookups } }
+    }
+
+    /// Where a hit was noted.
+    enum NotePlace: Sendable {
+        case shard(Int)
+        case stripe(Int)
+
+        /// Every place, in an order that is always the same.
+        static let all = (0..<count).map { NotePlace.shard($0) } + (0..<stripes).map { NotePlace.stripe($0) }
+    }
+
+    /// See ``MemoryShard/takeNotes(_:)``.
+    func takeNotes(_ noted: NotePlace, _ tickets: inout [SlotTicket]) -> StoreInstant? {
+        switch noted {
+        case .shard(let number): return place(number).pointee.takeNotes(&tickets)
+        case .stripe(let stripe):
+            guard copies(stripe).pointee.mayHold else { return nil }
+            return copies(stripe).pointee.withLock { state in state.drain { tickets.append($0) } }
+        }
+    }
+
+    /// The number of the shard in which everything about a primary key lies.
+    static func number(of hash: UInt64) -> Int {
+        Int(truncatingIfNeeded: hash >> 59)
+    }
+
+    @inline(__always)
+    private func place(_ number: Int) -> UnsafeMutablePointer<MemoryShard> {
+        precondition(number >= 0 && number < Self.count, "There is no shard \(number)")
+        return base.advanced(by: number * Self.stride).assumingMemoryBound(to: MemoryShard.self)
+    }
+
+    func changes(_ number: Int) -> UnsafeMutablePointer<Atomic<Int>> {
+        precondition(number >= 0 && number < Self.count, "There is no shard \(number)")
+        return base.advanced(by: Self.count * Self.stride + number * Self.lines)
+            .assumingMemoryBound(to: Atomic<Int>.self)
+    }
+
+    func copies(_ stripe: Int) -> UnsafeMutablePointer<HotCopies> {
+        precondition(stripe >= 0 && stripe < Self.stripes, "There is no stripe \(stripe)")
+        return base.advanced(by: Self.count * (Self.stride + Self.lines) + stripe * Self.copyStride)
+            .assumingMemoryBound(to: HotCopies.self)
+    }
+}
+
+/// What one shard of a ``MemoryStore`` guards: a part of the entries, and what was counted and noted on reading them.
+struct ShardState: Sendable {
+    /// What a look-up found.
+    struct Found: Sendable {
+        let entries: [StoredEntry]
+        /// Whether the noted hits should be passed on to the policy.
+        let isDue: Bool
+        let isClosed: Bool
+    }
+
+    var table = GroupTable()
+    private(set) var buffer = ReadBuffer()
+    private(set) var lookups = 0
+    private(set) var lookupsFound = 0
+    private var latestNow: StoreInstant?
+    private(set) var isClosed = false
+
+    /// The variants of a key; a hit of the only one counts as its use.
+    mutating func lookUp(_ key: StoreKey, _ hash: UInt64, now: StoreInstant) -> Found {
+        latestNow = now
+        lookups &+= 1
+        guard let place = table.place(of: key, hash) else {
+            return Found(entries: [], isDue: false, isClosed: isClosed)
+        }
+        lookupsFound &+= 1
+        let ticket = table.groups[place].onlyTicket
+        let isDue = ticket != .none && buffer.note(ticket)
+        return Found(entries: table.groups[place].entries, isDue: isDue, isClosed: false)
+    }
+
+    /// One version, if it is still there.
+    func record(of entry: StoredEntry, _ hash: UInt64) -> MemoryRecord? {
+        guard let place = table.place(of: entry.key, hash) else { return nil }
+        return table.groups[place].entries.first { $0.isVersion(of: entry) }.flatMap { MemoryRecord($0) }
+    }
+
+    /// Notes a use of which no look-up tells.
+    mutating func note(_ ticket: SlotTicket) -> Bool { buffer.note(ticket) }
+
+    /// Takes out the record with this ticket, for which the ledger has no place any more.
+    mutating func remove(_ ticket: SlotTicket, _ hash: UInt64) -> MemoryRecord? {
+        for place in table.places(hash: hash) {
+            var records = table.groups[place].records
+            guard let index = records.firstIndex(where: { $0.ticket == ticket }) else { continue }
+            let gone = records.remove(at: index)
+            table.replace(table.groups[place].key, hash, with: records)
+            return gone
+        }
+        return nil
+    }
+
+    /// Hands out what was noted.
+    ///
+    /// - Returns: the instant of the latest look-up since the last call.
+    mutating func drain(_ body: (SlotTicket) -> Void) -> StoreInstant? {
+        defer { latestNow = nil }
+        buffer.drain(body)
+        return latestNow
+    }
+
+    /// Drops everything for good.
+    mutating func close() {
+        for entry in table.groups.lazy.flatMap(\.entries) { entry.held?.setGone() }
+        table.removeAll()
+        isClosed = true
+    }
+}
+
+/// One shard and its lock, which is held for short and never over `await` or a caller's code.
+struct MemoryShard: ~Copyable, Sendable {
+    private static let attempts = 8
+
+    private let state = Mutex(ShardState())
+    /// Whether there may be something to drain; a hint that saves the lock.
+    private let hasNotes = Atomic(false)
+    /// Whether somebody holds the lock; a hint that saves asking the kernel.
+    private let isHeld = Atomic(false)
+
+    /// Runs `body` under the lock.
+    ///
+    /// The lock is held for some tens of nanoseconds. Where it is not free the thread stands back for longer than that and
+    /// tries again a few times before it sleeps: threads that ask for the same entry then take turns of several hits, in
+    /// which the entry stays in one processor's cache, and none is woken by the kernel for each.
+    func withLock<Result: Sendable, Failure: Error>(
+        _ body: (inout ShardState) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try withLockTelling(body).result
+    }
+
+    /// As ``withLock(_:)``; tells whether the lock was found taken.
+    private func withLockTelling<Result: Sendable, Failure: Error>(
+        _ body: (inout ShardState) throws(Failure) -> Result
+    ) throws(Failure) -> (result: Result, wasTaken: Bool) {
+        for attempt in 0..<Self.attempts {
+            if !isHeld.load(ordering: .relaxed) {
+                let result = try state.withLockIfAvailable { state throws(Failure) in
+                    isHeld.store(true, ordering: .relaxed)
+                    defer { isHeld.store(false, ordering: .relaxed) }
+                    return try body(&state)
+                }
+                if let result { return (result, attempt > 0) }
+            }
+            Self.standBack(256 << min(attempt, 3))
+        }
+        let result = try state.withLock { state throws(Failure) in
+            isHeld.store(true, ordering: .relaxed)
+            defer { isHeld.store(false, ordering: .relaxed) }
+            return try body(&state)
+        }
+        return (result, true)
+    }
+
+    /// Does nothing for so many steps of about a cycle, touching no memory that others use.
+    private static func standBack(_ steps: Int) {
+        let idle = Atomic(0)
+        for step in 0..<steps { idle.store(step, ordering: .relaxed) }
+    }
+
+    /// As ``withLock(_:)``, for what may note hits.
+    func reading<Result: Sendable>(
+        _ body: (inout ShardState) -> Result
+    ) -> (result: Result, wasTaken: Bool) {
+        let result = withLockTelling(body)
+        if !hasNotes.load(ordering: .relaxed) { hasNotes.store(true, ordering: .relaxed) }
+        return result
+    }
+
+    /// What was noted, in its order, and the instant of the latest look-up.
+    func takeNotes(_ tickets: inout [SlotTicket]) -> StoreInstant? {
+        guard hasNotes.load(ordering: .relaxed) else { return nil }
+        hasNotes.store(false, ordering: .relaxed)
+        return withLock { state in state.drain { tickets.append($0) } }
+    }
+}
+
+extension StoredEntry {
+    /// Whether this is the same version of the same variant; the primary keys are known to be the same.
+    func isVersion(of other: StoredEntry) -> Bool {
+        version == other.version && variant == other.variant
+    }
+}

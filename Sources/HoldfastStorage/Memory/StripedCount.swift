@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Synchronization
+
+/// Which of a few stripes the running thread counts in, so that threads that count at the same time seldom meet.
+package enum ThreadStripe {
+    /// The stripe of this thread, 0 ..< `count`, which is a power of two.
+    ///
+    /// Chosen by where the running thread's stack is, which costs less than to ask who the thread is.
+    package static func current(of count: Int) -> Int {
+        var here: UInt8 = 0
+        let place = withUnsafeMutablePointer(to: &here) { UInt(bitPattern: $0) }
+        return Int(truncatingIfNeeded: (place >> 16 &* 0x9E37_79B9) >> 8 & UInt(count - 1))
+    }
+}
+
+/// A sum to which threads add at the same time without waiting for each other.
+final class StripedCount: Sendable {
+    /// A number with a hundred bytes of room behind it, so that no two share a cache line.
+    private struct Stripe: ~Copyable, Sendable {
+        let sum = Atomic(0)
+        private let room: (Int, Int, Int, Int, Int, Int, Int, Int, Int, Int, Int, Int, Int) = (
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
+        )
+    }
+
+    private let first = Stripe()
+    private let second = Stripe()
+    private let third = Stripe()
+    private let fourth = Stripe()
+
+    /// The sum; of additions made meanwhile some are in it.
+    var value: Int {
+        first.sum.load(ordering: .relaxed) &+ second.sum.load(ordering: .relaxed)
+            &+ third.sum.load(ordering: .relaxed) &+ fourth.sum.load(ordering: .relaxed)
+    }
+
+    func add(_ count: Int) {
+        switch ThreadStripe.current(of: 4) {
+        case 0: first.sum.add(count, ordering: .relaxed)
+        case 1: second.sum.add(count, ordering: .relaxed)
+        case 2: third.sum.add(count, ordering: .relaxed)
+        default: fourth.sum.add(count, ordering: .relaxed)
+        }
+    }
+}
+
+/// The hits of a shard that the eviction policy has not been told of yet: a fixed number, the latest dropped when full.
+struct ReadBuffer: Sendable {
+    /// The most hits held.
+    static let size = 64
+
+    private var tickets = [SlotTicket](repeating: .none, count: Self.size)
+
+    /// The hits held.
+    private(set) var count = 0
+
+    /// Notes a hit, or drops it.
+    ///
+    /// - Returns: whether this is a good moment to pass the hits on: at the half, and now and then from there on.
+    mutating func note(_ ticket: SlotTicket) -> Bool {
+        guard count < Self.size else { return true }
+        tickets[count] = ticket
+        count += 1
+        return count >= Self.size / 2 && count % (Self.size / 8) == 0
+    }
+
+    /// Hands out the hits in their order and holds none.
+    mutating func drain(_ body: (SlotTicket) -> Void) {
+        for index in 0..<count { body(tickets[index]) }
+        count = 0
+    }
+}
+
+/// An entry's slot and in which of the slot's lives: who holds a ticket of an earlier life is told apart.
+struct SlotTicket: Sendable, Hashable {
+    /// The slot.
+    let slot: UInt32
+    /// Which life of the slot, from 1.
+    let life: UInt32
+
+    /// Stands for no slot.
+    static let none = SlotTicket(slot: 0, life: 0)
+}

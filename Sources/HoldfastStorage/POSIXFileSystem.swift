@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if canImport(Darwin)
+    internal import Darwin
+#elseif canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#endif
+
+/// The file system of the machine, by POSIX calls.
+///
+/// Interrupted calls are repeated, short ones completed; files are opened with `O_CLOEXEC` and `O_NOFOLLOW`. A directory that is
+/// held is a descriptor, from which `openat` and its like resolve what lies below it.
+public struct POSIXFileSystem: FileSystem {
+    /// The directories that are held, the last one first.
+    private var held: [HeldDirectory] = []
+
+    /// The machine's file system.
+    public init() {}
+
+    public func holding(_ path: String) throws(FileSystemError) -> any FileSystem {
+        var next = self
+        next.held.insert(HeldDirectory(path: path, descriptor: try openDirectory("holding", path).descriptor), at: 0)
+        return next
+    }
+
+    public func createDirectory(_ path: String) throws(FileSystemError) {
+        try at(path) { directory, path throws(FileSystemError) in
+            try check("createDirectory", path) { mkdirat(directory, path, 0o700) }
+        }
+    }
+
+    public func attributes(of path: String) throws(FileSystemError) -> FileAttributes {
+        var status = stat()
+        try at(path) { directory, name throws(FileSystemError) in
+            try check("attributes", path) { fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) }
+        }
+        let kind: FileAttributes.Kind
+        switch status.st_mode & S_IFMT {
+        case S_IFREG: kind = .file
+        case S_IFDIR: kind = .directory
+        default: kind = .other
+        }
+        return FileAttributes(
+            kind: kind,
+            size: Int(clamping: status.st_size),
+            permissions: UInt32(status.st_mode) & 0o7777,
+            isOwn: status.st_uid == geteuid()
+        )
+    }
+
+    public func list(_ path: String) throws(FileSystemError) -> [String] {
+        let descriptor = try openDirectory("list", path).descriptor
+        guard let directory = fdopendir(descriptor) else {
+            let number = errno
+            _ = systemClose(descriptor)
+            throw FileSystemError(operation: "list", path: path, errno: number)
+        }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while true {
+            errno = 0
+            guard let item = readdir(directory) else {
+                // The end and an error look alike but for this number.
+                if errno != 0 { throw FileSystemError(operation: "list", path: path, errno: errno) }
+                return names
+            }
+            let name = withUnsafeBytes(of: item.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+    }
+
+    public func open(_ path: String, _ access: FileAccess) throws(FileSystemError) -> OpenFile {
+        let flags =
+            switch access {
+            case .read: O_RDONLY
+            case .create: O_RDWR | O_CREAT | O_EXCL
+            case .readWrite: O_RDWR | O_CREAT
+            }
+        // O_NONBLOCK: a pipe put in the place of a file must not hold the thread; files take no notice of it.
+        let descriptor = try at(path) { directory, name throws(FileSystemError) in
+            try check("open", path) { openFile(directory, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) }
+        }
+        return OpenFile(descriptor: descriptor)
+    }
+
+    public func size(of file: OpenFile) throws(FileSystemError) -> Int {
+        var status = stat()
+        try check("size", file) { fstat(file.descriptor, &status) }
+        return Int(clamping: status.st_size)
+    }
+
+    public func isNamed(_ file: OpenFile) throws(FileSystemError) -> Bool {
+        var status = stat()
+        try check("isNamed", file) { fstat(file.descriptor, &status) }
+        return status.st_nlink > 0
+    }
+
+    public func truncate(_ file: OpenFile, to size: Int) throws(FileSystemError) {
+        try check("truncate", file) { ftruncate(file.descriptor, off_t(clamping: size)) }
+    }
+
+    public func close(_ file: OpenFile) {
+        // Not repeated after EINTR: on Linux the number is free by then and may be another file's already.
+        _ = systemClose(file.descriptor)
+    }
+
+    public func rename(_ path: String, to newPath: String) throws(FileSystemError) {
+        try at(path) { oldDirectory, name throws(FileSystemError) in
+            try at(newPath) { newDirectory, newName throws(FileSystemError) in
+                try check("rename", path) { renameat(oldDirectory, name, newDirectory, newName) }
+            }
+        }
+    }
+
+    public func remove(_ path: String) throws(FileSystemError) {
+        try at(path) { directory, name throws(FileSystemError) in
+            try check("remove", path) { unlinkat(directory, name, 0) }
+        }
+    }
+
+    public func removeDirectory(_ path: String) throws(FileSystemError) {
+        try at(path) { directory, name throws(FileSystemError) in
+            try check("removeDirectory", path) { unlinkat(directory, name, AT_REMOVEDIR) }
+        }
+    }
+
+    public func lock(_ file: OpenFile) throws(FileSystemError) -> Bool {
+        do {
+            try check("lock", file) { flock(file.descriptor, LOCK_EX | LOCK_NB) }
+            return true
+        } catch {
+            if error.errno == EWOULDBLOCK { return false }
+            throw error
+        }
+    }
+}
+
+extension POSIXFileSystem {
+    /// Makes a call until it is not interrupted.
+    @discardableResult
+    func check(_ operation: String, _ path: String, _ call: () -> Int32) throws(FileSystemError) -> Int32 {
+        while true {
+            let result = call()
+            if result >= 0 { return result }
+            if errno != EINTR { throw FileSystemError(operation: operation, path: path, errno: errno) }
+        }
+    }
+
+    @discardableResult
+    func check(_ operation: String, _ file: OpenFile, _ call: () -> Int32) throws(FileSystemError) -> Int32 {
+        try check(operation, "\(file.descriptor)", call)
+    }
+
+    func openDirectory(_ operation: String, _ path: String) throws(FileSystemError) -> OpenFile {
+        let descriptor = try at(path) { directory, name throws(FileSystemError) in
+            try check(operation, path) { openFile(directory, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) }
+        }
+        return OpenFile(descriptor: descriptor)
+    }
+
+    /// Calls `body` with the directory from which a path goes on and the rest of it: the innermost that is held, or none.
+    @discardableResult
+    private func at<Value>(
+        _ path: String,
+        _ body: (_ directory: Int32, _ name: String) throws(FileSystemError) -> Value
+    ) throws(FileSystemError) -> Value {
+        for directory in held {
+            guard let rest = directory.rest(of: path) else { continue }
+            // Kept open through the call, whatever becomes of the last copy of this value meanwhile.
+            defer { withExtendedLifetime(directory) {} }
+            return try body(directory.descriptor, rest)
+        }
+        return try body(AT_FDCWD, path)
+    }
+
+    /// The error that the system's number of the last call stands for.
+    func error(_ operation: String, _ file: OpenFile) -> FileSystemError {
+        FileSystemError(operation: operation, path: "\(file.descriptor)", errno: errno)
+    }
+}
+
+// The methods above hide the C functions of the same names.
+
+private func openFile(_ directory: Int32, _ path: String, _ flags: Int32) -> Int32 {
+    openat(directory, path, flags, 0o600)
+}
+
+private func systemClose(_ descriptor: Int32) -> Int32 {
+    close(descriptor)
+}
+
+/// A directory that is held, and the path by which it was opened.
+private final class HeldDirectory: Sendable {
+    let descriptor: Int32
+    private let path: String
+
+    init(path: String, descriptor: Int32) {
+        self.path = path
+        self.descriptor = descriptor
+    }
+
+    deinit {
+        _ = systemClose(descriptor)
+    }
+
+    /// What of a path lies below this directory; `.` for the directory itself, nil where it lies elsewhere.
+    func rest(of path: String) -> String? {
+        guard path.hasPrefix(self.path) else { return nil }
+        let rest = path.dropFirst(self.path.count)
+        if rest.isEmpty { return "." }
+        return rest.first == "/" ? String(rest.dropFirst()) : nil
+    }
+}
+
+// Bytes that go in and out of an open file.
+extension POSIXFileSystem {
+    public func read(_ file: OpenFile, from offset: Int, count: Int) throws(FileSystemError) -> [UInt8] {
+        var failure: FileSystemError?
+        let bytes = [UInt8](unsafeUninitializedCapacity: max(0, count)) { buffer, filled in
+            do throws(FileSystemError) {
+                let room = UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: max(0, count))
+                filled = try readAll(file, from: offset, into: room)
+            } catch {
+                failure = error
+            }
+        }
+        if let failure { throw failure }
+        return bytes
+    }
+
+    public func readIfCached(_ file: OpenFile, from offset: Int, count: Int) throws(FileSystemError) -> [UInt8]? {
+        guard count > 0 else { return [] }
+        var failure: FileSystemError?
+        var isCached = false
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            do throws(FileSystemError) {
+                let room = UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: count)
+                isCached = try readNow(file, from: offset, into: room)
+                if isCached { filled = count }
+            } catch {
+                failure = error
+            }
+        }
+        if let failure { throw failure }
+        return isCached ? bytes : nil
+    }
+
+    public func read(
+        _ file: OpenFile,
+        from offset: Int,
+        into buffer: UnsafeMutableRawBufferPointer,
+        waits: Bool
+    ) throws(FileSystemError) -> Int? {
+        if waits { return try readAll(file, from: offset, into: buffer) }
+        if !buffer.isEmpty, !(try readNow(file, from: offset, into: buffer)) { return nil }
+        return buffer.count
+    }
+
+    /// - Returns: how many bytes there were.
+    @inline(__always)
+    private func readAll(
+        _ file: OpenFile,
+        from offset: Int,
+        into buffer: UnsafeMutableRawBufferPointer
+    ) throws(FileSystemError) -> Int {
+        var filled = 0
+        while filled < buffer.count, let base = buffer.baseAddress {
+            let got = pread(file.descriptor, base + filled, buffer.count - filled, place(offset, filled))
+            if got > 0 {
+                filled += got
+            } else if got == 0 {
+                break
+            } else if errno != EINTR {
+                throw error("read", file)
+            }
+        }
+        return filled
+    }
+
+    /// - Returns: whether all bytes were at hand.
+    @inline(__always)
+    private func readNow(
+        _ file: OpenFile,
+        from offset: Int,
+        into buffer: UnsafeMutableRawBufferPointer
+    ) throws(FileSystemError) -> Bool {
+        #if canImport(Glibc) && (arch(x86_64) || arch(arm64))
+            var part = iovec(iov_base: buffer.baseAddress, iov_len: buffer.count)
+            let got = systemReadNow(file.descriptor, &part, 1, place(offset, 0), readWithoutWaiting)
+            // A short count: a part is cached, or the file ends there.
+            if got >= 0 { return got == buffer.count }
+            switch errno {
+            // Not cached; interrupted; the file system or the kernel cannot tell. Asked anew each time: the answer is one of
+            // this file's file system, and nothing is remembered for others.
+            case EAGAIN, EINTR, EOPNOTSUPP, ENOSYS, EINVAL: return false
+            default: throw error("readIfCached", file)
+            }
+        #else
+            return false
+        #endif
+    }
+
+    public func write(_ bytes: ByteChunk, to file: OpenFile, at offset: Int) throws(FileSystemError) {
+        try bytes.withUnsafeBytes { buffer throws(FileSystemError) in
+            try write(buffer, to: file, at: offset, after: 0)
+        }
+    }
+
+    public func write(
+        _ head: ByteChunk,
+        _ body: ByteChunk,
+        to file: OpenFile,
+        at offset: Int
+    ) throws(FileSystemError) {
+        try head.withUnsafeBytes { first throws(FileSystemError) in
+            try body.withUnsafeBytes { second throws(FileSystemError) in
+                let written = try gather(first, second, to: file, at: offset)
+                // What a short count left over goes the plain way: rare, and one buffer at a time is simple.
+                let inFirst = min(written, first.count)
+                let rest = UnsafeRawBufferPointer(rebasing: first[inFirst...])
+                try write(rest, to: file, at: offset, after: inFirst)
+                let inSecond = written - inFirst
+                let last = UnsafeRawBufferPointer(rebasing: second[inSecond...])
+                try write(last, to: file, at: offset, after: first.count + inSecond)
+            }
+        }
+    }
+
+    /// Writes both with one call.
+    ///
+    /// - Returns: how many bytes were written: all, or fewer.
+    private func gather(
+        _ first: UnsafeRawBufferPointer,
+        _ second: UnsafeRawBufferPointer,
+        to file: OpenFile,
+        at offset: Int
+    ) throws(FileSystemError) -> Int {
+        // Nothing is gathered where there is only one.
+        guard !first.isEmpty, !second.isEmpty else { return 0 }
+        while true {
+            let written = withUnsafeTemporaryAllocation(of: iovec.self, capacity: 2) { parts in
+                // The system only reads from where these point to.
+                parts[0] = iovec(iov_base: UnsafeMutableRawPointer(mutating: first.baseAddress), iov_len: first.count)
+                parts[1] = iovec(iov_base: UnsafeMutableRawPointer(mutating: second.baseAddress), iov_len: second.count)
+                return pwritev(file.descriptor, parts.baseAddress, 2, place(offset, 0))
+            }
+            if written >= 0 { return min(written, first.count + second.count) }
+            if errno != EINTR { throw error("write", file) }
+        }
+    }
+
+    /// Writes all of `buffer`, whose first byte belongs `skipped` bytes behind `offset`.
+    private func write(
+        _ buffer: UnsafeRawBufferPointer,
+        to file: OpenFile,
+        at offset: Int,
+        after skipped: Int
+    ) throws(FileSystemError) {
+        var written = 0
+        while written < buffer.count, let base = buffer.baseAddress {
+            let count = buffer.count - written
+            let got = pwrite(file.descriptor, base + written, count, place(offset, skipped + written))
+            if got > 0 {
+                written += got
+            } else if got == 0 {
+                throw FileSystemError(operation: "write", path: "\(file.descriptor)", errno: EIO)
+            } else if errno != EINTR {
+                throw error("write", file)
+            }
+        }
+    }
+
+    /// An offset as the system counts; one out of range becomes one that it refuses.
+    private func place(_ offset: Int, _ done: Int) -> off_t {
+        let (place, overflow) = offset.addingReportingOverflow(done)
+        return overflow ? -1 : off_t(clamping: place)
+    }
+}
+
+#if canImport(Glibc) && (arch(x86_64) || arch(arm64))
+    /// `RWF_NOWAIT` of Linux: fail with `EAGAIN` rather than wait for the device.
+    private let readWithoutWaiting: Int32 = 0x8
+
+    // The header of glibc shows `preadv2` only to those who define _GNU_SOURCE, which Swift's module does not, and a
+    // variadic `syscall` cannot be called. The name is bound with Swift's calling convention, which fits on these two
+    // processors: up to six (x86-64) or eight (arm64) integer and pointer arguments and one integer result lie in the same
+    // registers as in C; the extra registers of Swift's convention belong to `self`, errors and async contexts, which a
+    // plain function that does not throw has none of; and C preserves every register that Swift's convention wants kept.
+    // `off_t` has 64 bits on both, as `preadv2` expects. In glibc since 2.26.
+    @_silgen_name("preadv2")
+    private func systemReadNow(
+        _ descriptor: Int32,
+        _ parts: UnsafePointer<iovec>,
+        _ count: Int32,
+        _ offset: off_t,
+        _ flags: Int32
+    ) -> Int
+#endif
+
+// What outlives a loss of power, and room that is kept.
+extension POSIXFileSystem {
+    public func sync(_ file: OpenFile) throws(FileSystemError) {
+        #if canImport(Darwin)
+            // fsync alone hands the bytes to the device, which may reorder them; the barrier keeps the order of what comes
+            // before and after, at a fraction of F_FULLFSYNC's price. Volumes that know no barrier get fsync.
+            if fcntl(file.descriptor, F_BARRIERFSYNC) == 0 { return }
+            try check("sync", file) { fsync(file.descriptor) }
+        #else
+            try check("sync", file) { fdatasync(file.descriptor) }
+        #endif
+    }
+
+    public func syncDirectory(_ path: String) throws(FileSystemError) {
+        let file = try openDirectory("syncDirectory", path)
+        defer { close(file) }
+        do {
+            try check("syncDirectory", path) { fsync(file.descriptor) }
+        } catch {
+            // Some network file systems sync no directory: their servers write names through.
+            if error.errno != EINVAL { throw error }
+        }
+    }
+
+    public func allocate(_ file: OpenFile, size: Int) throws(FileSystemError) {
+        guard size > 0 else { return }
+        #if canImport(Darwin)
+            let present = try self.size(of: file)
+            guard present < size else { return }
+            var wish = fstore_t()
+            wish.fst_flags = UInt32(F_ALLOCATEALL)
+            wish.fst_posmode = F_PEOFPOSMODE
+            wish.fst_length = off_t(clamping: size - present)
+            if fcntl(file.descriptor, F_PREALLOCATE, &wish) < 0, errno == ENOSPC {
+                throw error("allocate", file)
+            }
+            try truncate(file, to: size)
+        #else
+            while true {
+                // The number is what it returns; it leaves errno alone.
+                let number = posix_fallocate(file.descriptor, 0, off_t(clamping: size))
+                switch number {
+                case 0: return
+                case EINTR: continue
+                case EOPNOTSUPP, ENOSYS, EINVAL:
+                    if try self.size(of: file) < size { try truncate(file, to: size) }
+                    return
+                default:
+                    throw FileSystemError(operation: "allocate", path: "\(file.descriptor)", errno: number)
+                }
+            }
+        #endif
+    }
+
+    public var bootIdentity: [UInt8] {
+        #if canImport(Darwin)
+            var bytes = [UInt8](repeating: 0, count: 64)
+            var count = bytes.count
+            guard sysctlbyname("kern.bootsessionuuid", &bytes, &count, nil, 0) == 0 else { return [] }
+            return Array(bytes.prefix(count).prefix { $0 != 0 })
+        #else
+            guard let file = try? open("/proc/sys/kernel/random/boot_id", .read) else { return [] }
+            defer { close(file) }
+            let bytes = (try? read(file, from: 0, count: 64)) ?? []
+            return Array(bytes.prefix { $0 > 0x20 })
+        #endif
+    }
+}

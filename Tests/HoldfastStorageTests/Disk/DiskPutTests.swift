@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import HoldfastTesting
+import Synchronization
+import Testing
+
+@testable import HoldfastStorage
+
+@Suite("DiskStore: entries that are put in one step", .timeLimit(.minutes(20)))
+struct DiskPutTests {
+    private static func put(_ store: DiskStore, _ key: String, _ count: Int) async throws(StoreError) -> StoredEntry {
+        try await store.put(
+            StoreKey(key),
+            variant: StoreKey(""),
+            description: EntryDescription("meta"),
+            body: ByteChunk([UInt8](repeating: 7, count: count)),
+            now: .at(0)
+        )
+    }
+
+    @Test(
+        "An invalidation that comes while an entry is put takes it, after a restart too",
+        arguments: [1_000, 400_000],
+        ["key", "all", "predicate"]
+    )
+    func overtaken(count: Int, form: String) async throws {
+        let files = SimulatedFileSystem(remembersUnsynced: false)
+        let store = try await DiskStore.open(directory: "/store", capacity: 8 << 20, fileSystem: files, now: .at(0))
+        let engine = store.engine
+        let key = StoreKey("k")
+        // What a put is between the reservation of its place and its publication, made by hand.
+        let identity = engine.identity(key, StoreKey(""))
+        var draft = EntryDraft(
+            key: key,
+            variant: StoreKey(""),
+            identity: identity,
+            description: EntryDescription("meta"),
+            body: .inline(ByteChunk([UInt8](repeating: 7, count: 1_000))),
+            storedAt: .at(0),
+            version: nil
+        )
+        var purpose = DiskEngine.Purpose.put(since: engine.orders.last)
+        if count > 1_000 {
+            // One that takes long has a writer that stands for it.
+            let writer = engine.index.shard(of: identity.primary).state.withLock { $0.writers.begin(draft) }
+            purpose = .commit(writer: writer, since: engine.orders.last)
+            draft.description = EntryDescription("long")
+        }
+        // The first place in a log makes its segment.
+        _ = try await Self.put(store, "other", 10)
+        let bytes = RecordBytes(draft, isSealed: false)
+        let reserved = try engine.reserve(draft, bytes, tags: [], isPinned: nil, &purpose)
+        guard case .done(let record?) = reserved else {
+            Issue.record("\(reserved)")
+            return
+        }
+        try engine.write(record, bytes)
+        // A purge by a predicate waits for what is being put, and takes it then.
+        let purge = Task {
+            switch form {
+            case "key": try await store.invalidate(key)
+            case "all": try await store.purge(.all, now: .at(1))
+            default: _ = try await store.purge(.matching { $0.key == key }, now: .at(1))
+            }
+        }
+        if form != "predicate" { try await purge.value }
+        let published = engine.publish(record, isWritten: true, lingers: false, purpose)
+        if form != "predicate" { #expect(!published.isIn) }
+        try await purge.value
+        #expect(try await store.entries(for: key, now: .at(1)).isEmpty)
+        await store.close()
+        let again = try await DiskStore.open(directory: "/store", capacity: 8 << 20, fileSystem: files, now: .at(0))
+        #expect(try await again.entries(for: key, now: .at(1)).isEmpty)
+        await again.close()
+    }
+
+    @Test("What waits for room has a writer that stands for it, and leaves none behind")
+    func waiting() async throws {
+        let files = SimulatedFileSystem(remembersUnsynced: false)
+        let store = try await DiskStore.open(directory: "/store", capacity: 1 << 20, fileSystem: files, now: .at(0))
+        let engine = store.engine
+        for number in 0..<400 {
+            _ = try await Self.put(store, "k\(number)", number.isMultiple(of: 40) ? 40_000 : 6_000)
+        }
+        #expect(store.statistics.entriesEvicted > 0)
+        #expect(store.statistics.entriesWritten == 400)
+        let left = engine.index.shards.reduce(0) { $0 + $1.state.withLock { $0.writers.all.count + $0.pending.count } }
+        #expect(left == 0)
+        // Where nothing can go, a put has its own failure, and its writer is gone.
+        await #expect(throws: StoreError.self) { try await Self.put(store, "large", 1 << 20) }
+        let after = engine.index.shards.reduce(0) { $0 + $1.state.withLock { $0.writers.all.count + $0.pending.count } }
+        #expect(after == 0)
+        await store.close()
+    }
+
+    @Test("A failed write of a put leaves no entry, and its bytes are given back", arguments: [1_000, 400_000])
+    func failing(count: Int) async throws {
+        let files = SimulatedFileSystem(remembersUnsynced: false)
+        let store = try await DiskStore.open(directory: "/store", capacity: 8 << 20, fileSystem: files, now: .at(0))
+        _ = try await Self.put(store, "before", 1_000)
+        let used = store.statistics.bytesUsed
+        let old = try await Self.put(store, "k", 500)
+        files.plan(.once(at: 0, errno: 5).only("write"))
+        await #expect(throws: StoreError.self) { try await Self.put(store, "k", count) }
+        files.plan()
+        #expect(try await store.entries(for: StoreKey("k"), now: .at(1)).map(\.version) == [old.version])
+        await store.engine.threads.drain(.writes)
+        #expect(store.engine.ledger.uncommitted == 0)
+        #expect(store.statistics.bytesUsed <= used + 4_096)
+        await store.close()
+    }
+}
