@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 internal import Harness
-internal import HoldfastStorage
+internal import HoldfastSimulation
 
 /// The figures of all traces: tables for people, rows for programs.
 struct HitRateFigures: Sendable {
