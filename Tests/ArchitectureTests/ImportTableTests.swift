@@ -23,7 +23,7 @@ struct ImportTableTests {
             "Dispatch", "Glibc", "Darwin", "Musl",
         ],
         "HoldfastSimulation": [
-            "Holdfast", "HoldfastSemantics", "HoldfastStorage", "Synchronization",
+            "Holdfast", "HoldfastSemantics", "HoldfastStorage", "Foundation", "FoundationNetworking", "Synchronization",
             // Traces are files.
             "Glibc", "Darwin", "Musl",
         ],
@@ -50,7 +50,8 @@ struct ImportTableTests {
         ],
         "HoldfastTool": [
             "HoldfastCommand", "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastAsyncHTTPClient",
-            "HoldfastProxy", "HoldfastRedis", "HoldfastSimulation", "Foundation", "FoundationNetworking", "Synchronization", "Dispatch",
+            "HoldfastProxy", "HoldfastRedis", "HoldfastSimulation", "Foundation", "FoundationNetworking",
+            "Synchronization", "Dispatch",
             "Glibc", "Darwin",
             "Musl", "ArgumentParser", "AsyncHTTPClient", "NIOCore", "NIOPosix", "NIOHTTP1",
         ],

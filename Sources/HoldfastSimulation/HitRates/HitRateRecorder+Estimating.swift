@@ -18,7 +18,7 @@ extension HitRateRecorder {
     /// Runs on the caller's thread, for about a second per million requests, size and policy; recording goes on meanwhile.
     ///
     /// - Parameters:
-    ///   - capacities: bytes of whole caches, as an ``HTTPCache`` would be given them; what the rate makes of them is done here.
+    ///   - capacities: bytes of whole caches, as an `HTTPCache` would be given them; what the rate makes of them is done here.
     ///   - policies: by default the one that the memory store goes by.
     ///   - seed: what policies draw their random numbers from; 0 by default.
     /// - Returns: one for each policy and size, size by size within each policy.

@@ -25,6 +25,16 @@ extension EvictionStrategy {
     /// First in, first out.
     public static let fifo = EvictionStrategy(named: "fifo") { capacity, _ in FIFOPolicy(capacity: capacity) }
 
+    /// 3L-Cache (FAST 2025), which learns when entries are asked for next, for few misses. LRU until it has seen enough requests.
+    public static let threeLCache = EvictionStrategy(named: "3lcache") { capacity, seed in
+        ThreeLCachePolicy(capacity: capacity, objective: .objects, seed: seed)
+    }
+
+    /// 3L-Cache for few bytes missed.
+    public static let threeLCacheForBytes = EvictionStrategy(named: "3lcache-bytes") { capacity, seed in
+        ThreeLCachePolicy(capacity: capacity, objective: .bytes, seed: seed)
+    }
+
     /// The disk tier's: the rules by which a `DiskStore` admits and reclaims, over segments, dead bytes counted.
     public static let disk = EvictionStrategy(named: "disk") { capacity, seed in
         SegmentedPolicy(capacity: capacity, seed: seed)
@@ -32,7 +42,7 @@ extension EvictionStrategy {
 
     /// Every strategy with a name of its own, the tiers' defaults first.
     public static let all: [EvictionStrategy] = [
-        .memory, .disk, .lru, .wtinylfu, .sieve, .s3fifo, .gdsf, .fifo,
+        .memory, .disk, .lru, .wtinylfu, .sieve, .s3fifo, .gdsf, .threeLCache, .threeLCacheForBytes, .fifo,
     ]
 
     /// The strategy with this name, as its description spells it: one of ``all``, or `dtlfu-B` with a B from 0 to 1.

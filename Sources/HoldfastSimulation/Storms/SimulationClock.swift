@@ -8,7 +8,7 @@ private import Synchronization
 /// A clock that its driver moves from one sleeper to the next.
 ///
 /// Sleepers wake one at a time, in the order of their deadlines, then in the order in which they fell asleep. Unlike
-/// ``ManualClock`` it keeps them in a heap, for tens of thousands at once.
+/// `ManualClock` it keeps them in a heap, for tens of thousands at once.
 final class SimulationClock: HoldfastClock {
     private struct State {
         var now: Duration = .zero

@@ -158,7 +158,8 @@ struct PolicyHistories {
         run.owner.checkAll()
         #expect(run.owner.faults.isEmpty, "\(note), seed \(History.seed): \(run.owner.faults.prefix(3))")
         // Nothing grows with what was seen, only with the entries that were there at once.
-        let bound = 262_144 + 128 * Int(run.owner.next)
+        let isLearner = run.owner.policy is ThreeLCachePolicy
+        let bound = (isLearner ? 8 << 20 : 262_144) + (isLearner ? 1_024 : 128) * Int(run.owner.next)
         #expect(run.owner.policy.metadataBytes <= bound, "\(note), seed \(History.seed): memory grew")
     }
 
