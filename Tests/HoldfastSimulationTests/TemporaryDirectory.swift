@@ -17,7 +17,11 @@ struct TemporaryDirectory {
 
     /// The names of its files, sorted.
     func files() -> [String] {
-        ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted()
+        ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).filter { name in
+            var isFolder: ObjCBool = false
+            return FileManager.default.fileExists(atPath: path + "/" + name, isDirectory: &isFolder)
+                && !isFolder.boolValue
+        }.sorted()
     }
 
     func bytes(of name: String) throws -> [UInt8] {

@@ -11,7 +11,7 @@ import Testing
 /// The public traces beside the checkout, where they are.
 private enum OpenTraces {
     static let folder = URL(fileURLWithPath: #filePath)
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("../shared/traces")
     static var arePresent: Bool { FileManager.default.fileExists(atPath: folder.path) }
     static var areAllAsked: Bool { arePresent && ProcessInfo.processInfo.environment["HIT_RATE_CELLS"] == "all" }

@@ -41,7 +41,7 @@ struct StormScenarioTests {
     @Test("The example of the documentation is a valid scenario")
     func example() throws {
         var root = URL(filePath: #filePath)
-        for _ in 0..<5 { root.deleteLastPathComponent() }
+        for _ in 0..<4 { root.deleteLastPathComponent() }
         let data = try Data(contentsOf: root.appending(path: "docs/measuring/storm-example.json"))
         let scenario = try JSONDecoder().decode(StormScenario.self, from: data)
         try scenario.validate()
