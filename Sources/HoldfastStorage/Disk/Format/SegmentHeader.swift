@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 /// Which of a store's two logs a segment belongs to.
-enum LogKind: UInt8, Sendable, Hashable, CaseIterable {
+package enum LogKind: UInt8, Sendable, Hashable, CaseIterable {
     /// Where new entries go.
     case small = 0
     /// Where entries go that were used, or came back soon after they were evicted.
