@@ -19,6 +19,7 @@ let package = Package(
         .library(name: "HoldfastObservability", targets: ["HoldfastObservability"]),
         .library(name: "HoldfastProxy", targets: ["HoldfastProxy"]),
         .library(name: "HoldfastRedis", targets: ["HoldfastRedis"]),
+        .library(name: "HoldfastSimulation", targets: ["HoldfastSimulation"]),
         .library(name: "HoldfastTesting", targets: ["HoldfastTesting"]),
         .executable(name: "holdfast", targets: ["HoldfastTool"]),
         .executable(name: "quickstart", targets: ["Quickstart"]),
@@ -79,6 +80,8 @@ let package = Package(
         .target(name: "Holdfast", dependencies: ["HoldfastSemantics", "HoldfastStorage"]),
         .target(name: "HoldfastServices", dependencies: ["Holdfast", "HoldfastSemantics", "HoldfastStorage"]),
         .target(name: "HoldfastTesting", dependencies: ["Holdfast", "HoldfastSemantics", "HoldfastStorage"]),
+        // What foretells hit ratios and retry storms. A program that serves needs none of it.
+        .target(name: "HoldfastSimulation", dependencies: ["Holdfast", "HoldfastSemantics", "HoldfastStorage"]),
         .target(
             name: "HoldfastCrypto",
             dependencies: [
@@ -179,7 +182,7 @@ let package = Package(
             name: "HoldfastTool",
             dependencies: [
                 "HoldfastCommand", "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastAsyncHTTPClient",
-                "HoldfastProxy", "HoldfastRedis",
+                "HoldfastProxy", "HoldfastRedis", "HoldfastSimulation",
                 .product(
                     name: "ArgumentParser",
                     package: "swift-argument-parser",
@@ -239,10 +242,23 @@ let package = Package(
             dependencies: ["HoldfastSemantics", "HoldfastTesting"],
             resources: [.copy("Fixtures")]
         ),
-        .testTarget(name: "HoldfastStorageTests", dependencies: ["HoldfastStorage", "HoldfastTesting"]),
+        .testTarget(
+            name: "HoldfastStorageTests",
+            dependencies: ["HoldfastStorage", "HoldfastSimulation", "HoldfastTesting", "HoldfastTestKit"]
+        ),
         .testTarget(
             name: "HoldfastTests",
-            dependencies: ["Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastTesting", "HoldfastTestWidth"]
+            dependencies: [
+                "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastSimulation", "HoldfastTesting",
+                "HoldfastTestWidth",
+            ]
+        ),
+        .testTarget(
+            name: "HoldfastSimulationTests",
+            dependencies: [
+                "HoldfastSimulation", "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastTesting",
+                "HoldfastTestKit",
+            ]
         ),
         .testTarget(
             name: "HoldfastServicesTests",
@@ -261,8 +277,8 @@ let package = Package(
         .testTarget(
             name: "HoldfastTestingTests",
             dependencies: [
-                "HoldfastTesting", "HoldfastTestKit", "Holdfast", "HoldfastSemantics", "HoldfastStorage",
-                "TransferChild",
+                "HoldfastTesting", "HoldfastTestKit", "Holdfast", "HoldfastSemantics", "HoldfastSimulation",
+                "HoldfastStorage", "TransferChild",
             ]
         ),
         .testTarget(
@@ -342,7 +358,7 @@ let package = Package(
             name: "HoldfastToolTests",
             dependencies: [
                 "HoldfastTool", "HoldfastCommand", "HoldfastProxy", "HoldfastRedis", "Holdfast", "HoldfastSemantics",
-                "HoldfastStorage", "HoldfastTesting", "HoldfastTestKit",
+                "HoldfastSimulation", "HoldfastStorage", "HoldfastTesting", "HoldfastTestKit",
                 .product(
                     name: "ArgumentParser",
                     package: "swift-argument-parser",

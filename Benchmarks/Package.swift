@@ -58,7 +58,11 @@ let package = Package(
         ),
         .executableTarget(
             name: "HitRateBenchmark",
-            dependencies: ["Harness", .product(name: "HoldfastStorage", package: "holdfast")]
+            dependencies: [
+                "Harness",
+                .product(name: "HoldfastSimulation", package: "holdfast"),
+                .product(name: "HoldfastStorage", package: "holdfast"),
+            ]
         ),
         .executableTarget(
             name: "OverheadBenchmark",
@@ -81,13 +85,13 @@ let package = Package(
             dependencies: [
                 "Harness",
                 .product(name: "HoldfastSemantics", package: "holdfast"),
-                .product(name: "HoldfastTesting", package: "holdfast"),
+                .product(name: "HoldfastSimulation", package: "holdfast"),
             ]
         ),
         .testTarget(name: "HarnessTests", dependencies: ["Harness"]),
         .testTarget(
             name: "HitRateBenchmarkTests",
-            dependencies: ["HitRateBenchmark", "Harness", .product(name: "HoldfastStorage", package: "holdfast")]
+            dependencies: ["HitRateBenchmark", "Harness", .product(name: "HoldfastSimulation", package: "holdfast")]
         ),
         .testTarget(
             name: "ScaleBenchmarkTests",
@@ -98,7 +102,7 @@ let package = Package(
             dependencies: [
                 "StormBenchmark", "Harness",
                 .product(name: "HoldfastSemantics", package: "holdfast"),
-                .product(name: "HoldfastTesting", package: "holdfast"),
+                .product(name: "HoldfastSimulation", package: "holdfast"),
             ]
         ),
     ] + (hasLMDB ? [.systemLibrary(name: "CLMDB", providers: [.apt(["liblmdb-dev"]), .brew(["lmdb"])])] : []),

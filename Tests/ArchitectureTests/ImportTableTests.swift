@@ -22,6 +22,11 @@ struct ImportTableTests {
             // The sockets of the loopback server.
             "Dispatch", "Glibc", "Darwin", "Musl",
         ],
+        "HoldfastSimulation": [
+            "Holdfast", "HoldfastSemantics", "HoldfastStorage", "Foundation", "FoundationNetworking", "Synchronization",
+            // Traces are files.
+            "Glibc", "Darwin", "Musl",
+        ],
         "HoldfastAsyncHTTPClient": [
             "Holdfast", "HoldfastSemantics", "HoldfastStorage", "Foundation", "FoundationNetworking", "Synchronization",
             "Dispatch", "Glibc", "Darwin", "Musl",
@@ -45,7 +50,8 @@ struct ImportTableTests {
         ],
         "HoldfastTool": [
             "HoldfastCommand", "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastAsyncHTTPClient",
-            "HoldfastProxy", "HoldfastRedis", "Foundation", "FoundationNetworking", "Synchronization", "Dispatch",
+            "HoldfastProxy", "HoldfastRedis", "HoldfastSimulation", "Foundation", "FoundationNetworking",
+            "Synchronization", "Dispatch",
             "Glibc", "Darwin",
             "Musl", "ArgumentParser", "AsyncHTTPClient", "NIOCore", "NIOPosix", "NIOHTTP1",
         ],

@@ -4,35 +4,41 @@
 /// A list of slots, linked by index in 8 bytes a slot; every step O(1).
 ///
 /// Several lists of one policy share their links by ``SlotLinks``, because a slot is in one of them at a time.
-struct SlotList: Sendable {
+package struct SlotList: Sendable {
     private var links = SlotLinks()
     private var ends = SlotLinks.Ends()
 
+    /// An empty list.
+    package init() {}
+
     /// The bytes of memory taken.
-    var bytes: Int { links.bytes }
+    package var bytes: Int { links.bytes }
     /// The slot put in front last.
-    var first: UInt32? { ends.first }
+    package var first: UInt32? { ends.first }
     /// The slot at the other end.
-    var last: UInt32? { ends.last }
+    package var last: UInt32? { ends.last }
 
     /// Puts a slot in front; it must not be in the list.
-    mutating func prepend(_ slot: UInt32) { links.prepend(slot, to: &ends) }
+    package mutating func prepend(_ slot: UInt32) { links.prepend(slot, to: &ends) }
 
     /// Takes a slot out; it must be in the list.
-    mutating func remove(_ slot: UInt32) { links.remove(slot, from: &ends) }
+    package mutating func remove(_ slot: UInt32) { links.remove(slot, from: &ends) }
 }
 
 /// The links of lists of slots; a slot is in one list at most, which its owner remembers.
-struct SlotLinks: Sendable {
+package struct SlotLinks: Sendable {
     /// The two ends of one list.
-    struct Ends: Sendable {
+    package struct Ends: Sendable {
         fileprivate var front = SlotLinks.none
         fileprivate var back = SlotLinks.none
 
+        /// The ends of an empty list.
+        package init() {}
+
         /// The slot put in front last.
-        var first: UInt32? { front == SlotLinks.none ? nil : front }
+        package var first: UInt32? { front == SlotLinks.none ? nil : front }
         /// The slot at the other end.
-        var last: UInt32? { back == SlotLinks.none ? nil : back }
+        package var last: UInt32? { back == SlotLinks.none ? nil : back }
     }
 
     private struct Link: Sendable {
@@ -43,11 +49,14 @@ struct SlotLinks: Sendable {
     fileprivate static let none = UInt32.max
     private var links: [Link] = []
 
+    /// Links of no slots.
+    package init() {}
+
     /// The bytes of memory taken.
-    var bytes: Int { links.capacity * MemoryLayout<Link>.stride }
+    package var bytes: Int { links.capacity * MemoryLayout<Link>.stride }
 
     /// Puts a slot in front; it must not be in a list.
-    mutating func prepend(_ slot: UInt32, to ends: inout Ends) {
+    package mutating func prepend(_ slot: UInt32, to ends: inout Ends) {
         links.extend(through: slot, with: Link())
         links[Int(slot)] = Link(before: Self.none, after: ends.front)
         if ends.front == Self.none { ends.back = slot } else { links[Int(ends.front)].before = slot }
@@ -55,7 +64,7 @@ struct SlotLinks: Sendable {
     }
 
     /// Takes a slot out of the list that it is in.
-    mutating func remove(_ slot: UInt32, from ends: inout Ends) {
+    package mutating func remove(_ slot: UInt32, from ends: inout Ends) {
         let link = links[Int(slot)]
         if link.before == Self.none { ends.front = link.after } else { links[Int(link.before)].after = link.after }
         if link.after == Self.none { ends.back = link.before } else { links[Int(link.after)].before = link.before }
@@ -63,8 +72,10 @@ struct SlotLinks: Sendable {
     }
 
     /// The slot behind another one, towards the back.
-    func after(_ slot: UInt32) -> UInt32? { links[Int(slot)].after == Self.none ? nil : links[Int(slot)].after }
+    package func after(_ slot: UInt32) -> UInt32? { links[Int(slot)].after == Self.none ? nil : links[Int(slot)].after }
 
     /// The slot in front of another one.
-    func before(_ slot: UInt32) -> UInt32? { links[Int(slot)].before == Self.none ? nil : links[Int(slot)].before }
+    package func before(_ slot: UInt32) -> UInt32? {
+        links[Int(slot)].before == Self.none ? nil : links[Int(slot)].before
+    }
 }

@@ -7,6 +7,7 @@
     internal import Holdfast
     internal import HoldfastCommand
     internal import HoldfastSemantics
+    internal import HoldfastSimulation
     internal import HoldfastStorage
 
     /// `holdfast replay`: what a cache would have hit of recorded requests.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+import HoldfastTestKit
 import HoldfastTesting
 import Synchronization
 import Testing
 
+@testable import HoldfastSimulation
 @testable import HoldfastStorage
 
 /// Random histories of the tables and ledgers beneath the stores, against what a dictionary or a list would do.
@@ -132,7 +134,7 @@ struct TableHistories {
         var model: [UInt64: IndexRow] = [:]
         for step in 0..<History.steps(percent: 4, among: 1) {
             // Few enough to meet again.
-            let primary = HitRateSimulator.mixed(UInt64(generator.magnitude(upTo: 5_000))) & ~(0x7FFF << 43)
+            let primary = SplitMix64.mixed(UInt64(generator.magnitude(upTo: 5_000))) & ~(0x7FFF << 43)
             let fragment = ShardedIndex.fragment(of: primary)
             let fresh = row(Identity(fragment: fragment, variant: 7), step, using: &generator)
             let old = model[primary]
@@ -198,7 +200,7 @@ struct TableHistories {
         var hits = HitSketch(window: 300)
         var model: [UInt32: Int] = [:]
         for step in 0..<History.steps(percent: 3, among: 1) {
-            let hash = UInt32(truncatingIfNeeded: HitRateSimulator.mixed(UInt64(generator.magnitude(upTo: 2_000))))
+            let hash = UInt32(truncatingIfNeeded: SplitMix64.mixed(UInt64(generator.magnitude(upTo: 2_000))))
             switch Int.random(in: 0..<400, using: &generator) {
             case 0:
                 sketch.halve()

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+import HoldfastSimulation
+import HoldfastTestKit
 import HoldfastTesting
 import Testing
 
@@ -9,6 +11,8 @@ import Testing
 /// Random histories of a memory store over every eviction policy, against a list of what was written last.
 @Suite("Histories of the memory store", .timeLimit(.minutes(600)))
 struct StoreHistories {
+    private static let strategies = EvictionStrategy.all + [.densityTinyLFU(beta: 0), .densityTinyLFU(beta: 1)]
+
     /// What a variant should be while it is there.
     private struct Known {
         var entry: StoredEntry
@@ -351,12 +355,12 @@ struct StoreHistories {
 
     @Test(
         "What is shown was written last, nothing is over the capacity, and the counts add up",
-        arguments: PolicyHistories.strategies
+        arguments: StoreHistories.strategies
     )
     func store(strategy: EvictionStrategy) async throws {
         let capacities = [1_000, 8_000, 60_000, 1 << 20, 64 << 20]
         let rounds = max(1, History.steps / 2_000_000)
-        let steps = History.steps(percent: 15, among: PolicyHistories.strategies.count * capacities.count * rounds)
+        let steps = History.steps(percent: 15, among: StoreHistories.strategies.count * capacities.count * rounds)
         for capacity in capacities {
             for round in 0..<rounds {
                 let run = Run(strategy, capacity: capacity, name: "\(capacity) \(round)")

@@ -27,31 +27,6 @@ struct HoldfastStorageCatalogTests {
         await store.close()
     }
 
-    @Test("Choosing a size")
-    func sizes() {
-        let log = (0..<4_000).map { (path: "/\($0 * $0 % 997)", bytes: UInt32(4_096)) }
-        var trace = RequestTrace()
-        for line in log { trace.append(name: line.path, size: line.bytes) }
-        #expect(trace.requests.count == 4_000)
-        var simulator = HitRateSimulator()
-        for capacity in [1 << 20, 4 << 20] {
-            simulator.add(.memory, capacity: capacity)
-            simulator.add(.lru, capacity: capacity)
-        }
-        simulator.replay(trace)
-        for result in simulator.results {
-            print(result.policy, result.capacity, result.objectHitRatio, result.byteHitRatio)
-        }
-        #expect(simulator.results.count == 4)
-        let curve = MissRatioCurve(.memory, trace)
-        let plot = MissRatioPlot(title: "shop", curves: [curve])
-        print(curve.smallestSize(missingAtMost: 0.5) ?? 0, plot.svg.count)
-        #expect(curve.points.count > 1)
-        let best = BeladyBound(trace).replay(.largest, capacity: 4 << 20)
-        print(best.objectHitRatio)
-        #expect(simulator.results.allSatisfy { $0.capacity < 4 << 20 || $0.hits <= best.hits })
-    }
-
     func keep(_ text: String, as name: String, in store: any CacheStore, now: StoreInstant) async throws {
         let writer = try await store.write(
             StoreKey(Array(name.utf8)),

@@ -85,17 +85,6 @@ struct HoldfastTestingCatalogTests {
         #expect(!TransportConformance.checks.isEmpty)
     }
 
-    @Test("A policy of one's own")
-    func storm() async throws {
-        var rules = RetryRules.default
-        rules.budget = .ratio(0.2)
-        var scenario = StormScenario.outage
-        scenario.seeds = [1]
-        let figures = try await Storm(scenario).run(StormSubject("mine", rules)).figures
-        print(figures.load, figures.success, figures.recoverySeconds ?? 0)
-        #expect(figures.load < 1.5)
-    }
-
     struct First {
         @Test("A greeting comes through two failures")
         func greeting() async throws {

@@ -3,6 +3,7 @@
 
 import Foundation
 import Holdfast
+import HoldfastSimulation
 import HoldfastTesting
 import Synchronization
 import Testing

@@ -4,6 +4,7 @@
 import Foundation
 import Holdfast
 import HoldfastSemantics
+import HoldfastSimulation
 import HoldfastStorage
 import HoldfastTesting
 import Testing
@@ -70,7 +71,7 @@ struct MeasuringHitRatesPageTests {
         let recorder = HitRateRecorder(rate: 0.1)  // a tenth of all URLs, hashed
         cache.record(with: recorder)
         try await load(times: 3)
-        print(recorder.estimate(capacities: [64 << 20, 256 << 20]))
+        print(recorder.estimate(capacities: [64 << 20, 256 << 20]))  // import HoldfastSimulation
         #expect(recorder.estimate(capacities: [64 << 20, 256 << 20]).count == 2)
     }
 

@@ -3,7 +3,7 @@
 
 internal import Foundation
 internal import Harness
-internal import HoldfastStorage
+internal import HoldfastSimulation
 
 /// What is replayed, through what, and what is made of it.
 struct Plan: Sendable {

@@ -3,7 +3,7 @@
 
 internal import Foundation
 internal import Harness
-internal import HoldfastStorage
+internal import HoldfastSimulation
 
 /// The program: `hitrate --help` says what it does.
 @main

@@ -26,11 +26,11 @@ enum Usage {
           --requests N       only so many requests from the start of each trace
           --jobs N           replays at a time (one a processor)
           --quick            the first 200,000 requests of each trace; ends within 45 seconds
-          --json             one JSON object in place of the tables: the case is TRACE@SIZE, the units object-hit-ratio and
-                             byte-hit-ratio
+          --json             one JSON object in place of the tables: the case is TRACE@SIZE, the units object-hit-ratio,
+                             byte-hit-ratio and write-amplification
           --help             this text
 
-        written: bytes written, and moved within the cache, for each byte requested. Mreq/s: millions of requests a second of
+        written: bytes written, and moved within the cache, for each byte requested; ampl.: for each byte put. Mreq/s: millions of requests a second of
         one processor. belady and belady-size know the future: a bound, not a policy (with sizes not a proven one).
 
         Exit status: 0, 1 when something failed, 64 for bad arguments, 66 for a trace that cannot be read.

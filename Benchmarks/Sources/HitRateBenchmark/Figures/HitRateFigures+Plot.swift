@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-internal import HoldfastStorage
+internal import HoldfastSimulation
 
 extension HitRateFigures {
     /// The miss-ratio curves: of one trace over bytes, of several their mean over the share of the unique bytes.

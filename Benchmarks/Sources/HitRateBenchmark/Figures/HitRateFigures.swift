@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 internal import Harness
-internal import HoldfastStorage
+internal import HoldfastSimulation
 
 /// The figures of all traces: tables for people, rows for programs.
 struct HitRateFigures: Sendable {
@@ -11,6 +11,7 @@ struct HitRateFigures: Sendable {
         let object: Double
         let byte: Double
         let written: Double
+        let amplification: Double
         let speed: Double
 
         /// nil without cells, and where one is missing: a mean over fewer would compare with nothing.
@@ -21,6 +22,7 @@ struct HitRateFigures: Sendable {
             object = mean(\.result.objectHitRatio)
             byte = mean(\.result.byteHitRatio)
             written = mean(\.result.writesPerByte)
+            amplification = mean(\.result.writeAmplification)
             speed = 1 / mean { 1 / $0.requestsPerSecond }
         }
     }
@@ -31,13 +33,14 @@ struct HitRateFigures: Sendable {
     /// Whether the time was over before all was replayed.
     var isCut: Bool { replays.contains { $0.cells.contains { $0 == nil } } }
 
-    /// Rows for programs: two for each cell, and for each mean where there are several traces.
+    /// Rows for programs: three for each cell, and for each mean where there are several traces.
     var report: Report {
         var report = Report()
         for (name, rows) in blocks {
             for (subject, mean) in rows {
                 report.add(Figure(name, subject, mean.object, "object-hit-ratio", places: 6))
                 report.add(Figure(name, subject, mean.byte, "byte-hit-ratio", places: 6))
+                report.add(Figure(name, subject, mean.amplification, "write-amplification", places: 6))
             }
         }
         return report
@@ -54,11 +57,11 @@ struct HitRateFigures: Sendable {
             text += "\(TextTable.percent(replay.bestByte)) % of the bytes\n"
         }
         for (name, rows) in blocks where !rows.isEmpty {
-            var table = TextTable(heads: [name, "object %", "byte %", "written", "Mreq/s"])
+            var table = TextTable(heads: [name, "object %", "byte %", "written", "ampl.", "Mreq/s"])
             for (subject, mean) in rows {
                 table.add([
                     subject, TextTable.percent(mean.object), TextTable.percent(mean.byte),
-                    TextTable.ratio(mean.written),
+                    TextTable.ratio(mean.written), TextTable.ratio(mean.amplification),
                     TextTable.ratio(mean.speed / 1e6),
                 ])
             }

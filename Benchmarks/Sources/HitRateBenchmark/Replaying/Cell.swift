@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 internal import Foundation
-internal import HoldfastStorage
+internal import HoldfastSimulation
 
 /// One subject at one size on one trace, and what came of it.
 struct Cell: Sendable {

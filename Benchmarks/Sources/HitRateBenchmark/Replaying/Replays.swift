@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 internal import Harness
-internal import HoldfastStorage
+internal import HoldfastSimulation
 
 /// All cells of one trace.
 struct Replays: Sendable {

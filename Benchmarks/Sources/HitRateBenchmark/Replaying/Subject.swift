@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 internal import Harness
+internal import HoldfastSimulation
 internal import HoldfastStorage
 
 /// Who is replayed: a policy, or a bound that knows the future.

@@ -3,7 +3,7 @@
 
 internal import Foundation
 internal import Harness
-internal import HoldfastStorage
+internal import HoldfastSimulation
 
 /// Requests for those who have none yet: by Zipf's law, sizes log-normal, a tenth of the requests for keys never asked for again.
 enum SyntheticTrace {

@@ -3,7 +3,7 @@
 
 internal import Foundation
 internal import Harness
-internal import HoldfastStorage
+internal import HoldfastSimulation
 
 /// Where requests come from, and what they are called in the results.
 struct TraceSource: Sendable, Hashable {

@@ -3,7 +3,7 @@
 
 internal import Foundation
 internal import Harness
-internal import HoldfastTesting
+internal import HoldfastSimulation
 
 /// What is run, through what, and what is made of it.
 struct Plan: Sendable {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-internal import HoldfastTesting
+internal import HoldfastSimulation
 
 /// A scenario over time as a picture: attempts a second above, the share of calls that succeed below; the fault is shaded.
 ///

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 internal import Harness
-internal import HoldfastTesting
+internal import HoldfastSimulation
 
 /// The figures of all runs: tables for people, rows for programs.
 struct StormTables: Sendable {

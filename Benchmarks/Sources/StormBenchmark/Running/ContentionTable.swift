@@ -3,7 +3,7 @@
 
 internal import Harness
 internal import HoldfastSemantics
-internal import HoldfastTesting
+internal import HoldfastSimulation
 
 /// The contention study: five algorithms, from 10 to 190 clients.
 struct ContentionTable: Sendable {

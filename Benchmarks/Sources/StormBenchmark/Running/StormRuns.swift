@@ -3,7 +3,7 @@
 
 internal import Harness
 internal import HoldfastSemantics
-internal import HoldfastTesting
+internal import HoldfastSimulation
 
 /// Every subject's runs through every scenario.
 struct StormRuns: Sendable {

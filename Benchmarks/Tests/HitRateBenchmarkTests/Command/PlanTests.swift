@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import Harness
-import HoldfastStorage
+import HoldfastSimulation
 import Testing
 
 @testable import HitRateBenchmark

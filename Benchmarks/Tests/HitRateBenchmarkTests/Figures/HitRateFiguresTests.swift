@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import Harness
-import HoldfastStorage
+import HoldfastSimulation
 import Testing
 
 @testable import HitRateBenchmark
@@ -22,19 +22,23 @@ struct HitRateFiguresTests {
         return HitRateFigures(plan: plan, replays: all)
     }
 
-    @Test("two rows for each cell: the case is the trace and the size as it was given")
+    @Test("three rows for each cell: the case is the trace and the size as it was given")
     func rows() async throws {
         let figures = try await figures(["--policy", "lru,belady", "--size", "10,100%"], traces: ["t": [1, 2, 1, 1]])
         #expect(
             figures.report.json
                 == #"{"results": [{"case": "t@10", "subject": "lru", "value": 0.25, "unit": "object-hit-ratio"}, "#
                 + #"{"case": "t@10", "subject": "lru", "value": 0.25, "unit": "byte-hit-ratio"}, "#
+                + #"{"case": "t@10", "subject": "lru", "value": 1, "unit": "write-amplification"}, "#
                 + #"{"case": "t@10", "subject": "belady", "value": 0.25, "unit": "object-hit-ratio"}, "#
                 + #"{"case": "t@10", "subject": "belady", "value": 0.25, "unit": "byte-hit-ratio"}, "#
+                + #"{"case": "t@10", "subject": "belady", "value": 1, "unit": "write-amplification"}, "#
                 + #"{"case": "t@100%", "subject": "lru", "value": 0.5, "unit": "object-hit-ratio"}, "#
                 + #"{"case": "t@100%", "subject": "lru", "value": 0.5, "unit": "byte-hit-ratio"}, "#
+                + #"{"case": "t@100%", "subject": "lru", "value": 1, "unit": "write-amplification"}, "#
                 + #"{"case": "t@100%", "subject": "belady", "value": 0.5, "unit": "object-hit-ratio"}, "#
-                + #"{"case": "t@100%", "subject": "belady", "value": 0.5, "unit": "byte-hit-ratio"}]}"#
+                + #"{"case": "t@100%", "subject": "belady", "value": 0.5, "unit": "byte-hit-ratio"}, "#
+                + #"{"case": "t@100%", "subject": "belady", "value": 1, "unit": "write-amplification"}]}"#
         )
     }
 
@@ -59,8 +63,8 @@ struct HitRateFiguresTests {
             lines[0] == "t: 4 requests for 2 keys, 40 B, 20 B of them unique; "
                 + "a cache without a bound hits 50.00 % of the requests and 50.00 % of the bytes"
         )
-        #expect(lines[1].isEmpty && lines[2].hasPrefix("t@10  object %  byte %  written  Mreq/s"))
-        #expect(lines[3].hasPrefix("lru      25.00   25.00     0.75  "))
+        #expect(lines[1].isEmpty && lines[2].hasPrefix("t@10  object %  byte %  written  ampl.  Mreq/s"))
+        #expect(lines[3].hasPrefix("lru      25.00   25.00     0.75   1.00  "))
     }
 
     @Test("the plot of one trace is over bytes, that of several over the share of the unique bytes")

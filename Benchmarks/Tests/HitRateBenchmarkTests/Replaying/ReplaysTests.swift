@@ -3,7 +3,7 @@
 
 import Foundation
 import Harness
-import HoldfastStorage
+import HoldfastSimulation
 import Testing
 
 @testable import HitRateBenchmark

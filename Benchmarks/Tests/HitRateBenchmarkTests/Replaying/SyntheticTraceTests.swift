@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-import HoldfastStorage
+import HoldfastSimulation
 import Testing
 
 @testable import HitRateBenchmark

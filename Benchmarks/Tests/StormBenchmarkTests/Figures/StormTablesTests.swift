@@ -3,7 +3,7 @@
 
 import Foundation
 import Harness
-import HoldfastTesting
+import HoldfastSimulation
 import Testing
 
 @testable import StormBenchmark

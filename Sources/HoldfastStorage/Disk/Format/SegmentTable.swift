@@ -248,7 +248,7 @@ extension BlobRow {
 }
 
 /// Which of a store's two logs a segment belongs to.
-enum LogKind: UInt8, Sendable, Hashable, CaseIterable {
+package enum LogKind: UInt8, Sendable, Hashable, CaseIterable {
     /// Where new entries go.
     case small = 0
     /// Where entries go that were used, or came back soon after they were evicted.

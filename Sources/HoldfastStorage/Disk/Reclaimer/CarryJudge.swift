@@ -8,18 +8,18 @@
 /// copied stays in proportion to what is put. How much a reclaim may carry is limited by a credit, not by the segment: three quarters
 /// of what was reclaimed so far, less what was carried. One judge serves a store as long as it is open.
 /// Figures are in docs/decisions/storage/0016-disk-eviction.md.
-struct CarryJudge: Sendable {
+package struct CarryJudge: Sendable {
     /// Entries to draw for a bar.
     static let sampleSize = 512
     /// The share of the bytes of a sample that do not reach above the bar, in hundredths.
     private static let goingShare = 40
     /// The exponent of the bytes, in 1/1024.
-    static let beta = 102
+    package static let beta = 102
     /// The small log's share for each share of a window that hits most; a log's share has dead bytes in it, a window has none.
     private static let smallForWindow = 0.8
 
     /// An entry of the segment that is reclaimed, to which its row still points.
-    struct Candidate: Sendable, Hashable {
+    package struct Candidate: Sendable, Hashable {
         /// What ``CarryJudge/score(weight:bytes:)`` says.
         var score: Int
         /// The bytes of its record, which carrying copies.
@@ -28,6 +28,13 @@ struct CarryJudge: Sendable {
         var blobBytes = 0
         /// Whether it has to be carried.
         var isPinned = false
+
+        package init(score: Int, recordBytes: Int, blobBytes: Int = 0, isPinned: Bool = false) {
+            self.score = score
+            self.recordBytes = recordBytes
+            self.blobBytes = blobBytes
+            self.isPinned = isPinned
+        }
     }
 
     // Sums of bytes that cannot overflow, and quarters of one, are told exactly up to 2^51.
@@ -37,7 +44,7 @@ struct CarryJudge: Sendable {
     private var blobCredit: Double
 
     /// A judge that has reclaimed nothing, of a store of this capacity.
-    init(capacity: Int, segmentSize: Int) {
+    package init(capacity: Int, segmentSize: Int) {
         recordReach = 4 * Double(max(0, segmentSize))
         blobReach = Double(max(0, capacity)) / 2
         recordCredit = recordReach
@@ -51,7 +58,7 @@ struct CarryJudge: Sendable {
     ///   - bytes: record and blob.
     ///   - hash: of the key: it decides between entries whose marks are the same. Else a bar that meets many of them would drop
     ///     none, and in the turn after that all.
-    static func score(weight: Int32, bytes: Int, hash: UInt32) -> Int {
+    package static func score(weight: Int32, bytes: Int, hash: UInt32) -> Int {
         let tieBreaker = (hash &* 0x9E37_79B1) >> (32 - KeyFrequencies.hiddenBits)
         return DensityWeight.score(weight, size: UInt32(clamping: bytes), beta: beta) + Int(tieBreaker)
     }
@@ -65,7 +72,7 @@ struct CarryJudge: Sendable {
     ///   - total: the bytes of both logs.
     ///   - window: the share of a window that hits most, see ``WindowTrials/share``.
     ///   - isMainDead: whether the main log's oldest segment is mostly dead, see ``isMostlyDead(live:recordBytes:blobBytes:)``.
-    static func log(
+    package static func log(
         small: Int,
         total: Int,
         window: Double,
@@ -81,7 +88,7 @@ struct CarryJudge: Sendable {
 
     /// How many entries of each of several lists to draw for a bar, so that every entry has the same chance; all of all if
     /// these are no more than a sample.
-    static func draws(from counts: [Int], using random: inout PolicyRandom) -> [Int] {
+    package static func draws(from counts: [Int], using random: inout PolicyRandom) -> [Int] {
         var ends: [Int] = []
         for count in counts { ends.append((ends.last ?? 0) + max(0, count)) }
         var draws = counts.map { _ in 0 }
@@ -99,7 +106,7 @@ struct CarryJudge: Sendable {
     }
 
     /// The least score that is carried, by the entries of a sample; below every score where there is none.
-    static func bar(of sample: [(score: Int, bytes: Int)]) -> Int {
+    package static func bar(of sample: [(score: Int, bytes: Int)]) -> Int {
         let sorted = sample.sorted { $0.score < $1.score }
         let total = sorted.reduce(0.0) { $0 + Double(max(0, $1.bytes)) }
         var below = 0.0
@@ -116,7 +123,7 @@ struct CarryJudge: Sendable {
     ///   - live: the bytes of the records that rows still point to.
     ///   - recordBytes: the bytes of all records.
     ///   - blobBytes: the bytes of the blobs that are still there.
-    static func isMostlyDead(live: Int, recordBytes: Int, blobBytes: Int) -> Bool {
+    package static func isMostlyDead(live: Int, recordBytes: Int, blobBytes: Int) -> Bool {
         let dead = Double(max(0, recordBytes)) - Double(max(0, live))
         let all = Double(max(0, recordBytes)) + Double(max(0, blobBytes))
         return dead > 0 && dead * 100 >= all * Double(goingShare)
@@ -131,7 +138,7 @@ struct CarryJudge: Sendable {
     ///   - bar: see ``bar(of:)``.
     ///   - recordBytes: the bytes of all records of the segment, dead ones included.
     ///   - blobBytes: the bytes of the blobs that are still there.
-    mutating func carried(of candidates: [Candidate], bar: Int, recordBytes: Int, blobBytes: Int) -> [Bool] {
+    package mutating func carried(of candidates: [Candidate], bar: Int, recordBytes: Int, blobBytes: Int) -> [Bool] {
         recordCredit = Self.raised(recordCredit, by: recordBytes, reach: recordReach)
         blobCredit = Self.raised(blobCredit, by: blobBytes, reach: blobReach)
         let live = candidates.reduce(0) { $0.addingSaturated($1.recordBytes) }

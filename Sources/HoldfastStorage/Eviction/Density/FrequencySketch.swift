@@ -6,22 +6,22 @@
 /// An estimate is never below the count since the sketch was made, halvings aside, up to 15. Only the least of a key's four
 /// counters grow (conservative update), so that keys that share a counter push each other up less. 16 counters a word; any
 /// number of words, so that memory follows the entries closely.
-struct FrequencySketch: Sendable {
+package struct FrequencySketch: Sendable {
     private static let rows = 4
     private var words: [UInt64]
 
     /// A sketch of so many words, at least one, that has seen nothing.
-    init(words count: Int) {
+    package init(words count: Int) {
         words = Array(repeating: 0, count: max(1, count))
     }
 
     /// Its words.
-    var count: Int { words.count }
+    package var count: Int { words.count }
     /// The bytes of memory taken.
-    var bytes: Int { words.capacity * 8 }
+    package var bytes: Int { words.capacity * 8 }
 
     /// The estimate for a hash: 0 to 15.
-    func estimate(_ hash: UInt32) -> Int {
+    package func estimate(_ hash: UInt32) -> Int {
         let places = Self.spread(hash)
         return words.withUnsafeBufferPointer { words in
             var least: UInt64 = 15
@@ -35,14 +35,14 @@ struct FrequencySketch: Sendable {
 
     /// Counts one more for a hash; gives the estimate after that.
     @discardableResult
-    mutating func add(_ hash: UInt32) -> Int {
+    package mutating func add(_ hash: UInt32) -> Int {
         let estimate = estimate(hash)
         if estimate < 15 { raise(hash, to: estimate + 1) }
         return min(15, estimate + 1)
     }
 
     /// Makes the estimate for a hash at least `count`.
-    mutating func raise(_ hash: UInt32, to count: Int) {
+    package mutating func raise(_ hash: UInt32, to count: Int) {
         let count = UInt64(max(0, min(15, count)))
         let places = Self.spread(hash)
         words.withUnsafeMutableBufferPointer { words in
@@ -55,7 +55,7 @@ struct FrequencySketch: Sendable {
     }
 
     /// Halves every count: what is old weighs less.
-    mutating func halve() {
+    package mutating func halve() {
         for index in words.indices { words[index] = words[index] >> 1 & 0x7777_7777_7777_7777 }
     }
 

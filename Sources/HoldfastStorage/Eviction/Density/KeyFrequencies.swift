@@ -6,15 +6,15 @@
 /// The 8 bits are a logarithm that falls with time, as in ``DensityEntry``, in steps of an eighth and modulo 32: an entry that nobody
 /// asked for through 23 half-lives looks new. What a step cannot tell is decided by a draw, so that uses count right on average.
 /// Some 7 bytes a held key, all for the sketch. A use reads and writes nothing but the clock and the caller's 8 bits.
-struct KeyFrequencies: Sendable {
+package struct KeyFrequencies: Sendable {
     /// Requests for each held key after which a frequency counts half.
-    static let halfLife = 30
+    package static let halfLife = 30
     /// Words of the sketch for 16 keys.
     private static let wordsForSixteen = 14
     /// The most keys that the sketch is made for, for each key held.
     private static let headroom = 1.25
     /// Bits of a weight that its mark does not tell.
-    static let hiddenBits: UInt32 = 6
+    package static let hiddenBits: UInt32 = 6
 
     private let leastWords: Int
     private var sketch: FrequencySketch
@@ -25,7 +25,7 @@ struct KeyFrequencies: Sendable {
     private var halvings: UInt64 = 0
 
     /// Nothing was asked for; `leastWords` of the sketch, at least 4, are there for the fewest keys.
-    init(seed: UInt64, leastWords: Int = 64) {
+    package init(seed: UInt64, leastWords: Int = 64) {
         self.leastWords = max(4, leastWords)
         sketch = FrequencySketch(words: self.leastWords)
         random = PolicyRandom(seed: seed)
@@ -33,15 +33,15 @@ struct KeyFrequencies: Sendable {
     }
 
     /// The bytes of memory taken.
-    var bytes: Int { sketch.bytes }
+    package var bytes: Int { sketch.bytes }
 
     /// The time by which weights fall, in steps of ``DensityWeight``.
-    var now: UInt32 { UInt32(truncatingIfNeeded: time >> 23) }
+    package var now: UInt32 { UInt32(truncatingIfNeeded: time >> 23) }
 
     /// Notes that a key was asked for and is not held.
     ///
     /// - Returns: the mark for its row, if it gets one.
-    mutating func noteMiss(_ hash: UInt32) -> UInt8 {
+    package mutating func noteMiss(_ hash: UInt32) -> UInt8 {
         time &+= timeStep
         return mark(DensityWeight.weight(ofCount: sketch.add(hash)))
     }
@@ -49,19 +49,19 @@ struct KeyFrequencies: Sendable {
     /// Notes that a held key was asked for.
     ///
     /// - Returns: the mark to put in place of the one that its row has.
-    mutating func noteUse(_ mark: UInt8) -> UInt8 {
+    package mutating func noteUse(_ mark: UInt8) -> UInt8 {
         time &+= timeStep
         return self.mark(DensityWeight.incremented(weight(mark)))
     }
 
     /// Notes that a key is held no longer, whose row had this mark.
-    mutating func noteGone(_ hash: UInt32, _ mark: UInt8) {
+    package mutating func noteGone(_ hash: UInt32, _ mark: UInt8) {
         let count = DensityWeight.count(of: weight(mark))
         if count > 1 { sketch.raise(hash, to: count) }
     }
 
     /// The logarithm of the frequency that a mark stands for, as it is now.
-    func weight(_ mark: UInt8) -> Int32 {
+    package func weight(_ mark: UInt8) -> Int32 {
         let span: Int32 = 256 << Int32(Self.hiddenBits)
         let distance = Int32(bitPattern: (UInt32(mark) << Self.hiddenBits &- now) & UInt32(span - 1))
         // A mark may have been rounded up from the highest weight.
@@ -73,12 +73,12 @@ struct KeyFrequencies: Sendable {
     /// - Parameters:
     ///   - held: the keys held now.
     ///   - used: the bytes that they take of the capacity.
-    mutating func fit(held: Int, used: Int, capacity: Int) {
+    package mutating func fit(held: Int, used: Int, capacity: Int) {
         let full = used > 0 && used < capacity ? Double(held) * Double(capacity) / Double(used) : Double(held)
         fit(keys: Int(min(Double(held) * Self.headroom, full, 1e12)))
     }
 
-    mutating func fit(keys: Int) {
+    package mutating func fit(keys: Int) {
         let isHalved = halvings != time >> 32
         if isHalved {
             sketch.halve()

@@ -7,9 +7,9 @@
 /// compares fairly; the window of the one that hits most of late is taken. A change in the requests shows in all four at
 /// once, where a climb on the real cache would have to walk there and would take the change for its own doing. At most
 /// 2,048 keys, whatever the cache's size.
-struct WindowTrials: Sendable {
+package struct WindowTrials: Sendable {
     /// The parts of the capacity that are tried.
-    static let shares = [0.01, 0.10, 0.30, 0.70]
+    package static let shares = [0.01, 0.10, 0.30, 0.70]
     /// Entries that a trial is meant to hold; up to twice as many before the sample is halved.
     private static let entries = 128
     private static let mostKeys = 2_048
@@ -22,31 +22,31 @@ struct WindowTrials: Sendable {
     private var random: PolicyRandom
     private let beta: Int
     /// Half of the sampled keys drop out with each step.
-    private(set) var rarity: UInt32 = 0
+    package private(set) var rarity: UInt32 = 0
     private var requests = 0
     private var best = 1
 
     /// Trials of a cache that has seen nothing; `beta` in 1/1024.
-    init(beta: Int, seed: UInt64) {
+    package init(beta: Int, seed: UInt64) {
         self.beta = beta
         random = PolicyRandom(seed: ~seed)
     }
 
     /// The window's part of the capacity.
-    var share: Double { Self.shares[best] }
+    package var share: Double { Self.shares[best] }
     /// The bytes of memory taken.
-    var bytes: Int { keys.bytes + trials.reduce(0) { $0 + $1.bytes } }
+    package var bytes: Int { keys.bytes + trials.reduce(0) { $0 + $1.bytes } }
 
     /// Whether the trials see the key with this hash.
-    func samples(_ hash: UInt32) -> Bool { Self.samples(hash, rarity: rarity) }
+    package func samples(_ hash: UInt32) -> Bool { Self.samples(hash, rarity: rarity) }
 
     /// Whether trials of this ``rarity`` see the key with this hash; of 32 they see none.
-    static func samples(_ hash: UInt32, rarity: UInt32) -> Bool {
+    package static func samples(_ hash: UInt32, rarity: UInt32) -> Bool {
         rarity < 32 && (hash &* 0x9E37_79B1) >> (32 - rarity) == 0
     }
 
     /// The entries that a cache holds when it is full, going by those held and the bytes that they take.
-    static func expected(held: Int, used: Int, capacity: Int) -> Int {
+    package static func expected(held: Int, used: Int, capacity: Int) -> Int {
         guard held >= 32, used > 0, used < capacity else { return held }
         return Int(min(Double(held) * Double(capacity) / Double(used), 1e9))
     }
@@ -57,7 +57,7 @@ struct WindowTrials: Sendable {
     ///   - weight: of the key's frequency, this request included.
     ///   - capacity: the cache's bytes.
     ///   - expected: the entries that the cache holds when it is full.
-    mutating func note(_ hash: UInt32, size: Int, weight: Int32, now: UInt32, capacity: Int, expected: Int) {
+    package mutating func note(_ hash: UInt32, size: Int, weight: Int32, now: UInt32, capacity: Int, expected: Int) {
         fit(expected)
         guard samples(hash) else { return }
         let id = keys.note(hash, size: UInt32(clamping: size), weight: weight, now: now)

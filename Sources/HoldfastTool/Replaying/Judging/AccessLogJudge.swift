@@ -3,6 +3,7 @@
 
 #if Tool
     internal import HoldfastSemantics
+    internal import HoldfastSimulation
     internal import HoldfastStorage
 
     /// Judges the lines of an access log, which has no header fields: what is kept is what RFC 9111 lets a cache guess at.

@@ -3,6 +3,7 @@
 
 #if Tool
     internal import HoldfastSemantics
+    internal import HoldfastSimulation
     internal import HoldfastStorage
 
     /// Judges recorded exchanges by the library's rules for caches: a cache without a bound, in memory for as long as the file lasts.

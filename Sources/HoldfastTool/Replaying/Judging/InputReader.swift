@@ -5,6 +5,7 @@
     internal import Foundation
     internal import HoldfastCommand
     internal import HoldfastSemantics
+    internal import HoldfastSimulation
     internal import HoldfastStorage
 
     /// Reads the files of a replay, judges what is in them, and gathers the requests to replay; blocks.

@@ -3,6 +3,7 @@
 
 #if Tool
     internal import HoldfastSemantics
+    internal import HoldfastSimulation
     internal import HoldfastStorage
 
     /// The requests to replay, all of them or, once there are more than memory is meant for, those of a part of the objects.

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 #if Tool
+    internal import HoldfastSimulation
     internal import HoldfastStorage
 
     /// What one policy at one size hits, of all requests that a cache looks up.

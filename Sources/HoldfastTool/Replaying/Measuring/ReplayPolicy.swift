@@ -3,6 +3,7 @@
 
 #if Tool
     internal import HoldfastCommand
+    internal import HoldfastSimulation
     internal import HoldfastStorage
 
     /// Who decides what leaves a cache that is full: a policy, or a bound that knows the future.

@@ -4,6 +4,7 @@
 #if Tool
     internal import Holdfast
     internal import HoldfastCommand
+    internal import HoldfastSimulation
     internal import HoldfastStorage
 
     /// Replays a trace through policies at sizes, several at a time.

@@ -4,6 +4,7 @@
 #if Tool
     internal import Foundation
     internal import HoldfastSemantics
+    internal import HoldfastSimulation
     internal import HoldfastStorage
 
     extension ReplayReport {

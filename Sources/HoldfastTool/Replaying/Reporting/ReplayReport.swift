@@ -3,6 +3,7 @@
 
 #if Tool
     internal import HoldfastSemantics
+    internal import HoldfastSimulation
     internal import HoldfastStorage
 
     /// What a replay found, for people; see the other files for programs and pictures.

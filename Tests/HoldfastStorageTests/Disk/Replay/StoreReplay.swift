@@ -3,6 +3,7 @@
 
 import HoldfastTesting
 
+@testable import HoldfastSimulation
 @testable import HoldfastStorage
 
 /// Requests replayed through a real store over simulated files, and through the policy that has the store's rules.
@@ -91,12 +92,24 @@ struct StoreReplay {
             // A blob takes whole blocks.
             let isBlob = size > Geometry(capacity: capacity).inlineLimit
             let weight = isBlob ? SpaceLedger.blocks(size + 16) : (size + Self.overhead + 15) / 16 * 16
-            let key = HitRateSimulator.mixed(UInt64(request.key))
+            let key = SplitMix64.mixed(UInt64(request.key))
             policy.insert(request.key, key: key, size: weight, victims: &victims)
             if policy.holds(request.key) { result.writtenBytes += size }
             result.evictions += victims.count
         }
         result.movedBytes = policy.bytesMoved
         return (result, hits)
+    }
+}
+
+extension SegmentShape {
+    /// The shape of a store.
+    fileprivate init(_ geometry: Geometry) {
+        self.init(
+            segmentSize: geometry.segmentSize,
+            inlineLimit: geometry.inlineLimit,
+            openSize: geometry.segmentSize,
+            reserve: 2 * geometry.segmentSize
+        )
     }
 }

@@ -5,6 +5,7 @@ import Foundation
 import HoldfastTesting
 import Testing
 
+@testable import HoldfastSimulation
 @testable import HoldfastStorage
 
 @Suite("A store hits what its policy hits", .timeLimit(.minutes(20)))

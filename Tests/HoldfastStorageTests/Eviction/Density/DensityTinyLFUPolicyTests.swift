@@ -4,6 +4,7 @@
 import HoldfastTesting
 import Testing
 
+@testable import HoldfastSimulation
 @testable import HoldfastStorage
 
 @Suite("Density TinyLFU", .timeLimit(.minutes(20)))
@@ -34,7 +35,7 @@ struct DensityTinyLFUPolicyTests {
             if policy.holds(slot) { return policy.use(slot) }
             var victims: [UInt32] = []
             sizes[slot] = max(0, size)
-            policy.insert(slot, key: HitRateSimulator.mixed(UInt64(slot)), size: size, victims: &victims)
+            policy.insert(slot, key: SplitMix64.mixed(UInt64(slot)), size: size, victims: &victims)
             check(victims)
         }
     }
@@ -140,12 +141,12 @@ struct DensityTinyLFUPolicyTests {
             if plain.holds(slot) {
                 plain.use(slot)
             } else {
-                plain.insert(slot, key: HitRateSimulator.mixed(UInt64(slot)), size: 1, victims: &victims)
+                plain.insert(slot, key: SplitMix64.mixed(UInt64(slot)), size: 1, victims: &victims)
             }
             if changed.holds(slot) {
                 changed.use(slot)
             } else {
-                changed.insert(slot, key: HitRateSimulator.mixed(UInt64(slot)), size: 1, victims: &others)
+                changed.insert(slot, key: SplitMix64.mixed(UInt64(slot)), size: 1, victims: &others)
             }
             changed.setCapacity(1_000 + request % 50, victims: &others)
             changed.setCapacity(1_000, victims: &others)
@@ -165,7 +166,7 @@ struct DensityTinyLFUPolicyTests {
         for key in 0..<UInt64(entries * 5 / 4) {
             let slot = free.popLast() ?? next
             if slot == next { next += 1 }
-            policy.insert(slot, key: HitRateSimulator.mixed(key), size: 10, victims: &victims)
+            policy.insert(slot, key: SplitMix64.mixed(key), size: 10, victims: &victims)
             free += victims
             victims.removeAll(keepingCapacity: true)
         }
@@ -180,12 +181,12 @@ struct DensityTinyLFUPolicyTests {
         var policy = DensityTinyLFUPolicy(capacity: 5_000, beta: 0, seed: 1)
         var victims: [UInt32] = []
         for slot in 0..<5_000 as Range<UInt32> {
-            policy.insert(slot, key: HitRateSimulator.mixed(UInt64(slot)), size: 1, victims: &victims)
+            policy.insert(slot, key: SplitMix64.mixed(UInt64(slot)), size: 1, victims: &victims)
         }
         for slot in 0..<5_000 as Range<UInt32> where slot % 5 < 3 { for _ in 0..<40 { policy.use(slot) } }
         var draws = policy.random
         for key in 0..<500 as Range<UInt64> {
-            let hash = HitRateSimulator.mixed(5_000 + key % 20)
+            let hash = SplitMix64.mixed(5_000 + key % 20)
             policy.insert(5_000 + UInt32(key % 20), key: hash, size: 2_500, victims: &victims)
         }
         #expect(policy.used <= policy.capacity && policy.count >= 4_000)

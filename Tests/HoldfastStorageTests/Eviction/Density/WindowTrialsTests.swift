@@ -4,6 +4,7 @@
 import HoldfastTesting
 import Testing
 
+@testable import HoldfastSimulation
 @testable import HoldfastStorage
 
 @Suite("Window trials", .timeLimit(.minutes(20)))
@@ -16,7 +17,7 @@ struct WindowTrialsTests {
             let weight = DensityWeight.weight(ofCount: min(15, counts[key, default: 0]))
             let now = UInt32((start + index) * 512 / (10 * capacity))
             trials.note(
-                UInt32(truncatingIfNeeded: HitRateSimulator.mixed(UInt64(key))),
+                UInt32(truncatingIfNeeded: SplitMix64.mixed(UInt64(key))),
                 size: 1,
                 weight: weight,
                 now: now,
@@ -51,7 +52,7 @@ struct WindowTrialsTests {
         var trials = WindowTrials(beta: 512, seed: 1)
         for key in 0..<40_000 as Range<UInt64> {
             trials.note(
-                UInt32(truncatingIfNeeded: HitRateSimulator.mixed(key)),
+                UInt32(truncatingIfNeeded: SplitMix64.mixed(key)),
                 size: 1,
                 weight: 0,
                 now: 0,
@@ -61,7 +62,7 @@ struct WindowTrialsTests {
         }
         #expect(trials.rarity == rarity)
         let part = (0..<40_000 as Range<UInt64>)
-            .filter { trials.samples(UInt32(truncatingIfNeeded: HitRateSimulator.mixed($0))) }.count
+            .filter { trials.samples(UInt32(truncatingIfNeeded: SplitMix64.mixed($0))) }.count
         #expect(abs(part - 40_000 >> Int(rarity)) < 200)
     }
 
@@ -70,7 +71,7 @@ struct WindowTrialsTests {
         var trials = WindowTrials(beta: 512, seed: 1)
         for key in 0..<60_000 as Range<UInt64> {
             trials.note(
-                UInt32(truncatingIfNeeded: HitRateSimulator.mixed(key)),
+                UInt32(truncatingIfNeeded: SplitMix64.mixed(key)),
                 size: size,
                 weight: 0,
                 now: 0,
@@ -86,7 +87,7 @@ struct WindowTrialsTests {
         var trials = WindowTrials(beta: 512, seed: 1)
         for key in 0..<20_000 as Range<UInt64> {
             trials.note(
-                UInt32(truncatingIfNeeded: HitRateSimulator.mixed(key)),
+                UInt32(truncatingIfNeeded: SplitMix64.mixed(key)),
                 size: 1_000,
                 weight: 0,
                 now: 0,

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 #if Tool
+    import HoldfastSimulation
     import HoldfastStorage
     import HoldfastTesting
     import Testing

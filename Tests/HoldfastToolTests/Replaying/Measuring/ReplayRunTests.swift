@@ -3,6 +3,7 @@
 
 #if Tool
     import Foundation
+    import HoldfastSimulation
     import HoldfastStorage
     import HoldfastTestKit
     import HoldfastTesting

@@ -11,7 +11,7 @@ private import Synchronization
 ///     let recorder = HitRateRecorder(rate: 0.1)
 ///     cache.record(with: recorder)
 ///     // ... hours of traffic later:
-///     print(recorder.estimate(capacities: [256 << 20]))
+///     print(recorder.estimate(capacities: [256 << 20]))  // import HoldfastSimulation
 ///
 /// **What counts as a request.** One that was looked up and answered from the store, fresh, stale or after a 304, or by a response
 /// that may be stored, that of another call's exchange included. Left out are bypasses, failures, and what may never be stored:
@@ -62,13 +62,6 @@ public final class HitRateRecorder: Sendable {
 
     /// How many requests came by until it was full, those included that are not of the sample.
     public var requestsSeen: Int { log.withLock { $0.seen } }
-
-    /// What is recorded so far, keys in the order of their first requests.
-    public var trace: RequestTrace {
-        var trace = RequestTrace()
-        held.forEach { trace.append(key: $0, size: $1) }
-        return trace
-    }
 
     /// Notes a request: for caches that are none of this library's; an ``HTTPCache`` does it itself.
     ///
@@ -127,7 +120,7 @@ public final class HitRateRecorder: Sendable {
     // MARK: Within the library
 
     /// What is held by now.
-    var held: RequestLog { log.withLock { $0 } }
+    package var held: RequestLog { log.withLock { $0 } }
 
     /// Notes a request for an entry.
     ///

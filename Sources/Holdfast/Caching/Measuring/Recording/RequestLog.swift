@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 /// Requests as they are recorded: keys and sizes in blocks, so that it grows without being copied; it takes no more once full.
-struct RequestLog: Sendable {
+package struct RequestLog: Sendable {
     /// Where a request stands whose size is not known yet.
     struct Place: Sendable {
         /// Nil: the request is not of the sample, and only its bytes count.
@@ -23,10 +23,10 @@ struct RequestLog: Sendable {
     private let limit: Int
     private var blocks: [Block] = []
     /// How many requests are held.
-    private(set) var count = 0
+    package private(set) var count = 0
     /// All requests that came by, those that are not of the sample included, and the bytes of all.
-    private(set) var seen = 0
-    private(set) var seenBytes = 0
+    package private(set) var seen = 0
+    package private(set) var seenBytes = 0
 
     init(limit: Int) {
         self.limit = max(0, limit)
@@ -60,7 +60,7 @@ struct RequestLog: Sendable {
     }
 
     /// Hands out every request in its order.
-    func forEach(_ body: (_ key: UInt64, _ size: UInt32) -> Void) {
+    package func forEach(_ body: (_ key: UInt64, _ size: UInt32) -> Void) {
         for block in blocks {
             for (key, size) in zip(block.keys, block.sizes) { body(key, size) }
         }

@@ -3,6 +3,7 @@
 
 import Foundation
 import HoldfastSemantics
+import HoldfastSimulation
 import HoldfastStorage
 import HoldfastTesting
 import Testing

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import Foundation
+import HoldfastSimulation
 import HoldfastStorage
 import HoldfastTesting
 import Testing

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Holdfast
+internal import HoldfastSemantics
+private import Synchronization
+
+/// A clock that its driver moves from one sleeper to the next.
+///
+/// Sleepers wake one at a time, in the order of their deadlines, then in the order in which they fell asleep. Unlike
+/// `ManualClock` it keeps them in a heap, for tens of thousands at once.
+final class SimulationClock: HoldfastClock {
+    private struct State {
+        var now: Duration = .zero
+        var nextID: UInt64 = 0
+        var queue = EventQueue<UInt64>()
+        var continuations: [UInt64: CheckedContinuation<Void, any Error>] = [:]
+        var cancelled: Set<UInt64> = []
+
+        /// The deadline of the next who still sleeps.
+        mutating func nextDeadline() -> Duration? {
+            while let next = queue.next {
+                if continuations[next.payload] != nil { return next.time }
+                _ = queue.removeNext()
+            }
+            return nil
+        }
+    }
+
+    private static let start = Timestamp(secondsSinceEpoch: 1_700_000_000)
+    private let state = Mutex(State())
+
+    var now: MonotonicInstant {
+        MonotonicInstant(sinceOrigin: state.withLock { $0.now })
+    }
+
+    var timestamp: Timestamp {
+        SimulationClock.start.advanced(by: now.sinceOrigin)
+    }
+
+    /// When the next sleeper wakes, from the clock's origin; nil where nobody sleeps.
+    var nextDeadline: Duration? {
+        state.withLock { $0.nextDeadline() }
+    }
+
+    /// How many sleep.
+    var sleeperCount: Int {
+        state.withLock { $0.continuations.count }
+    }
+
+    /// Moves the clock to `time` without waking anyone; never back.
+    func move(to time: Duration) {
+        state.withLock { $0.now = max($0.now, time) }
+    }
+
+    /// Moves the clock to the next sleeper's deadline and wakes that one; nothing where nobody sleeps.
+    func wakeNext() {
+        let sleeper = state.withLock { state -> CheckedContinuation<Void, any Error>? in
+            guard state.nextDeadline() != nil, let next = state.queue.removeNext() else { return nil }
+            state.now = max(state.now, next.time)
+            return state.continuations.removeValue(forKey: next.payload)
+        }
+        sleeper?.resume()
+    }
+
+    func sleep(until deadline: MonotonicInstant) async throws {
+        try Task.checkCancellation()
+        let id: UInt64? = state.withLock { state in
+            guard deadline.sinceOrigin > state.now else { return nil }
+            state.nextID += 1
+            return state.nextID
+        }
+        guard let id else { return }
+        defer { state.withLock { _ = $0.cancelled.remove(id) } }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let isCancelled = state.withLock { state in
+                    if state.cancelled.contains(id) { return true }
+                    state.continuations[id] = continuation
+                    state.queue.add(id, at: deadline.sinceOrigin)
+                    return false
+                }
+                if isCancelled { continuation.resume(throwing: CancellationError()) }
+            }
+        } onCancel: {
+            let sleeper = state.withLock { state in
+                let sleeper = state.continuations.removeValue(forKey: id)
+                if sleeper == nil { state.cancelled.insert(id) }
+                return sleeper
+            }
+            sleeper?.resume(throwing: CancellationError())
+        }
+    }
+}
+
+/// Things that will happen, taken out in the order of their times, then in the order in which they were put in.
+///
+/// A binary heap: putting in and taking out cost the logarithm of the count.
+struct EventQueue<Payload> {
+    private struct Item {
+        let time: Duration
+        let sequence: UInt64
+        let payload: Payload
+
+        func comes(before other: Item) -> Bool {
+            (time, sequence) < (other.time, other.sequence)
+        }
+    }
+
+    private var items: [Item] = []
+    private var nextSequence: UInt64 = 0
+
+    var isEmpty: Bool { items.isEmpty }
+
+    /// When the next thing happens, and what it is; nil where nothing is left.
+    var next: (time: Duration, payload: Payload)? {
+        items.first.map { ($0.time, $0.payload) }
+    }
+
+    mutating func add(_ payload: Payload, at time: Duration) {
+        items.append(Item(time: time, sequence: nextSequence, payload: payload))
+        nextSequence += 1
+        var child = items.count - 1
+        while child > 0 {
+            let parent = (child - 1) / 2
+            guard items[child].comes(before: items[parent]) else { break }
+            items.swapAt(child, parent)
+            child = parent
+        }
+    }
+
+    mutating func removeNext() -> (time: Duration, payload: Payload)? {
+        guard let first = items.first else { return nil }
+        let last = items.removeLast()
+        if !items.isEmpty {
+            items[0] = last
+            sink()
+        }
+        return (first.time, first.payload)
+    }
+
+    private mutating func sink() {
+        var parent = 0
+        while true {
+            var least = parent
+            for child in [2 * parent + 1, 2 * parent + 2] where child < items.count {
+                if items[child].comes(before: items[least]) { least = child }
+            }
+            guard least != parent else { return }
+            items.swapAt(parent, least)
+            parent = least
+        }
+    }
+}
+
+/// Runs jobs only when its driver says so, one after another, on the driver's thread, in the order in which they came.
+///
+/// Tasks made with it as their preference stay on it through every await of code that has no executor of its own. An
+/// unstructured `Task` without the preference escapes to the default executor, and the driver does not see it.
+final class SimulationExecutor: TaskExecutor {
+    private let jobs = Mutex<[UnownedJob]>([])
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        jobs.withLock { $0.append(job) }
+    }
+
+    /// Runs what is queued, and what that queues, until nothing is left; to be called by one thread at a time.
+    func drain() {
+        while true {
+            let batch = jobs.withLock { jobs in
+                let batch = jobs
+                jobs.removeAll(keepingCapacity: true)
+                return batch
+            }
+            if batch.isEmpty { return }
+            for job in batch { job.runSynchronously(on: asUnownedTaskExecutor()) }
+        }
+    }
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Holdfast
+import HoldfastSemantics
+import HoldfastSimulation
+import HoldfastStorage
+import Testing
+
+@Suite("Traces of requests")
+struct RequestTraceRequestsTests {
+    private func head(_ url: String, _ method: RequestMethod = .get, _ fields: HeaderFields = [:]) throws -> RequestHead
+    {
+        RequestHead(method: method, target: try TargetURI(url), fields: fields)
+    }
+
+    @Test("two requests are of one key when the cache would look both up by one key")
+    func keys() throws {
+        var trace = RequestTrace()
+        for url in ["https://a.example/x", "https://A.example:443/x#part", "https://a.example/y", "http://a.example/x"]
+        {
+            let isKept = trace.append(try head(url), bodyLength: 10)
+            #expect(isKept)
+        }
+        #expect(trace.requests.map(\.key) == [0, 0, 1, 2])
+        trace.append(try head("https://a.example/x"), bodyLength: 10, principal: "p")
+        #expect(trace.keyCount == 4)
+    }
+
+    @Test("the rules for keys apply, and a variant is a key of its own")
+    func rulesAndVariants() throws {
+        var options = CacheOptions()
+        options.keyRules = [try KeyRule("https://a.example/", query: QueryOptions(ignoredNames: ["utm"]))]
+        var trace = RequestTrace()
+        for url in ["https://a.example/x?utm=1", "https://a.example/x?utm=2"] {
+            trace.append(try head(url), bodyLength: 10, options: options)
+        }
+        #expect(trace.keyCount == 1)
+        for language in ["de", "en", "de"] {
+            let request = try head("https://a.example/v", .get, ["Accept-Language": language])
+            let variant = try #require(
+                NominatedFields(vary: ["Vary": "Accept-Language"], request: request.fields, secret: [1])
+            )
+            trace.append(request, bodyLength: 10, variant: variant)
+        }
+        #expect(trace.requests.map(\.key) == [0, 0, 1, 2, 1])
+    }
+
+    @Test("only GET is added; lengths out of range are the nearest in it")
+    func limits() throws {
+        var trace = RequestTrace()
+        for method in [RequestMethod.head, .post, .query, .delete] {
+            let isKept = trace.append(try head("https://a.example/", method), bodyLength: 1)
+            #expect(!isKept)
+        }
+        trace.append(try head("https://a.example/"), bodyLength: .max)
+        trace.append(try head("https://a.example/y"), bodyLength: -1)
+        #expect(trace.requests.map(\.size) == [.max, 0])
+    }
+
+    @Test("times and lives reach the simulator: what is past its freshness is revalidated")
+    func lives() throws {
+        var trace = RequestTrace()
+        for second: Int64 in [0, 5, 20] {
+            trace.append(
+                try head("https://a.example/"),
+                bodyLength: 10,
+                at: Timestamp(secondsSinceEpoch: second),
+                freshUntil: Timestamp(secondsSinceEpoch: second + 10)
+            )
+        }
+        var simulator = HitRateSimulator()
+        simulator.add(.lru, capacity: 100)
+        simulator.replay(trace)
+        #expect(simulator.results[0].hits == 1 && simulator.results[0].revalidations == 1)
+    }
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import Holdfast
+import HoldfastSimulation
+import Testing
+
+@Suite("Storm scenarios")
+struct StormScenarioTests {
+    @Test("Every scenario of the study is valid and the same after a way through JSON", arguments: StormScenario.study)
+    func coding(_ scenario: StormScenario) throws {
+        try scenario.validate()
+        let data = try JSONEncoder().encode(scenario)
+        #expect(try JSONDecoder().decode(StormScenario.self, from: data) == scenario)
+    }
+
+    @Test("The study has the names and numbers of §5.1")
+    func study() {
+        #expect(
+            StormScenario.study.map(\.name) == [
+                "outage", "slow", "brownout-1", "brownout-5", "brownout-10", "brownout-30", "brownout-50",
+                "brownout-90",
+                "herd", "advised-herd", "gate", "blip-8", "blip-32", "idle-blip-32", "drained-blip-32", "app", "apps",
+                "one-resource", "quota", "quickstart", "quickstart-unadvised",
+            ]
+        )
+        #expect(StormScenario.outage.server.capacity == 1_000 && StormScenario.outage.processes == 50)
+        #expect(StormScenario.outage.faultWindow == 30..<60 && StormScenario("x", rate: 1).faultWindow == nil)
+        #expect(StormScenario.herd.burst == 2_000 && StormScenario.herd.attempts == 50)
+        #expect(StormScenario.brownout(2.5).name == "brownout-2.5")
+    }
+
+    @Test("A file needs a name and a load; all else has its default")
+    func defaults() throws {
+        let scenario = try JSONDecoder().decode(StormScenario.self, from: Data(#"{"name": "x", "burst": 3}"#.utf8))
+        #expect(scenario == StormScenario("x", burst: 3))
+        #expect(scenario.seeds == [1, 2, 3] && scenario.attemptTimeout == 1 && scenario.deadline == 10)
+    }
+
+    @Test("The example of the documentation is a valid scenario")
+    func example() throws {
+        var root = URL(filePath: #filePath)
+        for _ in 0..<4 { root.deleteLastPathComponent() }
+        let data = try Data(contentsOf: root.appending(path: "docs/measuring/storm-example.json"))
+        let scenario = try JSONDecoder().decode(StormScenario.self, from: data)
+        try scenario.validate()
+        #expect(scenario.name == "checkout" && scenario.faults.count == 3 && scenario.seeds.count == 5)
+    }
+
+    @Test(
+        "A value that makes no sense is refused by its name",
+        arguments: [
+            ("processes", #""rate": 1, "processes": 0"#), ("horizon", #""rate": 1, "horizon": -1"#),
+            ("burst", #""burst": 0"#), ("rate", #""rate": 0"#), ("rate", #""rate": 1e6, "horizon": 3600"#),
+            ("rate", #""deadline": 1"#), ("server.workers", #""rate": 1, "server": {"workers": -4}"#),
+            ("server.mean", #""rate": 1, "server": {"mean": 0}"#),
+            ("server.refusal", #""rate": 1, "server": {"refusal": 200}"#),
+            ("server.maxWait", #""rate": 1, "server": {"maxWait": -1}"#),
+            ("attemptTimeout", #""rate": 1, "attemptTimeout": 0"#), ("deadline", #""rate": 1, "deadline": 1e300"#),
+            ("attempts", #""rate": 1, "attempts": 0"#), ("seeds", #""rate": 1, "seeds": []"#),
+            ("faults[0].to", #""rate": 1, "faults": [{"kind": "down", "from": 2, "to": 2}]"#),
+            ("faults[0].kind", #""rate": 1, "faults": [{"kind": "flood", "from": 0, "to": 1}]"#),
+            (
+                "faults[1].amount",
+                #""rate": 1, "faults": [{"kind": "down", "from": 0, "to": 1}, {"kind": "err", "from": 0, "to": 1, "amount": 2}]"#
+            ),
+        ]
+    )
+    func refused(_ property: String, _ members: String) async throws {
+        let data = Data(#"{"name": "x", \#(members)}"#.utf8)
+        let scenario = try JSONDecoder().decode(StormScenario.self, from: data)
+        let error = #expect(throws: StormScenarioError.self) { try scenario.validate() }
+        #expect(error?.property == property)
+        await #expect(throws: StormScenarioError.self) { try await Storm(scenario).run { _, _ in .never } }
+    }
+}
