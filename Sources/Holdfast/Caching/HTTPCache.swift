@@ -7,7 +7,8 @@ private import Synchronization
 
 /// A cache for HTTP responses by RFC 9111, over any `CacheStore`.
 ///
-/// Hand one to `Pipeline(cache:)`; several pipelines may share one. Responses to requests with credentials (Authorization,
+/// Hand one to `Pipeline(cache:)`; several pipelines may share one, and should where they share a store: two caches over one store
+/// know nothing of each other's exchanges under way. Responses to requests with credentials (Authorization,
 /// Cookie, userinfo, the fields that a call names as credentials, or the principal it names) live in a partition of their own,
 /// named by a keyed digest: each partition is a cache by itself, and no response crosses from one to another.
 ///

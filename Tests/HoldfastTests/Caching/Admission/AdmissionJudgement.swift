@@ -217,20 +217,24 @@ struct AdmissionJudgement {
         }
     }
 
-    /// Whether the content is of the representation of which the newest fields say that it has not changed.
+    /// Whether the content is of the representation of which the origin said that it has not changed: to this call, or with the newest fields.
     private mutating func judgeRepresentation() {
-        guard let newest, newest.answer?.status == 304, let said = newest.answer?.representation else { return }
-        for body in evidence.bodies.compactMap({ model.exchange($0) }) {
-            guard let stored = body.answer?.representation, stored.version > 0, stored != said else { continue }
-            // By a date alone two versions of one resource may be taken for one, and by a weak tag two codings.
-            let isNamed =
-                newest.sentFields.contains("If-None-Match") && body.answer?.fields["ETag"]?.hasPrefix("\"") ?? false
-            if stored.path == said.path, stored.version == said.version || !isNamed { continue }
-            report(
-                .wrongSelection,
-                by: newest,
-                "the content of exchange \(body.number) is \(stored), and exchange \(newest.number) spoke of \(said)"
-            )
+        let confirmations = ([newest].compactMap { $0 } + own).filter { $0.answer?.status == 304 }
+        for confirmation in confirmations {
+            guard let said = confirmation.answer?.representation else { continue }
+            for body in evidence.bodies.compactMap({ model.exchange($0) }) {
+                guard let stored = body.answer?.representation, stored.version > 0, stored != said else { continue }
+                // By a date alone two versions of one resource may be taken for one, and by a weak tag two codings.
+                let isNamed =
+                    confirmation.sentFields.contains("If-None-Match")
+                    && body.answer?.fields["ETag"]?.hasPrefix("\"") ?? false
+                if stored.path == said.path, stored.version == said.version || !isNamed { continue }
+                report(
+                    .wrongSelection,
+                    by: confirmation,
+                    "the content of exchange \(body.number) is \(stored), and exchange \(confirmation.number) spoke of \(said)"
+                )
+            }
         }
     }
 
