@@ -16,7 +16,7 @@ struct AdmissionGenerator {
 
     /// What a sequence has more of than others, and how it may begin: each is rare where everything is drawn alike.
     private enum Theme: CaseIterable {
-        case none, heads, dates, weakParts, conditions, releasedCookies, ownCookies, queries, cancelled, posts
+        case none, heads, dates, weakParts, conditions, releasedCookies, ownCookies, queries, cancelled, posts, reloads
     }
 
     private var random: SeededGenerator
@@ -61,7 +61,7 @@ struct AdmissionGenerator {
         case .releasedCookies: (nature.setsCookie, nature.tag) = (true, .strong)
         case .conditions: nature.tag = .strong
         case .queries: paths = ["/q?s=1", "/q?s=2"]
-        case .none, .heads, .ownCookies, .cancelled, .posts: break
+        case .none, .heads, .ownCookies, .cancelled, .posts, .reloads: break
         }
         let holds = chance(theme == .heads || theme == .ownCookies || theme == .queries ? 90 : 50)
 
@@ -161,6 +161,14 @@ struct AdmissionGenerator {
             return [
                 step(call(), ["max-age=60"]), step(change, isHeld: true),
                 .cancel(call: change.number, isNoticed: false), step(call(), ["max-age=60"]),
+            ]
+        case .reloads:
+            let first = call()
+            var reload = call()
+            reload.directive = .reload
+            return [
+                step(first, ["max-age=60"], isHeld: true), step(reload, ["max-age=1"]), .advance(milliseconds: 5_000),
+                step(call(), ["max-age=60"], isHeld: true), .release(call: first.number),
             ]
         case .posts:
             var query = call("POST")

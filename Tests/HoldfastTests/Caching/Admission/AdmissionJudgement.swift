@@ -248,7 +248,8 @@ struct AdmissionJudgement {
                 "the fields are of exchange \(newest.number), which was sent before exchange \(later.number)"
             )
         }
-        guard !isConfirmed, own.isEmpty, !evidence.bodies.isEmpty else { return }
+        // Who waits with others is told what was asked for before, and not what is older than what they had been given already.
+        guard !isConfirmed || isShared, own.isEmpty, !evidence.bodies.isEmpty else { return }
         let used = evidence.all
         for later in model.log.exchanges where later.sentAt > newest.sentAt && isSurelyStored(later) {
             let mayHaveGone = model.log.exchanges.contains { other in
