@@ -299,7 +299,7 @@ public struct CachingHook: ServiceHook {
 }
 
 extension StoredResponse {
-    fileprivate var hasStrongTag: Bool { entityTag.map { !$0.isWeak } ?? false }
+    var hasStrongTag: Bool { entityTag.map { !$0.isWeak } ?? false }
 }
 
 extension ReuseDecision {

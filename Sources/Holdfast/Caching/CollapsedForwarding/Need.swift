@@ -136,6 +136,13 @@ struct Need: Sendable {
         case .notModified, .relay: return true
         case .resend: return false
         case .full(let index):
+            // To a credential that was added on the way a date may confirm another representation than the stored one; a strong tag
+            // names the same bytes, whoever asks.
+            if !stored[index].hasStrongTag,
+                lookup.partition(sentFor: response, in: context, of: cache) != lookup.principal
+            {
+                return false
+            }
             if stored[index].ranges == nil { return true }
             let freshened = stored[index].freshened(
                 by: response.head,

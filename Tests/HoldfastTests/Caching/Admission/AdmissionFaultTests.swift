@@ -385,4 +385,28 @@ struct AdmissionFaultTests {
         #expect(try await bench.load(request, options) == .network("x"))
         #expect(bench.sent("If-None-Match") == [nil, "*"])
     }
+
+    @Test(
+        "RFC 9110 §8.8.2.2: a 304 by date to a credential that a prepare step adds confirms no response of a guest",
+        arguments: [true, false]
+    )
+    func confirmedToAnother(hasStrongTag: Bool) async throws {
+        var fields: HeaderFields = ["Cache-Control": "max-age=1", "Last-Modified": "Sat, 01 Jan 2022 00:00:00 GMT"]
+        if hasStrongTag { fields[.eTag] = "\"1\"" }
+        let stored = fields
+        let transport = ScriptedTransport { request in
+            let isConditional = ["If-None-Match", "If-Modified-Since"].contains {
+                request.value(forHTTPHeaderField: $0) != nil
+            }
+            if isConditional { return .respond(304, stored) }
+            return .respond(200, stored, body: request.value(forHTTPHeaderField: "X-Api-Key") ?? "guest")
+        }
+        let bench = CacheBench(transport)
+        try await bench.load()
+        bench.clock.advance(by: .seconds(5))
+        var options = CallOptions()
+        options.prepare = [{ request, _ in request.setValue("bob", forHTTPHeaderField: "X-Api-Key") }]
+        #expect(try await bench.load(.get(), options).body == (hasStrongTag ? "guest" : "bob"))
+        #expect(bench.sends == (hasStrongTag ? 2 : 3))
+    }
 }
