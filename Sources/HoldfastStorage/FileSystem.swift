@@ -63,7 +63,11 @@ public protocol FileSystem: Sendable {
     ///
     /// By default a copy of what ``read(_:from:count:)`` or ``readIfCached(_:from:count:)`` gives.
     ///
-    /// - Parameter waits: whether the device may be waited for.
+    /// - Parameters:
+    ///   - file: open for reading.
+    ///   - offset: of the first byte in the file.
+    ///   - buffer: takes the bytes, from its beginning.
+    ///   - waits: whether the device may be waited for.
     /// - Returns: how many bytes were read, fewer than fit only where the file ends; nil where not all of them are at hand without
     ///   waiting, and `waits` is false.
     func read(_ file: OpenFile, from offset: Int, into buffer: UnsafeMutableRawBufferPointer, waits: Bool)

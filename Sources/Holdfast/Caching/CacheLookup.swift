@@ -26,6 +26,9 @@ struct CacheLookup: Sendable {
     let key: CacheKey
     /// The key in the shared partition, where that may be read as well.
     let sharedKey: CacheKey?
+    /// Both as the store knows them.
+    let storeKey: StoreKey
+    let sharedStoreKey: StoreKey?
     /// The content of a QUERY or of a POST that only asks; nil where it is no part of the keys.
     let content: RequestContent?
     /// Whether the request has content that the key does not tell, so that nothing that comes of it may be kept.
@@ -76,6 +79,8 @@ struct CacheLookup: Sendable {
         cacheControl = CacheControl(request: head.fields)
         let keys = LookupKeys(head, principal: principal, credentialFields: credentialFields, context, cache.options)
         (key, sharedKey, content) = (keys.own, keys.shared, keys.content)
+        storeKey = StoreKey(keys.own.framed)
+        sharedStoreKey = keys.shared.map { StoreKey($0.framed) }
         onlyAsks = keys.onlyAsks
         // What a POST leaves behind answers a GET, and its content is no part of that.
         isRetrieval = keys.onlyAsks || head.method == .get || head.method == .head
@@ -93,8 +98,11 @@ struct CacheLookup: Sendable {
         let found = candidates.filter { $0.stored.nominated.matches(head.fields, secret: cache.store.secret) }
         matching = found.filter(\.isOwn).map(\.entry)
         if let newest = found.map(\.stored.requestOrder).max() { RequestOrder.observe(newest) }
-        let keys = [storeKey] + [sharedStoreKey].compactMap(\.self)
-        let given = cache.writer.order.newest(for: key.target, under: keys, matching: head.fields)
+        let given = cache.writer.order.newest(
+            for: key.target,
+            under: [storeKey] + [sharedStoreKey].compactMap(\.self),
+            matching: head.fields
+        )
         newestOrder = (found.map(\.stored.requestOrder) + [given].compactMap(\.self)).max()
     }
 
@@ -103,9 +111,6 @@ struct CacheLookup: Sendable {
 
     /// Whether other calls may have the same exchange: a plain GET, or the same content, is all they could mean by an equal key.
     var mayShare: Bool { (head.method == .get || content != nil) && !isConditionalOrPartial }
-
-    var storeKey: StoreKey { StoreKey(key.framed) }
-    var sharedStoreKey: StoreKey? { sharedKey.map { StoreKey($0.framed) } }
 
     /// Whether entries under a key are the requester's own, and not only lent to it.
     func owns(_ key: CacheKey) -> Bool { !borrows || key.partition == principal }

@@ -12,12 +12,14 @@ internal import HoldfastStorage
 /// The hook's dealings with its store, whose every failure is counted, reported and survived.
 extension CachingHook {
     func candidates(for lookup: CacheLookup, _ context: CallContext) async -> [CacheCandidate] {
-        var found = await candidates(under: lookup.key, for: lookup, context)
-        if let key = lookup.sharedKey { found += await candidates(under: key, for: lookup, context) }
+        var found = await candidates(under: lookup.key, lookup.storeKey, for: lookup, context)
+        if let key = lookup.sharedKey, let storeKey = lookup.sharedStoreKey {
+            found += await candidates(under: key, storeKey, for: lookup, context)
+        }
         guard cache.holdsSearchVariance else { return found }
         for key in [lookup.key, lookup.sharedKey].compactMap({ $0 }) {
             for equivalent in await equivalentKeys(of: key, context) {
-                found += await candidates(under: equivalent, for: lookup, context)
+                found += await candidates(under: equivalent, StoreKey(equivalent.framed), for: lookup, context)
                     .filter { isEquivalent($0.entry, $0.stored, lookup) }
             }
         }
@@ -26,12 +28,13 @@ extension CachingHook {
 
     private func candidates(
         under key: CacheKey,
+        _ storeKey: StoreKey,
         for lookup: CacheLookup,
         _ context: CallContext
     ) async -> [CacheCandidate] {
         let now = context.clock.timestamp
         var found: [CacheCandidate] = []
-        for entry in await entries(for: StoreKey(key.framed), context) {
+        for entry in await entries(for: storeKey, context) {
             if let stored = cache.decoded.response(of: entry) {
                 let isOwn = lookup.owns(key)
                 guard isOwn || stored.mayAnswerCookies(now: now, options: cache.options) else { continue }
@@ -182,6 +185,7 @@ extension CachingHook {
         for lookup: CacheLookup,
         in context: CallContext
     ) async {
+        guard !older.isEmpty else { return }
         let partition = CacheKey.Parts(framed: key.bytes)?.partition
         for entry in older where entry.key != newer?.key || entry.variant != newer?.variant {
             let own = entry.key == key ? partition : CacheKey.Parts(framed: entry.key.bytes)?.partition

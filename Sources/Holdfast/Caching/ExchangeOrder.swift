@@ -83,9 +83,16 @@ final class ExchangeOrder: Sendable {
     /// - Parameters:
     ///   - keys: by which the request is looked up.
     ///   - fields: of the request.
-    func newest(for target: TargetURI, under keys: [StoreKey], matching fields: HeaderFields) -> HybridTimestamp? {
+    func newest(
+        for target: TargetURI,
+        under keys: @autoclosure () -> [StoreKey],
+        matching fields: HeaderFields
+    ) -> HybridTimestamp? {
         rows.withLock { rows in
-            rows[target]?.written
+            guard let written = rows[target]?.written, !written.isEmpty else { return nil }
+            let keys = keys()
+            return
+                written
                 .filter { keys.contains($0.key) && $0.nominated.matches(fields, secret: secret()) }
                 .map(\.order).max()
         }

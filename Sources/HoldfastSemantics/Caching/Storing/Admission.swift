@@ -168,7 +168,8 @@ extension Admission {
             var fields = sent.fields
             var own: [FieldName] = [.ifNoneMatch, .ifModifiedSince, .range, .ifRange]
             if fields[.acceptEncoding] == "identity" { own.append(.acceptEncoding) }
-            for name in own { fields[name] = lookedUp.fields[name] }
+            // Where nothing differs nothing is copied.
+            for name in own where fields[name] != lookedUp.fields[name] { fields[name] = lookedUp.fields[name] }
             return fields
         }
     }
