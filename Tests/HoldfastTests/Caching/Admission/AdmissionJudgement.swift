@@ -260,8 +260,12 @@ struct AdmissionJudgement {
                     && AdmissionGenerator.paths[other.path] == AdmissionGenerator.paths[later.path]
             }
             // Each user's cache is one of its own: of the same second, what is the user's goes before what is all's.
+            let isReleased = [later.answer?.fields["Cache-Control"], call.fields["Cache-Control"]].map { text in
+                let control = AdmissionDirectives(text)
+                return control.has("public") || control.seconds("s-maxage") != nil
+            }
             let isOfOther =
-                later.user != newest.user
+                (later.user != newest.user || isReleased[0] != isReleased[1])
                 && later.sentAt.time.secondsSinceEpoch == newest.sentAt.time.secondsSinceEpoch
             if !mayHaveGone, !isOfOther {
                 report(
