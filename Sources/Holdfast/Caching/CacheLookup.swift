@@ -26,9 +26,6 @@ struct CacheLookup: Sendable {
     let key: CacheKey
     /// The key in the shared partition, where that may be read as well.
     let sharedKey: CacheKey?
-    /// Both as the store knows them.
-    let storeKey: StoreKey
-    let sharedStoreKey: StoreKey?
     /// The content of a QUERY or of a POST that only asks; nil where it is no part of the keys.
     let content: RequestContent?
     /// Whether the request has content that the key does not tell, so that nothing that comes of it may be kept.
@@ -47,7 +44,7 @@ struct CacheLookup: Sendable {
     /// What had become of the target by then: a response that was under way since may be older than what is stored.
     var generation: CacheWriter.Generation
     /// What was stored for the request by then: once a newer response is there, none of it may come to light again.
-    var matching: [StoredEntry] = []
+    private(set) var matching: [CacheCandidate] = []
     /// When the newest response that the requester may have been given was asked for, as far as the cache knows; nil where it knows of
     /// none.
     private(set) var newestOrder: HybridTimestamp?
@@ -79,8 +76,6 @@ struct CacheLookup: Sendable {
         cacheControl = CacheControl(request: head.fields)
         let keys = LookupKeys(head, principal: principal, credentialFields: credentialFields, context, cache.options)
         (key, sharedKey, content) = (keys.own, keys.shared, keys.content)
-        storeKey = StoreKey(keys.own.framed)
-        sharedStoreKey = keys.shared.map { StoreKey($0.framed) }
         onlyAsks = keys.onlyAsks
         // What a POST leaves behind answers a GET, and its content is no part of that.
         isRetrieval = keys.onlyAsks || head.method == .get || head.method == .head
@@ -96,14 +91,15 @@ struct CacheLookup: Sendable {
     /// Notes what is stored for the request, so that what is asked for from now on is newer than all of it.
     mutating func note(_ candidates: [CacheCandidate], in cache: HTTPCache) {
         let found = candidates.filter { $0.stored.nominated.matches(head.fields, secret: cache.store.secret) }
-        matching = found.filter(\.isOwn).map(\.entry)
-        if let newest = found.map(\.stored.requestOrder).max() { RequestOrder.observe(newest) }
+        matching = found.filter(\.isOwn)
+        let newest = found.map(\.stored.requestOrder).max()
+        if let newest { RequestOrder.observe(newest) }
         let given = cache.writer.order.newest(
             for: key.target,
             under: [storeKey] + [sharedStoreKey].compactMap(\.self),
             matching: head.fields
         )
-        newestOrder = (found.map(\.stored.requestOrder) + [given].compactMap(\.self)).max()
+        newestOrder = [newest, given].compactMap(\.self).max()
     }
 
     /// Whether the caller wants the origin's word before anything is used (RFC 9111 §5.2.1.4).
@@ -111,6 +107,9 @@ struct CacheLookup: Sendable {
 
     /// Whether other calls may have the same exchange: a plain GET, or the same content, is all they could mean by an equal key.
     var mayShare: Bool { (head.method == .get || content != nil) && !isConditionalOrPartial }
+
+    var storeKey: StoreKey { StoreKey(key.framed) }
+    var sharedStoreKey: StoreKey? { sharedKey.map { StoreKey($0.framed) } }
 
     /// Whether entries under a key are the requester's own, and not only lent to it.
     func owns(_ key: CacheKey) -> Bool { !borrows || key.partition == principal }
@@ -148,9 +147,7 @@ struct CacheLookup: Sendable {
             let name = line.name
             // Those that name the partition are compared by it.
             if name == .authorization || name == .cookie || credentialFields.contains(name) { return false }
-            if NonCredentialFields.contains(name) || name == .idempotencyKey || announced.contains(name) {
-                return false
-            }
+            if !name.mayHoldCredential || announced.contains(name) { return false }
             return head.fields[name] != fields[name]
         }
     }
@@ -179,7 +176,7 @@ extension CallContext {
     func fieldsOfHooks(in request: URLRequest) -> [FieldName] {
         guard let callerFields, options.principal == nil else { return [] }
         return request.fieldsAdded(to: callerFields).compactMap { FieldName($0) }.filter { name in
-            name != .authorization && name != .cookie && name != .idempotencyKey
+            name != .authorization && name != .cookie && name.mayHoldCredential
                 && !options.credentialFields.contains(name)
         }
     }

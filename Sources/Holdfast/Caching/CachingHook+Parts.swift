@@ -189,10 +189,7 @@ extension CachingHook {
                     return .commitAs(cut.description(tags: tags, options))
                 },
                 finish: commit(entry, received, context),
-                fail: { [self] error in
-                    storeFailed(error, context)
-                    await giveUp(entry.claim, of: received, in: context)
-                }
+                fail: { [self] error in await storingFailed(error, entry, of: received, in: context) }
             )
             let outcome = HopOutcome(
                 storable: stored,
@@ -248,10 +245,7 @@ extension CachingHook {
             background: context.background,
             judge: judge,
             finish: finish,
-            fail: { [self] error in
-                storeFailed(error, context)
-                await giveUp(entry.claim, of: received, in: context)
-            }
+            fail: { [self] error in await storingFailed(error, entry, of: received, in: context) }
         )
         response.body = ResponseBody(storing, length: response.body.length)
         return HopOutcome(storable: entry.stored, entry: entry, storing: storing, mayBeShared: entry.mayBeShared)

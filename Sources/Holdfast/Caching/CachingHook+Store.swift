@@ -12,14 +12,12 @@ internal import HoldfastStorage
 /// The hook's dealings with its store, whose every failure is counted, reported and survived.
 extension CachingHook {
     func candidates(for lookup: CacheLookup, _ context: CallContext) async -> [CacheCandidate] {
-        var found = await candidates(under: lookup.key, lookup.storeKey, for: lookup, context)
-        if let key = lookup.sharedKey, let storeKey = lookup.sharedStoreKey {
-            found += await candidates(under: key, storeKey, for: lookup, context)
-        }
+        var found = await candidates(under: lookup.key, for: lookup, context)
+        if let key = lookup.sharedKey { found += await candidates(under: key, for: lookup, context) }
         guard cache.holdsSearchVariance else { return found }
         for key in [lookup.key, lookup.sharedKey].compactMap({ $0 }) {
             for equivalent in await equivalentKeys(of: key, context) {
-                found += await candidates(under: equivalent, StoreKey(equivalent.framed), for: lookup, context)
+                found += await candidates(under: equivalent, for: lookup, context)
                     .filter { isEquivalent($0.entry, $0.stored, lookup) }
             }
         }
@@ -28,13 +26,12 @@ extension CachingHook {
 
     private func candidates(
         under key: CacheKey,
-        _ storeKey: StoreKey,
         for lookup: CacheLookup,
         _ context: CallContext
     ) async -> [CacheCandidate] {
         let now = context.clock.timestamp
         var found: [CacheCandidate] = []
-        for entry in await entries(for: storeKey, context) {
+        for entry in await entries(for: StoreKey(key.framed), context) {
             if let stored = cache.decoded.response(of: entry) {
                 let isOwn = lookup.owns(key)
                 guard isOwn || stored.mayAnswerCookies(now: now, options: cache.options) else { continue }
@@ -147,6 +144,17 @@ extension CachingHook {
         await removeOlder(than: claim.order, under: claim.key, for: received.lookup, in: context)
     }
 
+    /// The store failed to take a response that came.
+    func storingFailed(
+        _ error: StoreError,
+        _ entry: AdmittedEntry,
+        of received: ReceivedExchange,
+        in context: CallContext
+    ) async {
+        storeFailed(error, context)
+        await giveUp(entry.claim, of: received, in: context)
+    }
+
     /// Removes what is stored for a request beside a newer response.
     func removeOlder(beside newer: StoredEntry, by received: ReceivedExchange, in context: CallContext) async {
         await removeOlder(
@@ -173,13 +181,12 @@ extension CachingHook {
     ) async {
         let stored = await candidates(for: lookup, context)
             .filter { $0.stored.requestOrder <= order && matches($0, lookup) }
-            .map(\.entry)
         await remove(stored, supersededUnder: key, except: newer, for: lookup, in: context)
     }
 
     /// Removes those of what was stored for a request that a newer response takes the place of.
     func remove(
-        _ older: [StoredEntry],
+        _ older: [CacheCandidate],
         supersededUnder key: StoreKey,
         except newer: StoredEntry?,
         for lookup: CacheLookup,
@@ -187,9 +194,9 @@ extension CachingHook {
     ) async {
         guard !older.isEmpty else { return }
         let partition = CacheKey.Parts(framed: key.bytes)?.partition
-        for entry in older where entry.key != newer?.key || entry.variant != newer?.variant {
-            let own = entry.key == key ? partition : CacheKey.Parts(framed: entry.key.bytes)?.partition
-            if own == partition || own == lookup.principal { await remove(entry, context) }
+        for candidate in older where candidate.partition == partition || candidate.partition == lookup.principal {
+            let entry = candidate.entry
+            if entry.key != newer?.key || entry.variant != newer?.variant { await remove(entry, context) }
         }
     }
 

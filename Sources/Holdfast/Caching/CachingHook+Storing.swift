@@ -213,8 +213,7 @@ extension CachingHook {
             },
             finish: finish,
             fail: { [self] error in
-                storeFailed(error, context)
-                await giveUp(entry.claim, of: received, in: context)
+                await storingFailed(error, entry, of: received, in: context)
                 filling?.end(.notReusable)
                 context.options.storing?.note(.storeFailure)
             }
@@ -265,8 +264,7 @@ extension CachingHook {
             )
             if let bytes, !bytes.isEmpty { try await writer.append(bytes) }
         } catch {
-            storeFailed(error, context)
-            await giveUp(entry.claim, of: received, in: context)
+            await storingFailed(error, entry, of: received, in: context)
             throw Unstored(reason: error.code == .tooLarge ? .tooLarge : .storeFailure)
         }
         // From here on the store itself watches for invalidations.

@@ -42,3 +42,8 @@ package enum NonCredentialFields {
         "x-cloud-trace-context", "x-correlation-id", "x-request-id",
     ]
 }
+
+extension FieldName {
+    /// Whether nothing is known that rules out a credential in the field. A key for one effect alone says nothing of who asks.
+    package var mayHoldCredential: Bool { !NonCredentialFields.contains(self) && self != .idempotencyKey }
+}

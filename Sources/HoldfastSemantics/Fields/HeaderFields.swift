@@ -122,10 +122,6 @@ public struct HeaderFields: Sendable, Hashable {
     /// - Returns: our remaining lines in order, then the other's.
     public func merging(_ other: HeaderFields) -> HeaderFields {
         guard !other.isEmpty else { return self }
-        // Of few lines a look at each costs less than a set; of many, as a hostile server may send them, it would not.
-        if lines.count &* other.lines.count <= 1_024 {
-            return HeaderFields(lines.filter { !other.contains($0.name) } + other.lines)
-        }
         let replaced = Set(other.lines.map(\.name))
         return HeaderFields(lines.filter { !replaced.contains($0.name) } + other.lines)
     }

@@ -27,11 +27,6 @@ enum CredentialFields {
     private static let secrets = Redaction()
 }
 
-extension FieldName {
-    /// Whether a field is not known to hold none. A key for one effect alone says nothing of who asks.
-    var mayHoldCredential: Bool { !NonCredentialFields.contains(self) && self != .idempotencyKey }
-}
-
 /// A request that bears fields which are given to each of its kind, as those of a service are.
 protocol SharedFieldsBearing: Request {
     var sharedFields: HttpHeader { get }

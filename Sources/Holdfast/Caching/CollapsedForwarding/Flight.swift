@@ -69,7 +69,7 @@ final class Flight: Sendable {
         var ending: Ending?
         var isGivenUp = false
         var isSent = false
-        /// The order of requests as it was when the flight was opened, since its own come later; then the place of the one that was answered.
+        /// No answer was asked for before this: when the flight was opened, and then when the request was sent that has been answered.
         var order = RequestOrder.latest
         var isOver = false
         var readers: Int
@@ -158,9 +158,6 @@ final class Flight: Sendable {
         state.withLock { $0.mayYield = false }
     }
 
-    /// Before what no answer of this flight was asked for.
-    var order: HybridTimestamp { state.withLock { $0.order } }
-
     /// A response has come to a request.
     func received(_ order: HybridTimestamp) {
         state.withLock { $0.order = order }
@@ -244,9 +241,16 @@ final class Flight: Sendable {
     /// - Parameters:
     ///   - late: whether a response will do whose head is there already.
     ///   - yielding: whether the reader can look again where the exchange is left to another process.
-    func join(until deadline: MonotonicInstant?, late: Bool, yielding: Bool = true) -> Joining {
+    ///   - newestOrder: of what the reader may have been given already: an older response is none for it (RFC 9111 §4).
+    func join(
+        until deadline: MonotonicInstant?,
+        late: Bool,
+        yielding: Bool = true,
+        newestOrder: HybridTimestamp? = nil
+    ) -> Joining {
         state.withLock { state in
             if state.isGivenUp || state.mayYield && !yielding { return .refused }
+            if let newestOrder, newestOrder > state.order { return .refused }
             if let ending = state.ending {
                 guard late, case .answered(let answer) = ending, answer.isShared else { return .refused }
                 guard let body = answer.body, body.reserveSeat() else { return .over }

@@ -66,9 +66,14 @@ final class FlightTable: Sendable {
             for flight in known where flight.terms == terms && !boarding.path.contains(ObjectIdentifier(flight)) {
                 if flight.isExclusive { continue }
                 if boarding.asksValidation, flight.isSent { continue }
-                if let newest = boarding.newestOrder, newest > flight.order { continue }
                 let trail = boarding.trail
-                switch flight.join(until: boarding.deadline, late: !trail.refusesLanded, yielding: trail.mayYield) {
+                let joining = flight.join(
+                    until: boarding.deadline,
+                    late: !trail.refusesLanded,
+                    yielding: trail.mayYield,
+                    newestOrder: boarding.newestOrder
+                )
+                switch joining {
                 case .joined(let wakes): return (.joined(flight, isLate: false), wakes)
                 case .joinedLate: return (.joined(flight, isLate: true), [])
                 case .over: hasEnded = true

@@ -39,15 +39,16 @@ package enum VariantSelection {
             guard candidate.method == method || candidate.method == request.method, matches(candidate) else {
                 continue
             }
-            if let known = best {
-                let current = candidates[known]
-                if isOwn.isEmpty || isOwn[index] == isOwn[known] || !candidate.isOfSameTime(as: current) {
-                    guard candidate.isMoreRecent(than: current) else { continue }
-                } else if isOwn[known] {
-                    continue
-                }
+            guard let known = best else {
+                best = index
+                continue
             }
-            best = index
+            let current = candidates[known]
+            let differsInOwner = !isOwn.isEmpty && isOwn[index] != isOwn[known]
+            let goesBefore =
+                differsInOwner && candidate.isOfSameTime(as: current)
+                ? isOwn[index] : candidate.isMoreRecent(than: current)
+            if goesBefore { best = index }
         }
         return best
     }
