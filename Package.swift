@@ -138,7 +138,7 @@ let package = Package(
                 ),
             ]
         ),
-        // What the programs share: console, progress line, Control-C.
+        // What the programs share: console, command line, tables, progress line, random numbers, Control-C.
         .target(name: "HoldfastCommand"),
         .executableTarget(
             name: "WeatherExample",
@@ -197,7 +197,7 @@ let package = Package(
         .target(name: "CPathCosts"),
         .executableTarget(
             name: "PathCosts",
-            dependencies: ["CPathCosts", "Holdfast", "HoldfastSemantics", "HoldfastStorage"]
+            dependencies: ["CPathCosts", "HoldfastCommand", "Holdfast", "HoldfastSemantics", "HoldfastStorage"]
         ),
         .executableTarget(
             name: "Quickstart",

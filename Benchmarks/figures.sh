@@ -109,3 +109,6 @@ for page in pages:
         print(f"{page}: figures of {name}", file=sys.stderr)
 PY
 done
+
+# The pictures show these figures.
+.ci/pictures

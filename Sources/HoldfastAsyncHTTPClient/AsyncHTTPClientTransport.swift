@@ -22,31 +22,53 @@
     /// while its response is not read. The response is handed up at its head. Field lines keep their order, case and number.
     /// What a file or an `httpBodyStream` holds is read off the cooperative pool.
     ///
-    /// Redirects are handed up where the client allows it: always with a client of the transport's own, and otherwise except
-    /// for a 303, and a 301 or 302 to a POST, which a client with `.follow` answers itself. Such a response bears the last
-    /// URL, is stored by no cache, and is told of by an event ``clientFollowedRedirect``.
+    /// Redirects are handed up, and so left to the pipeline: for a client that would follow them itself, one of the transport's own
+    /// with the same configuration sends.
     ///
     /// The client swallows interim (1xx) responses, cannot be asked for a new connection, and ignores the request's
     /// `timeoutInterval`; deadlines come from the pipeline. More stands in `docs/clients/async-http-client.md`.
     public final class AsyncHTTPClientTransport: Transport {
-        /// The name of the event that tells of a redirect which the client itself followed beneath the pipeline.
+        /// The name of the event that tells of a redirect which the client itself followed beneath the pipeline: only where its
+        /// configuration could not be read. Such a response bears the last URL and is stored by no cache.
         public static let clientFollowedRedirect = ServiceEvent.Name("client-followed-redirect")
 
         private let client: HTTPClient
         private let isOwn: Bool
+        /// Whether the client, which is the transport's own, stands in for somebody's.
+        private let standsIn: Bool
         let traits: ClientTraits
         private let known = KnownConnections()
 
-        /// A transport over somebody's client, used as it is: neither copied, nor reconfigured, nor shut down.
+        /// A transport over somebody's client, used as it is: neither reconfigured nor shut down.
+        ///
+        /// A client that follows redirects, as `HTTPClient.shared` does, is not used itself, since it ends the process where it is led
+        /// to a port above 65535, and keeps no credential field of your own to its origin. A client of the transport's own with
+        /// the same configuration and event loops sends in its place, with redirects `.disallow` and connections of its own. It
+        /// lives as long as the transport and the bodies of its responses.
         ///
         /// - Parameters:
-        ///   - client: must not be shut down while calls are under way.
+        ///   - client: must not be shut down while calls are under way, nor its event loops.
         ///   - undoesContentCoding: whether the client was configured with `decompression: .enabled`; nil, the default, finds
         ///     out by itself. Where that fails, coded responses are handed up but stored by no cache.
         public init(client: HTTPClient, undoesContentCoding: Bool? = nil) {
-            self.client = client
-            isOwn = false
             traits = undoesContentCoding.map { ClientTraits(undoesCodings: $0) } ?? ClientTraits(of: client)
+            if var configuration = ClientTraits.configuration(of: client), !ClientTraits.handsUpRedirects(configuration)
+            {
+                configuration.redirectConfiguration = .disallow
+                configuration.refuseStatusesBelow100()
+                self.client = HTTPClient(eventLoopGroup: client.eventLoopGroup, configuration: configuration)
+                (isOwn, standsIn) = (true, true)
+            } else {
+                self.client = client
+                (isOwn, standsIn) = (false, false)
+            }
+        }
+
+        /// A transport over a client whose redirects could not be looked at.
+        init(unread client: HTTPClient) {
+            self.client = client
+            (isOwn, standsIn) = (false, false)
+            traits = ClientTraits(undoesCodings: nil)
         }
 
         /// A transport with a client of its own, which ``shutdown()`` ends.
@@ -62,8 +84,10 @@
             var own = configuration
             own.redirectConfiguration = .disallow
             own.connectionPool.retryConnectionEstablishment = false
+            own.refuseStatusesBelow100()
             client = HTTPClient(eventLoopGroup: group ?? HTTPClient.defaultEventLoopGroup, configuration: own)
             isOwn = true
+            standsIn = false
             traits = ClientTraits(own)
         }
 
@@ -81,7 +105,7 @@
         ///
         /// - Throws: what the client throws; a second call does nothing.
         public func shutdown() async throws {
-            guard isOwn else { return }
+            guard isOwn, !standsIn else { return }
             do {
                 try await client.shutdown()
             } catch let error as HTTPClientError where error == .alreadyShutdown {
@@ -152,8 +176,28 @@
             outgoing.body = .stream(upload, length: upload.length.map { .known(Int64($0)) } ?? .unknown)
             outgoing.tlsConfiguration = call?.tlsConfiguration
             outgoing.localAddress = call?.localAddress
+            try checkSize(of: outgoing, hasContent: upload.length != 0)
             return outgoing
         }
+
+        /// Refuses a head with content that would fill a connection's buffer: the client ends the process where the head makes the
+        /// connection unwritable for a moment (seen with 1.37), and a redirect may bring such a URL.
+        private func checkSize(of request: HTTPClientRequest, hasContent: Bool) throws {
+            guard hasContent else { return }
+            let size = request.headers.reduce(request.url.utf8.count) {
+                $0 + $1.name.utf8.count + $1.value.utf8.count + 4
+            }
+            guard size > AsyncHTTPClientTransport.mostHeadBytes else { return }
+            throw ServiceError(
+                .badRequest,
+                "The request's URL and fields are \(size) bytes, more than the \(AsyncHTTPClientTransport.mostHeadBytes) that "
+                    + "AsyncHTTPClient can send before content; shorten them.",
+                progress: .notSent
+            )
+        }
+
+        /// Three quarters of the buffer that a connection of SwiftNIO has by default.
+        private static let mostHeadBytes = 48 << 10
 
         /// Lets the client send, no longer than until the attempt's deadline.
         private func execute(

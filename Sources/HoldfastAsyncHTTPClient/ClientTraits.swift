@@ -31,12 +31,24 @@
         /// The traits of a client; its configuration is not public, so it is read by reflection, and where that fails it is
         /// taken as unknown.
         init(of client: HTTPClient) {
-            let found = Mirror(reflecting: client).children.first { $0.label == "configuration" }?.value
-            if let configuration = found as? HTTPClient.Configuration {
+            if let configuration = ClientTraits.configuration(of: client) {
                 self.init(configuration)
             } else {
                 self.init(undoesCodings: nil)
             }
+        }
+
+        /// The configuration of a client, by reflection; nil where it cannot be had.
+        static func configuration(of client: HTTPClient) -> HTTPClient.Configuration? {
+            Mirror(reflecting: client).children.first { $0.label == "configuration" }?.value
+                as? HTTPClient.Configuration
+        }
+
+        /// Whether clients with this configuration are known to follow no redirect by themselves.
+        static func handsUpRedirects(_ configuration: HTTPClient.Configuration) -> Bool {
+            let mode = Mirror(reflecting: configuration.redirectConfiguration).children.first { $0.label == "mode" }?
+                .value
+            return mode.map { "\($0)" == "disallow" } ?? false
         }
 
         /// The Accept-Encoding that goes out where the request has none; nil: none.

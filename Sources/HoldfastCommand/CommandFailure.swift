@@ -14,4 +14,9 @@ package struct CommandFailure: Error, Equatable, CustomStringConvertible {
         description = text.split(whereSeparator: \.isNewline).joined(separator: " ")
         self.exitStatus = exitStatus
     }
+
+    /// The command line of `program` is wrong.
+    package static func usage(_ text: String, of program: String) -> CommandFailure {
+        CommandFailure("\(text) (\(program) --help tells more)", exitStatus: 64)
+    }
 }

@@ -23,7 +23,7 @@ package final class ProgressLine: Sendable {
     /// - Parameters:
     ///   - fraction: how much is done, from 0 to 1; nil where nobody knows.
     ///   - text: what the line says, made only when it is drawn.
-    package func draw(_ fraction: Double?, _ text: @autoclosure () -> String) {
+    package func draw(_ fraction: Double?, text: @autoclosure () -> String) {
         guard console.errorIsTerminal else { return }
         let now = clock.now
         let isDue = last.withLock { last in
@@ -77,6 +77,6 @@ package final class ProgressMeter: Sendable {
     /// Counts so many steps more.
     package func advance(by count: Int = 1) {
         let done = done.add(count, ordering: .relaxed).newValue
-        line.draw(total > 0 ? Double(done) / Double(total) : 1, text(done))
+        line.draw(total > 0 ? Double(done) / Double(total) : 1, text: text(done))
     }
 }

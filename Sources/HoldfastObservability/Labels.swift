@@ -97,7 +97,7 @@
 
         /// The text itself, while there is room, or `_OTHER`.
         func label(_ text: String?) -> String {
-            guard let text else { return Labels.none }
+            guard let text, !text.isEmpty else { return Labels.none }
             // A label of any length would not be bounded after all.
             guard text.utf8.count <= 255 else { return Labels.other }
             return known.withLock { known in

@@ -51,7 +51,7 @@
         /// Installs an observer: as an observer of events, and around calls and sends where it traces.
         public mutating func observe(with observer: PipelineObserver) {
             observers.append(observer)
-            if let tracing = observer.tracing { surroundings.append(tracing) }
+            if let tracing = observer.tracing { interceptors.append(tracing) }
         }
     }
 #endif

@@ -138,6 +138,8 @@ extension FileSystem {
 public enum FileAccess: Sendable, Hashable {
     /// For reading; it must be there.
     case read
+    /// For reading and writing; it must be there.
+    case write
     /// For reading and writing; it must not be there.
     case create
     /// For reading and writing; it is made if it is not there.

@@ -78,6 +78,7 @@ public struct POSIXFileSystem: FileSystem {
         let flags =
             switch access {
             case .read: O_RDONLY
+            case .write: O_RDWR
             case .create: O_RDWR | O_CREAT | O_EXCL
             case .readWrite: O_RDWR | O_CREAT
             }

@@ -62,3 +62,27 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
         "\(code): \(message)" + (cause.map { " (\($0))" } ?? "")
     }
 }
+
+/// What several parts of the stores throw.
+extension StoreError {
+    static let closed = StoreError(.closed, "The store is closed; open a new one.")
+    static let displaced = StoreError(
+        .resting,
+        "The directory was removed while the store had it open; treat this as a miss, and open the store again."
+    )
+    static let noSpace = StoreError(
+        .noSpace,
+        "What is pinned, written or read leaves no room; try again later or raise the capacity."
+    )
+    static let ended = StoreError(.abandoned, "The writer has already committed or abandoned; start a new one.")
+    static let superseded = StoreError(
+        .superseded,
+        "The key was invalidated while this entry was written; fetch it again."
+    )
+    static let gone = StoreError(.superseded, "This version of the entry is gone; treat it as a miss.")
+    static let damaged = StoreError(.corrupt, "The entry on the disk is damaged and was removed; fetch it again.")
+    static let abandoned = StoreError(
+        .abandoned,
+        "The writer gave up before the body was whole; send the request again."
+    )
+}

@@ -9,12 +9,25 @@ public struct EntryDescription: Sendable, Hashable {
     public var uselessAfter: StoreInstant
     /// Words by which entries can be purged together; at most 64 of at most 1,024 UTF-8 bytes each are kept.
     public var tags: Set<String>
+    /// When the caller asked for what it writes, by the same clock as the `now` of the write: what other processes invalidated
+    /// since is not for this entry to bring back. No part of the entry; nil: not known.
+    package var requestedAt: StoreInstant?
 
     /// A description; by default the entry never becomes useless and bears no tags.
     public init(metadata: ByteChunk, uselessAfter: StoreInstant = .distantFuture, tags: Set<String> = []) {
         self.metadata = metadata
         self.uselessAfter = uselessAfter
         self.tags = tags
+    }
+
+    public static func == (left: EntryDescription, right: EntryDescription) -> Bool {
+        left.metadata == right.metadata && left.uselessAfter == right.uselessAfter && left.tags == right.tags
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(metadata)
+        hasher.combine(uselessAfter)
+        hasher.combine(tags)
     }
 }
 

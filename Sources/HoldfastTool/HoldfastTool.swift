@@ -40,6 +40,25 @@
             }
         }
     }
+
+    /// The version of this release: what `--version` prints, and what the tool calls itself to servers and in exports.
+    ///
+    /// It is the newest one of CHANGELOG.md; a test holds the two together.
+    enum ToolVersion {
+        static let text = "0.1.0"
+        /// Name and version as a product of User-Agent (RFC 9110 §10.1.5).
+        static let product = "holdfast/\(text)"
+    }
+
+    extension CommandFailure {
+        /// The command line is wrong in a way that the parser of arguments does not see.
+        static func usage(_ text: String) -> CommandFailure {
+            CommandFailure(text, exitStatus: 64)
+        }
+
+        /// Somebody pressed Control-C.
+        static let interrupted = CommandFailure("interrupted", exitStatus: 130)
+    }
 #else
     internal import Foundation
 

@@ -21,7 +21,7 @@
         private var isSpace = true
         private var written: [UInt8] = []
 
-        private init(_ bytes: [UInt8], _ limits: XMLLimits) {
+        private init(_ bytes: [UInt8], limits: XMLLimits) {
             self.bytes = bytes
             self.limits = limits
             written.reserveCapacity(bytes.count)
@@ -35,7 +35,7 @@
             guard bytes.count <= limits.bytes else {
                 throw XMLText.refusal("It has \(bytes.count) bytes and \(limits.bytes) are allowed.")
             }
-            var sanitizer = XMLSanitizer(bytes, limits)
+            var sanitizer = XMLSanitizer(bytes, limits: limits)
             try sanitizer.read()
             return sanitizer.written
         }

@@ -19,14 +19,14 @@
             if isLittle || start.starts(with: [0xFE, 0xFF]) || start.starts(with: [0, 0x3C, 0, 0x3F]) {
                 let marked = start.first == 0xFF || start.first == 0xFE
                 return try withoutDeclaration(
-                    converted(data.dropFirst(marked ? 2 : 0), isLittle ? .utf16LittleEndian : .utf16BigEndian)
+                    converted(data.dropFirst(marked ? 2 : 0), encoding: isLittle ? .utf16LittleEndian : .utf16BigEndian)
                 )
             }
             let bytes = Array(data)
             switch declaredEncoding(of: bytes) {
             case nil, "utf-8", "utf8", "us-ascii", "ascii": return try withoutDeclaration(validated(bytes))
-            case "iso-8859-1", "latin1": return try withoutDeclaration(converted(data, .isoLatin1))
-            case "windows-1252", "cp1252": return try withoutDeclaration(converted(data, .windowsCP1252))
+            case "iso-8859-1", "latin1": return try withoutDeclaration(converted(data, encoding: .isoLatin1))
+            case "windows-1252", "cp1252": return try withoutDeclaration(converted(data, encoding: .windowsCP1252))
             case let name?: throw refusal("Its encoding \(name.prefix(40)) is not supported; ask for UTF-8.")
             }
         }
@@ -40,7 +40,7 @@
             return bytes
         }
 
-        private static func converted(_ data: Data, _ encoding: String.Encoding) throws -> [UInt8] {
+        private static func converted(_ data: Data, encoding: String.Encoding) throws -> [UInt8] {
             guard let text = String(data: data, encoding: encoding) else {
                 throw refusal("It is not in its own encoding.")
             }

@@ -32,7 +32,7 @@ enum Quickstart {
                 console.output(Help.text + "\n")
                 return 0
             }
-            let report = Report(try await results(arguments, console, clock), arguments)
+            let report = Report(try await results(arguments, console: console, clock: clock), arguments: arguments)
             console.output(arguments.isJSON ? try report.json() : report.text)
             return 0
         } catch {
@@ -44,8 +44,8 @@ enum Quickstart {
 
     private static func results(
         _ arguments: Arguments,
-        _ console: Console,
-        _ clock: any HoldfastClock
+        console: Console,
+        clock: any HoldfastClock
     ) async throws -> [RunResult] {
         let target: any Target
         if arguments.urls.isEmpty {

@@ -27,7 +27,7 @@ enum WeatherExample {
             }
             let skipped = arguments.clients.filter { $0.missingTrait != nil }
             if arguments.namesClients, let first = skipped.first { throw CommandFailure.missing(first) }
-            let results = try await results(arguments, program)
+            let results = try await results(arguments, program: program)
             let report = Report(results: results, skipped: skipped)
             console.output(arguments.isJSON ? try report.json() : report.text)
             return 0
@@ -38,7 +38,7 @@ enum WeatherExample {
         }
     }
 
-    private static func results(_ arguments: Arguments, _ program: URL) async throws -> [RunResult] {
+    private static func results(_ arguments: Arguments, program: URL) async throws -> [RunResult] {
         var service: ServiceProcess?
         defer { service?.stop() }
         let url: URL

@@ -6,8 +6,7 @@ import Testing
 
 /// Holds the catalogs to what docs are held to: each product has one, and its code stands in a test that runs it.
 ///
-/// That links lead somewhere, that landing pages name every symbol, and that the files of tutorials compile as they stand is seen
-/// to by `.ci/documentation`, which has the symbol graphs.
+/// That links lead somewhere and that landing pages name every symbol is seen to by `.ci/documentation`, which has the symbol graphs.
 @Suite("Catalogs and their code")
 struct DoccTests {
     /// The library products of Package.swift, each of which is one module of its own name.
@@ -20,13 +19,10 @@ struct DoccTests {
         ImportTableTests.root.appending(path: "Sources/\(product)/\(product).docc")
     }
 
-    /// The files of a catalog's own folder, or of its `Resources`, with one extension.
-    private static func files(of product: String, in folder: String = "", kind: String) throws -> [URL] {
-        try FileManager.default.contentsOfDirectory(
-            at: catalog(product).appending(path: folder),
-            includingPropertiesForKeys: nil
-        )
-        .filter { $0.pathExtension == kind }.sorted { $0.path < $1.path }
+    /// The pages of a catalog.
+    private static func pages(of product: String) throws -> [URL] {
+        try FileManager.default.contentsOfDirectory(at: catalog(product), includingPropertiesForKeys: nil)
+            .filter { $0.pathExtension == "md" }.sorted { $0.path < $1.path }
     }
 
     private static func text(of url: URL) throws -> String { try String(contentsOf: url, encoding: .utf8) }
@@ -39,15 +35,6 @@ struct DoccTests {
     /// The blocks that are fenced as Swift and nothing else.
     static func blocks(of page: String) -> [[String]] {
         Page(path: "", text: page).blocks.filter { $0.language == "swift" }.map(\.lines)
-    }
-
-    /// A file without the comments, imports and conditions that it begins with.
-    static func code(of file: String) -> [String] {
-        Array(
-            lines(file).drop {
-                $0.hasPrefix("//") || $0.hasPrefix("import ") || $0.hasPrefix("#if canImport(") || $0 == "#endif"
-            }
-        )
     }
 
     /// All files of tests that hold the code of pages.
@@ -68,19 +55,16 @@ struct DoccTests {
         }
     }
 
-    @Test("Every product has a catalog with a landing page, an article and a tutorial", arguments: products)
+    @Test("Every product has a catalog with a landing page and an article", arguments: products)
     func parts(_ product: String) throws {
-        let pages = try Self.files(of: product, kind: "md").map { try Self.text(of: $0) }
+        let pages = try Self.pages(of: product).map { try Self.text(of: $0) }
         #expect(pages.contains { $0.hasPrefix("# ``\(product)``\n") })
         #expect(pages.contains { !$0.hasPrefix("# ``") })
-        let tutorials = try Self.files(of: product, kind: "tutorial").map { try Self.text(of: $0) }
-        #expect(tutorials.contains { $0.hasPrefix("@Tutorials(") })
-        #expect(tutorials.contains { $0.hasPrefix("@Tutorial(") })
     }
 
     @Test("Every block of Swift in a catalog stands in a test that runs it", arguments: products)
     func blocks(_ product: String) throws {
-        for url in try Self.files(of: product, kind: "md") {
+        for url in try Self.pages(of: product) {
             for block in Self.blocks(of: try Self.text(of: url)) {
                 #expect(
                     Self.isTested(block),
@@ -90,30 +74,8 @@ struct DoccTests {
         }
     }
 
-    @Test("Every file of a tutorial is shown by one, and stands in a test that runs it", arguments: products)
-    func tutorials(_ product: String) throws {
-        let shown = try Self.files(of: product, kind: "tutorial").map { try Self.text(of: $0) }.joined()
-        let files = try Self.files(of: product, in: "Resources", kind: "swift")
-        #expect(!files.isEmpty)
-        for url in files {
-            #expect(shown.contains("file: \"\(url.lastPathComponent)\""), "no tutorial shows \(url.lastPathComponent)")
-            let code = Self.code(of: try Self.text(of: url))
-            #expect(!code.isEmpty)
-            // A file that goes on in the next step has the next one's closing braces too early.
-            #expect(
-                Self.isTested(code) || Self.isTested(Self.withoutEnd(code)),
-                "\(product).docc/Resources/\(url.lastPathComponent) has code that no test runs"
-            )
-        }
-    }
-
-    /// The same code without the braces that close its outermost declaration.
-    static func withoutEnd(_ code: [String]) -> [String] {
-        code.last == "}" ? Array(code.dropLast()) : code
-    }
-
-    @Test("The readers find blocks, and where a file's code begins")
-    func readers() {
+    @Test("The reader finds blocks")
+    func reader() {
         let page = """
             Text.
             ```swift
@@ -126,19 +88,5 @@ struct DoccTests {
             ```
             """
         #expect(Self.blocks(of: page) == [["let one = 1", "let two = 2"]])
-        let file = """
-            // A comment.
-
-            import A
-            #if canImport(B)
-                import B
-            #endif
-
-            struct C {
-                // Stays.
-            }
-            """
-        #expect(Self.code(of: file) == ["struct C {", "// Stays.", "}"])
-        #expect(Self.withoutEnd(Self.code(of: file)) == ["struct C {", "// Stays."])
     }
 }

@@ -69,7 +69,8 @@ struct ImportTableTests {
             "AsyncHTTPClient", "NIOCore", "NIOHTTP1", "HTTPTypes",
         ],
         "PathCosts": [
-            "Holdfast", "HoldfastSemantics", "HoldfastStorage", "Dispatch", "Foundation", "FoundationNetworking",
+            "HoldfastCommand", "Holdfast", "HoldfastSemantics", "HoldfastStorage", "Dispatch", "Foundation",
+            "FoundationNetworking",
             "Synchronization",
             "CPathCosts",
         ],

@@ -102,6 +102,35 @@ struct FullDeviceTests {
         await store.close()
     }
 
+    #if os(Linux)
+        /// A child process is born with copies of all descriptors and keeps them until it runs its program: a server that starts
+        /// programs has such children at any time. The copies here are this process's own and are kept for as long.
+        @Test("What a child process was born with keeps no bytes on the device")
+        func inherited() async throws {
+            let capacity = 2 << 20
+            let device = try Kind.real.device(size: 16 << 20)
+            defer { device.remove() }
+            let store = try await open(device, capacity: capacity)
+            var inherited = InheritedDescriptors(root: device.root)
+            var peak = 0
+            for number in 1...60 as ClosedRange<UInt64> {
+                let identity = CrashIdentity.all[Int(number) % CrashIdentity.all.count]
+                let now = StoreInstant(milliseconds: Int64(number))
+                let length = number % 2 == 0 ? 300_000 : 9_000
+                let code = await put(store, identity, CrashStamp(put: number, length: length, tags: []), now: now)
+                #expect(code == nil || code == .noSpace, "step \(number)")
+                if let entry = try await store.entries(for: identity.storeKey, now: now).first {
+                    _ = try await store.body(of: entry).read(from: 0, upTo: 10)
+                }
+                inherited.take()
+                peak = max(peak, device.usedBytes())
+            }
+            #expect(peak <= capacity, "\(peak) bytes on \(device.name)")
+            inherited.close()
+            await store.close()
+        }
+    #endif
+
     @Test("A full device loses nothing, tells .noSpace, and puts resume when there is room", arguments: Kind.allCases)
     func full(_ kind: Kind) async throws {
         let device = try kind.device(size: 6 << 20)
@@ -165,3 +194,34 @@ struct FullDeviceTests {
         }
     }
 }
+
+#if os(Linux)
+    /// Copies of the open descriptors of files below a directory, as a child process gets them.
+    private struct InheritedDescriptors {
+        let root: String
+        private var copies: [Int32] = []
+        private var files: Set<UInt> = []
+
+        init(root: String) {
+            self.root = root
+        }
+
+        /// Copies what is open now, a descriptor a file.
+        mutating func take() {
+            let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+            for name in names {
+                let link = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(name)")
+                var status = stat()
+                guard let link, link.hasPrefix(root), let descriptor = Int32(name), fstat(descriptor, &status) == 0,
+                    files.insert(status.st_ino).inserted
+                else { continue }
+                let copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 3)
+                if copy >= 0 { copies.append(copy) }
+            }
+        }
+
+        func close() {
+            for copy in copies { Glibc.close(copy) }
+        }
+    }
+#endif

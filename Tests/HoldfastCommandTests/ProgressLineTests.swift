@@ -16,9 +16,9 @@ struct ProgressLineTests {
     func terminal() {
         let recorded = RecordedConsole(errorIsTerminal: true)
         let line = ProgressLine(on: recorded.console, interval: .zero)
-        line.draw(0, "a long text")
-        line.draw(0.5, "short")
-        line.draw(nil, "nobody knows")
+        line.draw(0, text: "a long text")
+        line.draw(0.5, text: "short")
+        line.draw(nil, text: "nobody knows")
         line.clear()
         line.clear()
         let bar = String(repeating: "#", count: 12) + String(repeating: ".", count: 12)
@@ -35,8 +35,8 @@ struct ProgressLineTests {
     func bounds() {
         let recorded = RecordedConsole(errorIsTerminal: true)
         let line = ProgressLine(on: recorded.console, interval: .zero)
-        line.draw(-1, "x")
-        line.draw(7, String(repeating: "y", count: 200))
+        line.draw(-1, text: "x")
+        line.draw(7, text: String(repeating: "y", count: 200))
         #expect(Self.drawn(recorded).first == "[" + String(repeating: ".", count: 24) + "] 0% x")
         #expect(Self.drawn(recorded).last?.hasPrefix("[" + String(repeating: "#", count: 24) + "] 100% yyy") == true)
         #expect(Self.drawn(recorded).allSatisfy { $0.count <= 79 })
@@ -46,7 +46,7 @@ struct ProgressLineTests {
     func interval() {
         let recorded = RecordedConsole(errorIsTerminal: true)
         let line = ProgressLine(on: recorded.console, interval: .seconds(3_600))
-        for step in 0..<1_000 { line.draw(nil, "\(step)") }
+        for step in 0..<1_000 { line.draw(nil, text: "\(step)") }
         #expect(Self.drawn(recorded) == ["0"])
     }
 
@@ -54,7 +54,7 @@ struct ProgressLineTests {
     func noTerminal() {
         let recorded = RecordedConsole()
         let line = ProgressLine(on: recorded.console, interval: .zero)
-        line.draw(0.5, "x")
+        line.draw(0.5, text: "x")
         line.clear()
         #expect(recorded.error.isEmpty)
     }

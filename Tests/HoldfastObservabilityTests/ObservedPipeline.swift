@@ -18,23 +18,23 @@
     #endif
 
     /// Lets tests wait until calls have begun and sends have ended, their spans included.
-    final class Progress: CallSurrounding {
+    final class Progress: CallInterceptor {
         let calls = CountWatch()
         let sends = CountWatch()
 
-        func surroundCall(
+        func interceptCall(
             _ request: URLRequest,
-            _ context: CallContext,
-            _ proceed: () async throws -> Response
+            context: CallContext,
+            proceed: () async throws -> Response
         ) async throws -> Response {
             calls.increment()
             return try await proceed()
         }
 
-        func surroundSend(
+        func interceptSend(
             _ request: URLRequest,
-            _ context: CallContext,
-            _ proceed: (URLRequest) async throws -> Response
+            context: CallContext,
+            proceed: (URLRequest) async throws -> Response
         ) async throws -> Response {
             defer { sends.increment() }
             return try await proceed(request)
@@ -68,7 +68,7 @@
             observer = PipelineObserver(logger: logger, metrics: metrics, tracer: tracer, options: options)
             var configuration = PipelineConfiguration()
             configuration.clock = clock
-            configuration.surroundings = [progress]
+            configuration.interceptors = [progress]
             configuration.observe(with: observer)
             pipeline = Pipeline(
                 transport: self.transport,

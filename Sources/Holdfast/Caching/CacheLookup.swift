@@ -50,19 +50,19 @@ struct CacheLookup: Sendable {
     private(set) var newestOrder: HybridTimestamp?
     /// How often something that answers for several queries had been stored by then.
     let searchVarianceCount: UInt64
-    /// How many flights of the cache had ended by then, and what came of earlier look-ups of the same call.
-    var landings: UInt64
-    let trail: LookTrail
+    /// How many fetches of the cache had ended by then, and what came of earlier look-ups of the same call.
+    var completions: UInt64
+    let history: LookupHistory
     /// Counts what becomes of the call.
-    let tally: CallTally
+    let metrics: CallMetrics
 
-    init?(_ request: URLRequest, _ context: CallContext, _ cache: HTTPCache, _ trail: LookTrail) {
+    init?(_ request: URLRequest, context: CallContext, cache: HTTPCache, history: LookupHistory) {
         presented = context.presentedFields(of: request)
         guard let head = context.head(of: request, fields: cache.view(of: presented)) else { return nil }
         self.head = head
-        self.trail = trail
-        tally = CallTally(cache.meter, head.target, trail, context.clock)
-        landings = cache.flights.landings
+        self.history = history
+        metrics = CallMetrics(cache.meter, target: head.target, history: history, clock: context.clock)
+        completions = cache.fetches.completions
         searchVarianceCount = cache.searchVarianceCount
         credentialFields = context.options.credentialFields + context.fieldsOfHooks(in: request)
         principal = cache.principal(
@@ -72,9 +72,15 @@ struct CacheLookup: Sendable {
             context
         )
         isConditionalOrPartial = head.isConditionalOrPartial
-        directive = CacheDirective(context.options.cache, request.cachePolicy)
+        directive = CacheDirective(context.options.cache, policy: request.cachePolicy)
         cacheControl = CacheControl(request: head.fields)
-        let keys = LookupKeys(head, principal: principal, credentialFields: credentialFields, context, cache.options)
+        let keys = LookupKeys(
+            head,
+            principal: principal,
+            credentialFields: credentialFields,
+            context: context,
+            options: cache.options
+        )
         (key, sharedKey, content) = (keys.own, keys.shared, keys.content)
         onlyAsks = keys.onlyAsks
         // What a POST leaves behind answers a GET, and its content is no part of that.
@@ -83,7 +89,12 @@ struct CacheLookup: Sendable {
         borrows = cache.options.mode == .private
         bypassReason =
             (onlyAsks ? keys.bypassReason : nil)
-            ?? ReuseDecision.bypassReason(head, directive, cacheControl, content != nil)
+            ?? ReuseDecision.bypassReason(
+                head,
+                directive: directive,
+                cacheControl: cacheControl,
+                hasContentKey: content != nil
+            )
             ?? keys.bypassReason
         generation = cache.writer.generation(of: key.target)
     }
@@ -116,7 +127,7 @@ struct CacheLookup: Sendable {
 
     /// Whose request was sent; nil where fields were added or changed on the way of which nobody says whose they are.
     ///
-    /// What a prepare step adds, or a hook beneath the cache, was not known when the request was looked up. Unless it is known to
+    /// What a prepare step adds, or a hook below the cache, was not known when the request was looked up. Unless it is known to
     /// be no credential it may be one, and then what comes is for whoever it belongs to.
     ///
     /// - Parameter response: what answers the request that was sent; nil too where it does not tell which that was.
@@ -184,9 +195,9 @@ extension CallContext {
 
 extension CacheDirective {
     /// What the call asked for; where it asked for nothing, what the URLRequest's policy means.
-    init(_ directive: CacheDirective, _ policy: URLRequest.CachePolicy) {
+    init(_ directive: CacheDirective, policy: URLRequest.CachePolicy) {
         var asked = directive
-        asked.staleAfter = nil
+        asked.serveStaleAfter = nil
         asked.lifetime = nil
         self = directive
         guard asked == .default else { return }
@@ -199,6 +210,137 @@ extension CacheDirective {
             ignoresAge = true
             onlyIfCached = true
         @unknown default: break
+        }
+    }
+}
+
+/// The keys that a request is looked up by, and whether its content is in them.
+struct LookupKeys: Sendable {
+    /// The key in the principal's partition.
+    let own: CacheKey
+    /// The key in the shared partition, where that may be read as well.
+    let shared: CacheKey?
+    /// The content of a QUERY or an opted-in POST; nil where it is no part of the keys.
+    let content: RequestContent?
+    /// Whether the user says that this request changes nothing, although its method may.
+    let onlyAsks: Bool
+    /// Why the request has no key; nil where it has.
+    let bypassReason: CacheReason?
+
+    init(
+        _ head: RequestHead,
+        principal: String,
+        credentialFields: [FieldName],
+        context: CallContext,
+        options: CacheOptions
+    ) {
+        let rule = options.keyRule(for: head.target)
+        let normalizer = LookupKeys.normalizer(head, rule: rule, context: context)
+        content = normalizer.flatMap {
+            LookupKeys.content(of: head, normalizer: $0, context: context, options: options)
+        }
+        onlyAsks = normalizer != nil
+        bypassReason = content == nil && (onlyAsks || !context.body.isNone) ? .content : nil
+        // What a POST leaves behind answers a later GET, if anything (RFC 9110 §9.3.3).
+        let method = head.method == .post && content == nil ? .get : head.method
+        let target = (rule?.query ?? options.query).applied(to: head.target)
+        let (type, digest) = (content?.contentType ?? "", content?.digest ?? "")
+        own = CacheKey(
+            partition: principal,
+            method: method,
+            target: target,
+            contentType: type,
+            contentDigest: digest
+        )
+        let readsShared =
+            switch options.mode {
+            case .shared: !principal.isEmpty
+            case .private:
+                options.cookiesMayBorrow
+                    && CachePrincipal.isCookieOnly(
+                        head.fields,
+                        userinfo: head.target.userinfo,
+                        explicit: context.options.principal,
+                        credentialFields: credentialFields
+                    )
+            }
+        shared =
+            readsShared ? CacheKey(method: method, target: target, contentType: type, contentDigest: digest) : nil
+    }
+
+    /// The content that belongs to the key of a request; nil where none does, or where it is too long or not in memory.
+    static func content(of head: RequestHead, context: CallContext, options: CacheOptions) -> RequestContent? {
+        normalizer(head, rule: options.keyRule(for: head.target), context: context).flatMap {
+            content(of: head, normalizer: $0, context: context, options: options)
+        }
+    }
+
+    private static func content(
+        of head: RequestHead,
+        normalizer: ContentNormalizer,
+        context: CallContext,
+        options: CacheOptions
+    ) -> RequestContent? {
+        switch context.body.form {
+        case .none:
+            return RequestContent([], fields: head.fields, normalizer: normalizer)
+        case .bytes(let bytes) where bytes.count <= options.maximumKeyContent:
+            return RequestContent(bytes.array, fields: head.fields, normalizer: normalizer)
+        // Reading a file or a stream would make the look-up wait, and need it twice.
+        case .bytes, .file, .factory, .oneShot, .requestStream:
+            return nil
+        }
+    }
+
+    /// How the content is read for the key; nil where the method, or want of the user's word, keeps it out.
+    private static func normalizer(
+        _ head: RequestHead,
+        rule: KeyRule?,
+        context: CallContext
+    ) -> ContentNormalizer? {
+        switch head.method {
+        case .query: context.options.cachesContent ?? rule?.content ?? .raw
+        case .post: context.options.cachesContent ?? (rule?.cachesPost == true ? rule?.content : nil)
+        default: nil
+        }
+    }
+}
+
+extension RequestContent {
+    /// Whether both say the same.
+    func isSame(as other: RequestContent?) -> Bool {
+        contentType == other?.contentType && digest == other?.digest
+    }
+}
+
+extension URLRequest {
+    /// Spells path and query as the key does, so that what is stored under a key is what was asked for by it.
+    ///
+    /// A transport that sends `/a/%2e%2e/b` as written would get the answer of a server that takes it for another resource than
+    /// `/b`, whose key it has (RFC 3986 §6.2.2). A target of the call's own (``ExactRequestHead``) is sent as it is keyed anyway.
+    mutating func spellTargetAsKeyed(in context: CallContext) {
+        guard let text = url?.absoluteString, URLRequest.mayBeSpelledOtherwise(text),
+            context.exactHead(for: self) == nil, let target = try? TargetURI(text), !target.isSpelled(in: text)
+        else { return }
+        var canonical = target.canonical
+        if let userinfo = target.userinfo, let start = canonical.range(of: "://") {
+            canonical.insert(contentsOf: userinfo + "@", at: start.upperBound)
+        }
+        if let url = URL(string: canonical) { self.url = url }
+    }
+
+    /// Whether a URI has an escape or a segment that begins with a dot: nothing else makes its canonical path and query differ.
+    private static func mayBeSpelledOtherwise(_ text: String) -> Bool {
+        var text = text
+        return text.withUTF8 { bytes in
+            var previous: UInt8 = 0
+            for byte in bytes {
+                if byte == UInt8(ascii: "%") || byte == UInt8(ascii: ".") && previous == UInt8(ascii: "/") {
+                    return true
+                }
+                previous = byte
+            }
+            return false
         }
     }
 }

@@ -13,12 +13,12 @@ internal import HoldfastStorage
 
 /// Answers from an ``HTTPCache``, asks the origin with conditions, and stores what comes back (RFC 9111).
 ///
-/// `Pipeline(cache:)` places it beneath all other hooks, where it sees every hop's request as it will be sent. Listed by
+/// `Pipeline(cache:)` places it below all other hooks, where it sees every hop's request as it will be sent. Listed by
 /// hand it must stand below any hook that adds credentials; where what was sent shows another principal than what was looked
 /// up, nothing is stored.
 ///
 /// A call that is looked up and needs the origin waits for an exchange in a task of its own, which equal calls share
-/// (collapsed forwarding): the hooks beneath this one, the attempts and this hook's own ending run there, once for all of them.
+/// (collapsed forwarding): the hooks below this one, the attempts and this hook's own ending run there, once for all of them.
 public struct CachingHook: ServiceHook {
     /// The cache this hook reads and writes.
     public let cache: HTTPCache
@@ -31,24 +31,56 @@ public struct CachingHook: ServiceHook {
     public var scope: HookScope { .message }
 
     public func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
-        let trail = LookTrail(begun: context.clock.now)
-        if let response = readyAnswer(to: request, trail, &context) { return response }
+        var history = LookupHistory(begun: context.clock.now)
+        if let response = readyAnswer(to: request, history: history, context: &context) { return response }
         let asked = request.url
         request.spellTargetAsKeyed(in: context)
-        guard var response = try await look(request, trail, &context) else { return nil }
-        if response.url == nil { response.url = asked }
-        StatusReport(cache.options)?.sign(&response, context[CacheLookup.self]?.key)
-        return response
+        while true {
+            var response: Response
+            switch try await decide(on: request, history: history, context: &context) {
+            case .bypass:
+                return nil
+            case .serve(let stored):
+                response = stored
+            case .serveAndRefresh(let stored, let fetchRequest):
+                refresh(fetchRequest, context: context)
+                response = stored
+            case .fetch(let fetchRequest):
+                switch try await result(of: fetchRequest, context: &context) {
+                case .answer(let answer): response = answer
+                case .lookAgain(let after):
+                    history = after
+                    continue
+                }
+            }
+            if response.url == nil { response.url = asked }
+            CacheStatusField(cache.options)?.append(to: &response, key: context.transaction?.lookup.key)
+            return response
+        }
     }
 
-    /// Looks for what is stored, and answers from it or through an exchange.
-    func look(_ request: URLRequest, _ trail: LookTrail, _ context: inout CallContext) async throws -> Response? {
-        guard var lookup = CacheLookup(request, context, cache, trail) else {
-            let tally = CallTally(cache.meter, nil, trail, context.clock)
-            if trail.isFirst { tally.arrive() }
-            return bypass(.target, tally, context)
+    /// What is done about a request.
+    private enum Decision {
+        /// It goes by the cache.
+        case bypass
+        case serve(Response)
+        case serveAndRefresh(Response, FetchRequest)
+        /// The origin is asked: as the request is, with conditions, or for the part that is missing.
+        case fetch(FetchRequest)
+    }
+
+    /// Looks for what is stored, and decides what is done (RFC 9111 §4).
+    private func decide(
+        on request: URLRequest,
+        history: LookupHistory,
+        context: inout CallContext
+    ) async throws -> Decision {
+        guard var lookup = CacheLookup(request, context: context, cache: cache, history: history) else {
+            let metrics = CallMetrics(cache.meter, target: nil, history: history, clock: context.clock)
+            if history.isFirst { metrics.arrive() }
+            return bypass(.target, metrics: metrics, context: context)
         }
-        if trail.isFirst { lookup.tally.arrive() }
+        if history.isFirst { lookup.metrics.arrive() }
         if cache.writer.hasPendingInvalidations {
             await cache.writer.waitForInvalidations(of: lookup.key.target)
             lookup.generation = cache.writer.generation(of: lookup.key.target)
@@ -66,7 +98,7 @@ public struct CachingHook: ServiceHook {
         var candidates = lookup.bypassReason == nil ? stored : []
         var hasLookedAgain = false
         while true {
-            let judgement = judge(lookup, candidates, context)
+            let judgement = judge(lookup, candidates: candidates, context: context)
             if !judgement.decision.isReuse {
                 // What is only lent is used while it is fresh. By its date the origin would be asked about another's response;
                 // a strong tag names the same bytes, whoever asks.
@@ -77,12 +109,27 @@ public struct CachingHook: ServiceHook {
                 cache.writer.begin(&lookup.generation, for: lookup.key.target)
             }
             // A call that is answered at once has no ending here, for which to keep what it was looked up by.
-            if !judgement.decision.isReuse || cache.options.cacheName != nil { context[CacheLookup.self] = lookup }
-            guard let index = judgement.decision.selectedCandidate else {
-                return try await answerWithoutStored(judgement, candidates, request, lookup, &context)
+            if !judgement.decision.isReuse || cache.options.cacheName != nil {
+                context.transaction = CacheTransaction(lookup)
             }
-            if let held = await hold(candidates[index], context) {
-                return try await use(held, judgement, candidates, request, lookup, &context)
+            guard let index = judgement.decision.selectedCandidate else {
+                return try withoutStored(
+                    judgement,
+                    candidates: candidates,
+                    request: request,
+                    lookup: lookup,
+                    context: context
+                )
+            }
+            if let loaded = await load(candidates[index], context: context) {
+                return await withStored(
+                    loaded,
+                    judgement: judgement,
+                    candidates: candidates,
+                    request: request,
+                    lookup: lookup,
+                    context: context
+                )
             }
             // Replaced or evicted since the look-up, or unreadable: decide again without it.
             if hasLookedAgain {
@@ -95,10 +142,37 @@ public struct CachingHook: ServiceHook {
         }
     }
 
-    func judge(
+    /// What the origin is asked at a retry, by what is stored now.
+    func decideAgain(on fetchRequest: FetchRequest, context: CallContext) async -> FetchRequest {
+        var lookup = fetchRequest.lookup
+        // What comes of the attempts so far is over, and the next one is sent after all that has happened by now.
+        lookup.completions = cache.fetches.completions
+        lookup.generation = cache.writer.generation(of: lookup.key.target)
+        cache.writer.begin(&lookup.generation, for: lookup.key.target)
+        let candidates = await candidates(for: lookup, context)
+        let judgement = judge(lookup, candidates: candidates, context: context)
+        var offered: [LoadedResponse] = []
+        if let index = judgement.decision.selectedCandidate,
+            let loaded = await load(candidates[index], context: context)
+        {
+            var indices = [index]
+            if case .revalidate(let all) = judgement.decision { indices = all }
+            offered = await offer(indices, selected: loaded, candidates: candidates, context: context)
+        }
+        return FetchRequest(
+            fetchRequest.request,
+            lookup: lookup,
+            judgement: judgement,
+            candidates: candidates,
+            loaded: offered.first,
+            offered: offered
+        )
+    }
+
+    private func judge(
         _ lookup: CacheLookup,
-        _ candidates: [CacheCandidate],
-        _ context: CallContext
+        candidates: [CacheCandidate],
+        context: CallContext
     ) -> ReuseJudgement {
         ReuseJudgement(
             request: lookup.head,
@@ -110,70 +184,107 @@ public struct CachingHook: ServiceHook {
             options: cache.options,
             secret: cache.store.secret,
             hasContentKey: lookup.content != nil
-        ).replacingNotStored(by: cache.reasonForNothing(lookup, candidates))
+        ).replacingNotStored(by: cache.reasonForNothing(lookup, candidates: candidates))
     }
 
-    /// Answers with the stored response that was selected, or has the origin confirm it.
-    private func use(
-        _ selected: HeldResponse,
-        _ judgement: ReuseJudgement,
-        _ candidates: [CacheCandidate],
-        _ request: URLRequest,
-        _ lookup: CacheLookup,
-        _ context: inout CallContext
-    ) async throws -> Response? {
+    /// The stored response that was selected answers, or the origin is to confirm or complete it.
+    private func withStored(
+        _ selected: LoadedResponse,
+        judgement: ReuseJudgement,
+        candidates: [CacheCandidate],
+        request: URLRequest,
+        lookup: CacheLookup,
+        context: CallContext
+    ) async -> Decision {
+        func fetchRequest(asking indices: [Int]) async -> FetchRequest {
+            FetchRequest(
+                request,
+                lookup: lookup,
+                judgement: judgement,
+                candidates: candidates,
+                loaded: selected,
+                offered: await offer(indices, selected: selected, candidates: candidates, context: context)
+            )
+        }
+        func hit(_ kind: HitKind) -> Response {
+            answerHit(
+                selected,
+                to: lookup,
+                request: request,
+                reason: judgement.reason,
+                kind: kind,
+                context: context
+            )
+        }
         switch judgement.decision {
-        case .reuse(_, _, false) where lookup.trail.isFilled:
-            return answerFilled(selected, to: lookup, request, context)
+        case .reuse(_, _, false) where lookup.history.isFilled:
+            return .serve(answerFilled(selected, to: lookup, request: request, context: context))
         case .reuse(_, _, let isStale):
-            if !isStale { keepReady(selected, of: candidates, request, lookup, context) }
-            return answerHit(selected, to: lookup, request, judgement.reason, isStale ? .stale : .fresh, context)
+            if !isStale {
+                keepReady(selected, of: candidates, request: request, lookup: lookup, context: context)
+            }
+            return .serve(hit(isStale ? .stale : .fresh))
         case .reuseWhileRevalidating(let indices, _):
-            let offered = await offer(indices, selected, candidates, context)
-            let need = Need(request, lookup, judgement, candidates, selected, offered: offered)
-            refresh(need, context)
-            return answerHit(selected, to: lookup, request, judgement.reason, .revalidating, context)
+            return .serveAndRefresh(hit(.revalidating), await fetchRequest(asking: indices))
         case .revalidate(let indices):
-            let offered = await offer(indices, selected, candidates, context)
-            return try await fly(Need(request, lookup, judgement, candidates, selected, offered: offered), &context)
+            return .fetch(await fetchRequest(asking: indices))
         case .complete(_, let missing, let fields):
-            let completion = Completion(held: selected, missing: missing, fields: fields)
-            let need = Need(request, lookup, judgement, candidates, nil, offered: [], completion: completion)
-            return try await fly(need, &context)
+            return .fetch(
+                FetchRequest(
+                    request,
+                    lookup: lookup,
+                    judgement: judgement,
+                    candidates: candidates,
+                    loaded: nil,
+                    offered: [],
+                    completion: Completion(loaded: selected, missing: missing, fields: fields)
+                )
+            )
         case .forward, .unsatisfiable:
-            return nil
+            return .bypass
         }
     }
 
     /// The stored responses whose validators are sent, bodies at hand, the selected one first.
     func offer(
         _ indices: [Int],
-        _ selected: HeldResponse,
-        _ candidates: [CacheCandidate],
-        _ context: CallContext
-    ) async -> [HeldResponse] {
+        selected: LoadedResponse,
+        candidates: [CacheCandidate],
+        context: CallContext
+    ) async -> [LoadedResponse] {
         var offered = [selected]
         for index in indices.dropFirst() {
-            if let held = await hold(candidates[index], context) { offered.append(held) }
+            if let loaded = await load(candidates[index], context: context) { offered.append(loaded) }
         }
         return offered
     }
 
-    /// Sends the request, or answers that nothing is stored where nothing may be sent.
-    private func answerWithoutStored(
+    /// The request is sent, unless nothing may be sent (RFC 9111 §5.2.1.7).
+    private func withoutStored(
         _ judgement: ReuseJudgement,
-        _ candidates: [CacheCandidate],
-        _ request: URLRequest,
-        _ lookup: CacheLookup,
-        _ context: inout CallContext
-    ) async throws -> Response? {
+        candidates: [CacheCandidate],
+        request: URLRequest,
+        lookup: CacheLookup,
+        context: CallContext
+    ) throws -> Decision {
         guard case .unsatisfiable(let reason) = judgement.decision else {
-            if let reason = lookup.bypassReason { return bypass(reason, lookup.tally, context) }
-            return try await fly(Need(request, lookup, judgement, candidates, nil, offered: []), &context)
+            if let reason = lookup.bypassReason {
+                return bypass(reason, metrics: lookup.metrics, context: context)
+            }
+            return .fetch(
+                FetchRequest(
+                    request,
+                    lookup: lookup,
+                    judgement: judgement,
+                    candidates: candidates,
+                    loaded: nil,
+                    offered: []
+                )
+            )
         }
-        let decision = CacheDecision(.unsatisfiable, reason)
-        lookup.tally.count(decision) { $0.misses += 1 }
-        explain(decision, context)
+        let decision = CacheDecision(.unsatisfiable, reason: reason)
+        lookup.metrics.count(decision) { $0.misses += 1 }
+        explain(decision, context: context)
         if lookup.directive.onlyIfCached, !context.options.cache.onlyIfCached {
             throw ServiceError(
                 .resourceUnavailable,
@@ -183,7 +294,7 @@ public struct CachingHook: ServiceHook {
         }
         var response = Response(status: .gatewayTimeout, url: request.url, source: .synthesized)
         response.cacheDecision = decision
-        return response
+        return .serve(response)
     }
 
     // MARK: Endings
@@ -193,32 +304,35 @@ public struct CachingHook: ServiceHook {
         _ request: URLRequest,
         _ context: inout CallContext
     ) async throws {
-        guard var lookup = context[CacheLookup.self] else {
-            response.cacheDecision = CacheDecision(.bypass, .target, storage: .notStored(.target))
+        guard let transaction = context.transaction else {
+            response.cacheDecision = CacheDecision(.bypass, reason: .target, storage: .notStored(.target))
             return
         }
-        if let order = context.exchange?.order { context.flight?.received(order) }
-        let invalid = await invalidate(by: response, lookup, context)
-        await sweep(by: response, lookup, context)
+        var lookup = transaction.lookup
+        if let order = context.exchange?.order { context.fetch?.received(order) }
+        let invalid = await invalidate(by: response, lookup: lookup, context: context)
+        await sweep(by: response, lookup: lookup, context: context)
         let mark = lookup.generation.mark
         lookup.generation.mark = cache.writer.invalidations.mark(mark, of: lookup.key.target, after: invalid)
-        let outcome: HopOutcome
-        if let completion = context[Completion.self], context.validation != nil, response.status == .partialContent {
-            outcome = try await complete(completion, with: &response, lookup, context)
-        } else if let offered = context[OfferedResponses.self], response.status == .notModified,
-            context.validation != nil || !lookup.head.isConditionalOrPartial
+        let outcome: ResponseOutcome
+        if let completion = transaction.fetchRequest?.completion, context.conditions != nil,
+            response.status == .partialContent
+        {
+            outcome = try await complete(completion, with: &response, lookup: lookup, context: context)
+        } else if let offered = transaction.fetchRequest?.offered, !offered.isEmpty, response.status == .notModified,
+            context.conditions != nil || !lookup.head.isConditionalOrPartial
         {
             // Once the request was sent as it came, a 304 answers what the caller asked.
-            outcome = try await useOffered(offered.responses, for: &response, lookup, context)
+            outcome = try await useOffered(offered, for: &response, lookup: lookup, context: context)
         } else {
-            if lookup.head.method == .head { await updateStored(byHead: response, lookup, context) }
-            outcome = await store(&response, lookup, context)
+            if lookup.head.method == .head { await updateStored(byHead: response, lookup: lookup, context: context) }
+            outcome = await store(&response, lookup: lookup, context: context)
         }
-        if context.flight != nil {
-            context[HopOutcome.self] = outcome
+        if context.fetch != nil {
+            context.transaction?.outcome = outcome
         } else if let reason = lookup.bypassReason {
-            response.cacheDecision = CacheDecision(.bypass, reason, storage: outcome.storage)
-            StatusReport(cache.options)?.sign(&response, lookup.key)
+            response.cacheDecision = CacheDecision(.bypass, reason: reason, storage: outcome.storage)
+            CacheStatusField(cache.options)?.append(to: &response, key: lookup.key)
         }
     }
 
@@ -227,61 +341,68 @@ public struct CachingHook: ServiceHook {
         _ request: URLRequest,
         _ context: inout CallContext
     ) async -> Response? {
-        guard let lookup = context[CacheLookup.self] else { return nil }
+        guard let lookup = context.transaction?.lookup else { return nil }
         let failure = ServiceError.attemptFailure(of: error)
         let wasSent = context.exchange != nil
-        await invalidate(by: failure, wasSent: wasSent, lookup, context)
+        await invalidate(by: failure, wasSent: wasSent, lookup: lookup, context: context)
         return nil
     }
 
     public func onCancel(_ request: URLRequest, _ context: CallContext) {
-        guard let lookup = context[CacheLookup.self], !lookup.head.method.isSafe, context.exchange != nil else {
+        guard let lookup = context.transaction?.lookup, !lookup.head.method.isSafe, context.exchange != nil else {
             return
         }
         // The origin may have had it by then; and a cancelled call waits for nothing.
         let failure = ServiceError.attemptFailure(of: CancellationError())
         cache.writer.invalidate(lookup.key.target, in: context.background) { [self] in
-            await invalidate(by: failure, wasSent: true, lookup, context)
+            await invalidate(by: failure, wasSent: true, lookup: lookup, context: context)
         }
     }
 
-    private func bypass(_ reason: CacheReason, _ tally: CallTally, _ context: CallContext) -> Response? {
-        let decision = CacheDecision(.bypass, reason)
-        tally.count(decision) { $0.bypasses += 1 }
-        explain(decision, context)
-        return nil
+    private func bypass(_ reason: CacheReason, metrics: CallMetrics, context: CallContext) -> Decision {
+        let decision = CacheDecision(.bypass, reason: reason)
+        metrics.count(decision) { $0.bypasses += 1 }
+        explain(decision, context: context)
+        return .bypass
     }
 
     /// A stored response as the answer to a call that waits for nothing more.
     func answerHit(
-        _ held: HeldResponse,
+        _ loaded: LoadedResponse,
         to lookup: CacheLookup,
-        _ request: URLRequest,
-        _ reason: CacheReason,
-        _ kind: HitKind,
-        _ context: CallContext
+        request: URLRequest,
+        reason: CacheReason,
+        kind: HitKind,
+        context: CallContext
     ) -> Response {
-        var response = answer(held, to: lookup, request, source: kind.isStale ? .stale : .fresh, context, counted: .hit)
-        let decision = decision(.hit, reason, held, context)
+        var response = answer(
+            loaded,
+            to: lookup,
+            request: request,
+            source: kind.isStale ? .stale : .fresh,
+            context: context,
+            counted: .hit
+        )
+        let decision = decision(.hit, reason: reason, loaded: loaded, context: context)
         response.cacheDecision = decision
-        lookup.tally.count(kind, reason, delay: held.stored.delay)
-        record(held)
-        explain(decision, context)
+        lookup.metrics.count(kind, reason: reason, delay: loaded.stored.delay)
+        record(loaded)
+        explain(decision, context: context)
         return response
     }
 
     /// A decision with the age and freshness of the stored response it is about.
     func decision(
         _ outcome: CacheDecision.Outcome,
-        _ reason: CacheReason,
-        _ held: HeldResponse,
-        _ context: CallContext,
+        reason: CacheReason,
+        loaded: LoadedResponse,
+        context: CallContext,
         storage: CacheDecision.Storage? = nil
     ) -> CacheDecision {
-        let standing = held.stored.standing(now: context.clock.timestamp, options: cache.options)
+        let standing = loaded.stored.standing(now: context.clock.timestamp, options: cache.options)
         return CacheDecision(
             outcome,
-            reason,
+            reason: reason,
             storage: storage,
             age: standing.age,
             freshnessLeft: standing.freshnessLeft
@@ -289,7 +410,7 @@ public struct CachingHook: ServiceHook {
     }
 
     /// - Parameter leader: the call whose exchange answered, where it was another one's.
-    func explain(_ decision: CacheDecision, _ context: CallContext, leader: CallID? = nil) {
+    func explain(_ decision: CacheDecision, context: CallContext, leader: CallID? = nil) {
         context.emit(.cacheDecided) { event in
             event.cacheDecision = decision
             event.leader = leader

@@ -11,15 +11,15 @@ internal import Foundation
 ///
 /// A stored response that is refused is removed, and the call is sent once more past the store.
 struct AcceptanceStage<Next: Exchanging>: Exchanging {
-    /// The place of the first hook beneath, whose state belongs to one exchange.
+    /// The place of the first hook below, whose state belongs to one exchange.
     let firstHookBeneath: Int
     let next: Next
 
-    func exchange(_ request: URLRequest, _ context: inout CallContext) async throws -> Response {
+    func exchange(_ request: URLRequest, context: inout CallContext) async throws -> Response {
         guard !context.options.areDefault, let acceptance = context.options.acceptance else {
-            return try await next.exchange(request, &context)
+            return try await next.exchange(request, context: &context)
         }
-        let first = try await judged(request, acceptance, &context)
+        let first = try await judged(request, acceptance: acceptance, context: &context)
         switch first {
         case .success(let response): return response
         case .failure(let refusal):
@@ -30,7 +30,7 @@ struct AcceptanceStage<Next: Exchanging>: Exchanging {
             context.options.cache.reload = true
             context.exchange = nil
             context.forgetHookStates(from: firstHookBeneath)
-            return try await judged(request, acceptance, &context).mapError(\.error).get()
+            return try await judged(request, acceptance: acceptance, context: &context).mapError(\.error).get()
         }
     }
 
@@ -41,15 +41,15 @@ struct AcceptanceStage<Next: Exchanging>: Exchanging {
 
     private func judged(
         _ request: URLRequest,
-        _ acceptance: Acceptance,
-        _ context: inout CallContext
+        acceptance: Acceptance,
+        context: inout CallContext
     ) async throws -> Result<Response, Refusal> {
         let verdict = Verdict()
         context.verdict = verdict
         defer { context.verdict = nil }
         var response: Response
         do {
-            response = try await next.exchange(request, &context)
+            response = try await next.exchange(request, context: &context)
         } catch {
             // Nothing was refused where the caller merely left: what others still wait for may be stored, unjudged as it is.
             await verdict.decide(error.isLeaving)

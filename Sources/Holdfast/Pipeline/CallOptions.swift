@@ -63,7 +63,7 @@ public struct CallOptions: Sendable {
         set { parts.value.isIdempotent = newValue }
     }
     /// Whether the call bears the credential of ``PipelineConfiguration/authorization``; true by default.
-    public var bearsAuthorization = true
+    public var usesAuthorization = true
     /// Names of request fields that hold a credential beside Authorization and Cookie: they name the cache partition as well, and
     /// stay behind when a redirect leaves the origin. None by default.
     ///

@@ -3,25 +3,26 @@
 
 internal import Foundation
 internal import HoldfastSemantics
+private import Synchronization
 
 #if canImport(FoundationNetworking)
     internal import FoundationNetworking
 #endif
 
-/// A stage of the pipeline: runs one exchange and everything beneath it.
+/// A stage of the pipeline: runs one exchange and everything below it.
 protocol Exchanging: Sendable {
-    func exchange(_ request: URLRequest, _ context: inout CallContext) async throws -> Response
+    func exchange(_ request: URLRequest, context: inout CallContext) async throws -> Response
 }
 
-/// Lets a hook run what lies beneath it outside of its caller's task.
+/// Lets a hook run what lies below it outside of its caller's task.
 protocol Forwarding: AnyObject, Sendable {
-    /// Runs the hooks beneath `hook`, what follows them, and the ending of `hook` itself.
+    /// Runs the hooks below `hook`, what follows them, and the ending of `hook` itself.
     ///
     /// - Parameter hook: the hook's place in the whole pipeline.
-    func forward(_ request: URLRequest, beneath hook: Int, _ context: inout CallContext) async throws -> Response
+    func forward(_ request: URLRequest, below hook: Int, context: inout CallContext) async throws -> Response
 
     /// Whether no hook above `hook` is told of a response, as far as is known: what `forward` returns is what the caller judges.
-    func handsUpUnchanged(from hook: Int) -> Bool
+    func passesUnchanged(from hook: Int) -> Bool
 }
 
 /// Runs a call down through hooks, into the next stage, and up again; gives each hook exactly one ending.
@@ -38,17 +39,17 @@ final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
         self.next = next
     }
 
-    func exchange(_ request: URLRequest, _ context: inout CallContext) async throws -> Response {
-        if hooks.isEmpty { return try await next.exchange(request, &context) }
-        return try await run(request, from: 0, endings: 0, &context)
+    func exchange(_ request: URLRequest, context: inout CallContext) async throws -> Response {
+        if hooks.isEmpty { return try await next.exchange(request, context: &context) }
+        return try await run(request, from: 0, endings: 0, context: &context)
     }
 
-    func forward(_ request: URLRequest, beneath place: Int, _ context: inout CallContext) async throws -> Response {
-        try await run(request, from: place - firstIndex + 1, endings: place - firstIndex, &context)
+    func forward(_ request: URLRequest, below place: Int, context: inout CallContext) async throws -> Response {
+        try await run(request, from: place - firstIndex + 1, endings: place - firstIndex, context: &context)
     }
 
-    func handsUpUnchanged(from place: Int) -> Bool {
-        (0..<place - firstIndex).allSatisfy { idle.isIdle(.success, $0) }
+    func passesUnchanged(from place: Int) -> Bool {
+        (0..<place - firstIndex).allSatisfy { idle.isIdle(.success, index: $0) }
     }
 
     /// - Parameters:
@@ -58,7 +59,7 @@ final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
         _ request: URLRequest,
         from first: Int,
         endings top: Int,
-        _ context: inout CallContext
+        context: inout CallContext
     ) async throws -> Response {
         var request = request
         var left = LeftRequests(top: top, of: hooks.count)
@@ -66,7 +67,7 @@ final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
         var index = first
         // One function for the way down and the way up: a call of its own for each moment would cost as much as the moment.
         while index < hooks.count {
-            if !idle.isIdle(.schedule, index) {
+            if !idle.isIdle(.schedule, index: index) {
                 left.keep(request, before: index)
                 context.currentHook = firstIndex + index
                 if context.chain !== self { context.chain = self }
@@ -75,11 +76,11 @@ final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
                     if let answer = try await hooks[index].onSchedule(&request, &context) {
                         outcome = .success(answer.answering(request))
                     }
-                    if context.takesDefault(.schedule, of: hooks[index]) { idle.note(.schedule, index) }
+                    if context.takesDefault(.schedule, of: hooks[index]) { idle.note(.schedule, index: index) }
                 } catch {
                     outcome = .failure(error)
                 }
-                // Who answers or throws has no ending, and who stands beneath is never asked.
+                // Who answers or throws has no ending, and who stands below is never asked.
                 if outcome != nil { break }
                 // The pipeline's own credential has a scope of its own, which says where it may go.
                 if let entering, !(hooks[index] is AuthorizationHook) { request.withholdAdditions(to: entering) }
@@ -88,7 +89,7 @@ final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
         }
         if outcome == nil {
             do {
-                outcome = .success(try await next.exchange(request, &context))
+                outcome = .success(try await next.exchange(request, context: &context))
             } catch {
                 outcome = .failure(error)
             }
@@ -97,19 +98,19 @@ final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
             index -= 1
             switch outcome {
             case .success(var response):
-                if idle.isIdle(.success, index) { continue }
+                if idle.isIdle(.success, index: index) { continue }
                 context.currentHook = firstIndex + index
                 let seen = context.exchange?.request ?? left.request(index) ?? request
                 do {
                     try await hooks[index].onSuccess(&response, seen, &context)
-                    if context.takesDefault(.success, of: hooks[index]) { idle.note(.success, index) }
+                    if context.takesDefault(.success, of: hooks[index]) { idle.note(.success, index: index) }
                     outcome = .success(response)
                 } catch {
                     response.body.discard()
                     outcome = .failure(error)
                 }
             case .failure(let error):
-                outcome = await ending(error, index, left.request(index) ?? request, &context)
+                outcome = await ending(error, index: index, request: left.request(index) ?? request, context: &context)
             case nil: break
             }
         }
@@ -122,9 +123,9 @@ final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
     /// - Parameter request: as it left the hook.
     private func ending(
         _ error: any Error,
-        _ index: Int,
-        _ request: URLRequest,
-        _ context: inout CallContext
+        index: Int,
+        request: URLRequest,
+        context: inout CallContext
     ) async -> Result<Response, any Error> {
         context.currentHook = firstIndex + index
         let seen = context.exchange?.request ?? request
@@ -138,7 +139,7 @@ final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
     }
 }
 
-/// The request as it left each hook, kept only where a hook beneath may have edited it since.
+/// The request as it left each hook, kept only where a hook below may have edited it since.
 private struct LeftRequests {
     private let top: Int
     private let hookCount: Int
@@ -156,7 +157,7 @@ private struct LeftRequests {
         while top + requests.count < index { requests.append(request) }
     }
 
-    /// Nil where nobody beneath the hook could edit it.
+    /// Nil where nobody below the hook could edit it.
     func request(_ index: Int) -> URLRequest? {
         index - top < requests.count ? requests[index - top] : nil
     }
@@ -177,4 +178,59 @@ extension Error {
     package var isCancellation: Bool {
         self is CancellationError || (self as? URLError)?.code == .cancelled
     }
+}
+
+/// Which moments the hooks of a chain do not implement, as far as that was found out: they are not called any more.
+///
+/// The default implementation of a moment says so when it runs. It runs for a type that does not implement the moment and for no
+/// other, so one call tells for all that follow.
+final class IdleMoments: Sendable {
+    enum Moment: Sendable {
+        case schedule
+        case success
+    }
+
+    private let schedules = Atomic<UInt64>(0)
+    private let successes = Atomic<UInt64>(0)
+
+    /// Whether a hook is known not to implement a moment; of the first 64 hooks.
+    func isIdle(_ moment: Moment, index: Int) -> Bool {
+        let known =
+            switch moment {
+            case .schedule: schedules.load(ordering: .relaxed)
+            case .success: successes.load(ordering: .relaxed)
+            }
+        return index < 64 && known >> UInt64(index) & 1 == 1
+    }
+
+    func note(_ moment: Moment, index: Int) {
+        guard index < 64 else { return }
+        switch moment {
+        case .schedule: schedules.bitwiseOr(1 << UInt64(index), ordering: .relaxed)
+        case .success: successes.bitwiseOr(1 << UInt64(index), ordering: .relaxed)
+        }
+    }
+}
+
+extension CallContext {
+    /// Notes that a default implementation runs in the place of a moment that `type` does not implement.
+    mutating func noteDefault(_ moment: IdleMoments.Moment, of type: any ServiceHook.Type) {
+        defaultTaken = DefaultMoment(type: ObjectIdentifier(type), moment: moment)
+    }
+
+    /// Whether the moment that has just been called is one that the hook does not implement.
+    ///
+    /// By the type: a hook that hands its moments on to another one runs the default of that one's type, which says nothing of its
+    /// own. And by the moment, since such a hook may throw after that, and what was noted then is found at another moment.
+    mutating func takesDefault(_ moment: IdleMoments.Moment, of hook: any ServiceHook) -> Bool {
+        guard let taken = defaultTaken else { return false }
+        defaultTaken = nil
+        return taken.moment == moment && taken.type == ObjectIdentifier(type(of: hook))
+    }
+}
+
+/// A default implementation that ran: of which type, and in the place of which moment.
+struct DefaultMoment: Sendable {
+    let type: ObjectIdentifier
+    let moment: IdleMoments.Moment
 }

@@ -9,7 +9,7 @@ extension ResponseBody {
     /// The body, telling the call's observers once how it ended; itself where nobody listens.
     func announcingEnd(to context: CallContext) -> ResponseBody {
         guard context.isObserved, let source else { return self }
-        return ResponseBody(ObservedBody(source, context), length: length)
+        return ResponseBody(ObservedBody(source, context: context), length: length)
     }
 }
 
@@ -24,7 +24,7 @@ private final class ObservedBody: ByteSource {
     private let context: CallContext
     private let state = Mutex(State())
 
-    init(_ upstream: any ByteSource, _ context: CallContext) {
+    init(_ upstream: any ByteSource, context: CallContext) {
         self.upstream = upstream
         self.context = context
     }
@@ -65,5 +65,97 @@ private final class ObservedBody: ByteSource {
             event.bytes = bytes
             if let error { event.describe(error) }
         }
+    }
+}
+
+extension CallContext {
+    /// Detaches a response from its connection, since the call goes on and may never look at it: to wait, to send again, to
+    /// follow a redirect.
+    ///
+    /// Its body is read in the background, so that a short one lets a cache below keep it and its connection and its place among
+    /// the exchanges serve others. Of one that is long or slow only what has come is kept.
+    func detach(_ response: inout Response) {
+        guard let source = response.body.source, !(source is DetachedBody) else { return }
+        let body = DetachedBody(source, clock: clock, background: background)
+        response.body = ResponseBody(body, length: response.body.length)
+    }
+}
+
+/// A body that is read ahead, up to 64 KiB and for a second at most, whether or not anybody asks for it.
+private final class DetachedBody: ByteSource {
+    private static let longest = 64 << 10
+    private static let patience: Duration = .seconds(1)
+
+    private struct State {
+        var chunks: [ByteChunk] = []
+        var count = 0
+        var error: (any Error)?
+        var next = 0
+    }
+
+    private final class Buffer: Sendable {
+        let state = Mutex(State())
+    }
+
+    private let buffer = Buffer()
+    private let task: Task<Void, Never>
+
+    init(_ source: any ByteSource, clock: any HoldfastClock, background: BackgroundTasks) {
+        task = background.spawn { [buffer] in
+            await DetachedBody.read(source, into: buffer, clock: clock)
+        }
+    }
+
+    private static func read(_ source: any ByteSource, into buffer: Buffer, clock: any HoldfastClock) async {
+        let isWhole: Bool
+        do {
+            let end = clock.now.advanced(by: patience)
+            isWhole = try await withDeadline(end, on: clock, discard: { _ in }) {
+                while let chunk = try await source.next() {
+                    let count = buffer.state.withLock { state in
+                        state.chunks.append(chunk)
+                        state.count += chunk.count
+                        return state.count
+                    }
+                    if count > longest { return false }
+                }
+                return true
+            }
+        } catch {
+            let isSlow = (error as? ServiceError)?.code == .timeout
+            buffer.state.withLock { $0.error = isSlow ? tooLong : error }
+            return source.cancel()
+        }
+        guard !isWhole else { return }
+        buffer.state.withLock { $0.error = tooLong }
+        source.cancel()
+    }
+
+    private static var tooLong: ServiceError {
+        ServiceError(
+            .bodyTooLarge,
+            "The rest of this content was given up while the call waited to be sent again; ask for it with a call of its own.",
+            progress: .bytesReceived
+        )
+    }
+
+    func next() async throws -> ByteChunk? {
+        await withTaskCancellationHandler {
+            await task.value
+        } onCancel: {
+            task.cancel()
+        }
+        return try buffer.state.withLock { state in
+            if state.next < state.chunks.count {
+                defer { state.next += 1 }
+                return state.chunks[state.next]
+            }
+            if let error = state.error { throw error }
+            return nil
+        }
+    }
+
+    func cancel() {
+        task.cancel()
     }
 }

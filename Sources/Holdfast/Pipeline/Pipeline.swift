@@ -19,7 +19,7 @@ private import Synchronization
 public struct Pipeline: Transport {
     /// What the pipeline sends through.
     public let transport: any Transport
-    /// The cache beneath all hooks, if there is one.
+    /// The cache below all hooks, if there is one.
     public let cache: HTTPCache?
     /// How calls are treated.
     public let configuration: PipelineConfiguration
@@ -62,7 +62,7 @@ public struct Pipeline: Transport {
         callTimeout = configuration.callTimeout ?? governance.own?.rules.callTimeout
         let isAlone =
             hooks.isEmpty && configuration.authorization == nil && configuration.observers.isEmpty
-            && configuration.surroundings.isEmpty
+            && configuration.interceptors.isEmpty
         loneCache = isAlone ? cache.map { CachingHook($0) } : nil
         mayMintKeys = governance.own?.rules.mintsIdempotencyKey ?? false
         keepsCallerFields =
@@ -78,8 +78,8 @@ public struct Pipeline: Transport {
         var messageHooks = hooks.filter { $0.scope == .message }
         if let cache { messageHooks.append(CachingHook(cache)) }
         let sending: any Transport =
-            configuration.surroundings.isEmpty
-            ? transport : SurroundedTransport(transport: transport, surroundings: configuration.surroundings)
+            configuration.interceptors.isEmpty
+            ? transport : SurroundedTransport(transport: transport, interceptors: configuration.interceptors)
         let attempts = AttemptLoop(
             transport: sending,
             governance: governance,
@@ -116,7 +116,7 @@ public struct Pipeline: Transport {
         body: RequestBody? = nil,
         options: CallOptions = CallOptions()
     ) async throws -> Response {
-        if let response = loneAnswer(to: request, body, options) { return response }
+        if let response = loneAnswer(to: request, body: body, options: options) { return response }
         if !options.areDefault, let inForce = options.rulesInForce {
             do throws(RetryRulesError) {
                 try inForce.rules.validate()
@@ -144,7 +144,7 @@ public struct Pipeline: Transport {
                 trustedOrigins: configuration.trustedOrigins
             )
         }
-        return try await run(request, &context)
+        return try await run(request, context: &context)
     }
 
     /// The time a call with options of its own may take: its own word, the pipeline's, that of the rules it goes by.
@@ -178,8 +178,8 @@ public struct Pipeline: Transport {
             let own = configuration.clock.now.advanced(by: timeout)
             context.deadline = context.deadline.map { min($0, own) } ?? own
         }
-        context.handsRedirectsUp = true
-        context.stand(beneath: outer)
+        context.returnsRedirects = true
+        context.inherit(from: outer)
         if context.isForeignHop {
             context.withholdsAdditions = context.withholds(
                 from: request,
@@ -189,7 +189,7 @@ public struct Pipeline: Transport {
         if keepsCallerFields, context.callerFields == nil {
             context.callerFields = request.allHTTPHeaderFields ?? [:]
         }
-        var response = try await run(request, &context)
+        var response = try await run(request, context: &context)
         if case .unknown = response.presentation { response.presentation = .hidden }
         return response
     }
@@ -214,45 +214,48 @@ public struct Pipeline: Transport {
     public var enforcesDeadline: Bool { true }
 
     /// The answer of a cache that stands in the pipeline alone, and has one ready: nobody else takes part in such a call.
-    private func loneAnswer(to request: URLRequest, _ body: RequestBody?, _ options: CallOptions) -> Response? {
+    private func loneAnswer(to request: URLRequest, body: RequestBody?, options: CallOptions) -> Response? {
         guard let loneCache, options.areDefault, body == nil, request.httpBody == nil, request.httpBodyStream == nil
         else { return nil }
-        let trail = LookTrail(begun: environment.clock.now)
-        return loneCache.readyHit(for: request, trail, environment.clock, transport)?.response
+        let history = LookupHistory(begun: environment.clock.now)
+        return loneCache.readyHit(for: request, history: history, clock: environment.clock, transport: transport)?
+            .response
     }
 
-    private func run(_ request: URLRequest, _ context: inout CallContext) async throws -> Response {
-        guard InterceptionRegistry.shared.intercepts(for: identity) else { return try await perform(request, &context) }
-        // What is sent beneath must not come back by a session that this pipeline intercepts, and wait for itself.
+    private func run(_ request: URLRequest, context: inout CallContext) async throws -> Response {
+        guard InterceptionRegistry.shared.intercepts(for: identity) else {
+            return try await perform(request, context: &context)
+        }
+        // What is sent below must not come back by a session that this pipeline intercepts, and wait for itself.
         let atWork = Interception.pipelinesAtWork.union([identity])
         return try await Interception.$pipelinesAtWork.withValue(atWork) {
-            try await perform(Interception.marked(request, by: identity), &context)
+            try await perform(Interception.marked(request, by: identity), context: &context)
         }
     }
 
-    private func perform(_ request: URLRequest, _ context: inout CallContext) async throws -> Response {
-        let surroundings = configuration.surroundings
-        guard context.isObserved || !surroundings.isEmpty else { return try await exchange(request, &context) }
-        context.subject = CallSubject(request, context, operationName: context.options.operationName)
-        return try await surrounded(request, &context, by: surroundings[...])
+    private func perform(_ request: URLRequest, context: inout CallContext) async throws -> Response {
+        let interceptors = configuration.interceptors
+        guard context.isObserved || !interceptors.isEmpty else { return try await exchange(request, context: &context) }
+        context.subject = CallSubject(request, context: context, operationName: context.options.operationName)
+        return try await intercepted(request, context: &context, by: interceptors[...])
     }
 
-    private func surrounded(
+    private func intercepted(
         _ request: URLRequest,
-        _ context: inout CallContext,
-        by surroundings: ArraySlice<any CallSurrounding>
+        context: inout CallContext,
+        by interceptors: ArraySlice<any CallInterceptor>
     ) async throws -> Response {
-        guard let outermost = surroundings.first else { return try await observed(request, &context) }
-        return try await outermost.surroundCall(request, context) {
-            try await surrounded(request, &context, by: surroundings.dropFirst())
+        guard let outermost = interceptors.first else { return try await observed(request, context: &context) }
+        return try await outermost.interceptCall(request, context: context) {
+            try await intercepted(request, context: &context, by: interceptors.dropFirst())
         }
     }
 
-    private func observed(_ request: URLRequest, _ context: inout CallContext) async throws -> Response {
+    private func observed(_ request: URLRequest, context: inout CallContext) async throws -> Response {
         let start = context.clock.now
         context.emit(.callStarted)
         do {
-            let response = try await exchange(request, &context)
+            let response = try await exchange(request, context: &context)
             context.emit(.callEnded) { event in
                 event.status = response.status
                 event.source = response.source
@@ -280,9 +283,9 @@ public struct Pipeline: Transport {
         rules.addIdempotencyKey(to: &request, using: &generator)
     }
 
-    private func exchange(_ request: URLRequest, _ context: inout CallContext) async throws -> Response {
+    private func exchange(_ request: URLRequest, context: inout CallContext) async throws -> Response {
         do {
-            return try await stages.exchange(request, &context)
+            return try await stages.exchange(request, context: &context)
         } catch {
             // One word for cancellation, whoever noticed it first.
             throw error.isCancellation ? CancellationError() : error

@@ -60,7 +60,7 @@ public struct PipelineConfiguration: Sendable {
     public var observers: [any EventObserver] = []
 
     /// What surrounds calls and sends, the first outermost; nothing by default.
-    public var surroundings: [any CallSurrounding] = []
+    public var interceptors: [any CallInterceptor] = []
 
     /// The defaults.
     public init() {}

@@ -17,16 +17,16 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
     let trustedOrigins: CredentialScope
     /// Whose rules say how long a redirect is waited with; without a governor there are none.
     let governance: Governance
-    /// The place of the first hook beneath, whose state belongs to one hop.
+    /// The place of the first hook below, whose state belongs to one hop.
     let firstHookBeneath: Int
     let next: Next
 
-    func exchange(_ first: URLRequest, _ context: inout CallContext) async throws -> Response {
+    func exchange(_ first: URLRequest, context: inout CallContext) async throws -> Response {
         var request = first
         while true {
-            var response = try await exchangeHop(request, of: first, &context)
+            var response = try await exchangeHop(request, of: first, context: &context)
             if !context.options.areDefault { context.options.cookies?.keep(answer: response) }
-            guard response.status.isRedirection, policy.limit > 0, !context.handsRedirectsUp,
+            guard response.status.isRedirection, policy.limit > 0, !context.returnsRedirects,
                 var hop = nextHop(after: response, to: request, context)
             else { return response }
             guard context.redirectCount < policy.limit else {
@@ -42,7 +42,7 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
                 throw error
             }
             let wait: Duration
-            switch decideFollowing(response, context) {
+            switch decideFollowing(response, context: context) {
             case .retry(let delay): wait = delay
             case .stop(let reason):
                 var handedUp = response
@@ -69,7 +69,7 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
             request = hop.request
             context.options.cookies?.renew(in: &request, isForeignHop: context.isForeignHop)
             if let subject = context.subject {
-                context.subject = CallSubject(request, context, operationName: subject.operationName)
+                context.subject = CallSubject(request, context: context, operationName: subject.operationName)
             }
         }
     }
@@ -79,10 +79,10 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
     private func exchangeHop(
         _ request: URLRequest,
         of first: URLRequest,
-        _ context: inout CallContext
+        context: inout CallContext
     ) async throws -> Response {
         do {
-            return try await next.exchange(request, &context)
+            return try await next.exchange(request, context: &context)
         } catch var error as ServiceError where context.redirectCount > 0 && !context.method(of: first).isSafe {
             error.progress = max(error.progress ?? .headReceived, .headReceived)
             throw error
@@ -90,7 +90,7 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
     }
 
     /// Whether the next hop is sent, and after which wait (RFC 9110 §10.2.3).
-    private func decideFollowing(_ response: Response, _ context: CallContext) -> RetryDecision {
+    private func decideFollowing(_ response: Response, context: CallContext) -> RetryDecision {
         // A factory of the call's own that has no rules waits for nothing.
         let hasRules = context.options.retryRules != nil || governance.factory(for: context.options).governor != nil
         guard hasRules, response.fields.contains(.retryAfter),

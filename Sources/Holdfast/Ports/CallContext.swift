@@ -20,7 +20,7 @@ public struct CallContext: Sendable {
     ///
     /// Of an exchange that several calls wait for it is the latest of theirs, and moves on when another one joins.
     public internal(set) var deadline: MonotonicInstant? {
-        get { if let flight { flight.deadline } else { ownDeadline } }
+        get { if let fetch { fetch.deadline } else { ownDeadline } }
         set { ownDeadline = newValue }
     }
     /// The instant by which the attempt in hand must have its head: the deadline or the attempt's timeout, whichever is first.
@@ -57,14 +57,22 @@ public struct CallContext: Sendable {
         set { change(newValue != nil) { $0.verdict = newValue } }
     }
     /// The conditions a cache added to the request; a 304 that selects none of its responses is no answer.
-    var validation: OfferedValidation? {
-        get { extras?.value.validation }
-        set { change(newValue != nil) { $0.validation = newValue } }
+    var conditions: AddedConditions? {
+        get { extras?.value.conditions }
+        set { change(newValue != nil) { $0.conditions = newValue } }
+    }
+    /// The caching hook's own state of the exchange in hand: of the hook that runs.
+    var transaction: CacheTransaction? {
+        get { extras?.value.transactions[currentHook] }
+        set {
+            let hook = currentHook
+            change(newValue != nil) { $0.transactions[hook] = newValue }
+        }
     }
     /// Whether an attempt ended so that the origin may have acted, which nothing that comes later takes back.
     var mayBeApplied = false
     /// Whether redirects are handed up: always, when a pipeline is another one's transport.
-    var handsRedirectsUp = false
+    var returnsRedirects = false
     /// The credential of the pipeline's own that the call bears.
     var authorized: AuthorizedCall? {
         get { extras?.value.authorized }
@@ -77,24 +85,24 @@ public struct CallContext: Sendable {
     /// The chain that the running hook stands in.
     var chain: (any Forwarding)?
     /// The exchange that this is the context of, where other calls may be waiting for it too; nil once it is over.
-    var flight: Flight? {
-        get { extras?.value.flightLink?.flight }
-        set { change(newValue != nil) { $0.flightLink = newValue.map { FlightLink($0) } } }
+    var fetch: Fetch? {
+        get { extras?.value.fetchLink?.fetch }
+        set { change(newValue != nil) { $0.fetchLink = newValue.map { FetchLink($0) } } }
     }
-    /// Whether nobody waits for the exchange: a revalidation in the background, or a flight whose callers have all been answered
+    /// Whether nobody waits for the exchange: a revalidation in the background, or a fetch whose callers have all been answered
     /// with something stale.
     ///
     /// Changes while the exchange goes on, since callers leave and others join.
     var isBackground: Bool {
         guard let extras = extras?.value else { return false }
-        let isUnattendedAbove = extras.flightLinkAbove?.flight?.isUnattended ?? false
-        guard let flight else { return isUnattendedAbove }
-        return flight.isUnattended || isUnattendedAbove && flight.readers <= 1
+        let isUnattendedAbove = extras.fetchLinkAbove?.fetch?.isUnattended ?? false
+        guard let fetch else { return isUnattendedAbove }
+        return fetch.isUnattended || isUnattendedAbove && fetch.readers <= 1
     }
-    /// The flights that wait for this call, outermost first: it must not wait for one of them.
-    var flightPath: [ObjectIdentifier] {
-        get { extras?.value.flightPath ?? [] }
-        set { change(!newValue.isEmpty) { $0.flightPath = newValue } }
+    /// The fetches that wait for this call, outermost first: it must not wait for one of them.
+    var fetchPath: [ObjectIdentifier] {
+        get { extras?.value.fetchPath ?? [] }
+        set { change(!newValue.isEmpty) { $0.fetchPath = newValue } }
     }
     /// The default implementation of a moment that ran last.
     var defaultTaken: DefaultMoment?
@@ -110,11 +118,13 @@ public struct CallContext: Sendable {
     private struct Extras: Sendable {
         var subject: CallSubject?
         var verdict: Verdict?
-        var validation: OfferedValidation?
+        var conditions: AddedConditions?
+        /// By the place of the caching hook.
+        var transactions: [Int: CacheTransaction] = [:]
         var authorized: AuthorizedCall?
-        var flightPath: [ObjectIdentifier] = []
-        var flightLink: FlightLink?
-        var flightLinkAbove: FlightLink?
+        var fetchPath: [ObjectIdentifier] = []
+        var fetchLink: FetchLink?
+        var fetchLinkAbove: FetchLink?
         var hookStates: [HookStateKey: any Sendable] = [:]
     }
 
@@ -184,7 +194,7 @@ public struct CallContext: Sendable {
         }
     }
 
-    /// The request's header fields together with those the transport will add beneath the hooks.
+    /// The request's header fields together with those the transport will add below the hooks.
     ///
     /// A field that the request names itself wins over an implicit one.
     public func presentedFields(of request: URLRequest) -> HeaderFields {
@@ -209,7 +219,7 @@ public struct CallContext: Sendable {
         guard isObserved else { return }
         var event = ServiceEvent(name, callID: callID, timestamp: clock.timestamp)
         event.subject = subject
-        if flightPath.count > 0 { event.isBackground = isBackground }
+        if fetchPath.count > 0 { event.isBackground = isBackground }
         fill(&event)
         for observer in environment.observers { observer.observe(event) }
     }
@@ -224,20 +234,23 @@ public struct CallContext: Sendable {
     }
 
     /// Makes this the context of what an attempt of `outer` asks another pipeline for.
-    mutating func stand(beneath outer: CallContext) {
-        flightPath = outer.flightPath
+    mutating func inherit(from outer: CallContext) {
+        fetchPath = outer.fetchPath
         isForeignHop = outer.isForeignHop
         if let fields = outer.callerFields { callerFields = fields }
         let above = outer.extras?.value
-        let link = above?.flightLink ?? above?.flightLinkAbove
-        change(link != nil) { $0.flightLinkAbove = link }
+        let link = above?.fetchLink ?? above?.fetchLinkAbove
+        change(link != nil) { $0.fetchLinkAbove = link }
     }
 
     mutating func forgetHookStates(from firstHook: Int) {
-        validation = nil
+        conditions = nil
         mayBeApplied = false
-        guard let states = extras?.value.hookStates, !states.isEmpty else { return }
-        change(true) { $0.hookStates = states.filter { $0.key.hook < firstHook } }
+        guard let extras = extras?.value, !extras.hookStates.isEmpty || !extras.transactions.isEmpty else { return }
+        change(true) { changed in
+            changed.hookStates = extras.hookStates.filter { $0.key.hook < firstHook }
+            changed.transactions = extras.transactions.filter { $0.key < firstHook }
+        }
     }
 }
 
@@ -246,13 +259,13 @@ private struct HookStateKey: Hashable, Sendable {
     let type: ObjectIdentifier
 }
 
-/// A flight from within: it holds its response, and what a response is made of holds the context it came about in, so that
-/// neither would ever be let go if the context held the flight.
-private final class FlightLink: Sendable {
-    weak let flight: Flight?
+/// A fetch from within: it holds its response, and what a response is made of holds the context it came about in, so that
+/// neither would ever be let go if the context held the fetch.
+private final class FetchLink: Sendable {
+    weak let fetch: Fetch?
 
-    init(_ flight: Flight) {
-        self.flight = flight
+    init(_ fetch: Fetch) {
+        self.fetch = fetch
     }
 }
 
@@ -276,5 +289,66 @@ private struct ForeignHopTransport: Transport {
 private struct NoTransport: Transport {
     func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
         throw ServiceError(.unsupported, "This context belongs to no pipeline; send through a Pipeline or a Transport.")
+    }
+}
+
+/// What all calls of a pipeline have in common.
+final class CallEnvironment: Sendable {
+    let clock: any HoldfastClock
+    let transport: any Transport
+    let observers: [any EventObserver]
+    let background: BackgroundTasks
+
+    init(
+        clock: any HoldfastClock,
+        transport: any Transport,
+        observers: [any EventObserver],
+        background: BackgroundTasks
+    ) {
+        self.clock = clock
+        self.transport = transport
+        self.observers = observers
+        self.background = background
+    }
+}
+
+/// A value behind one reference that is copied when a shared one is changed.
+///
+/// What has many parts and is handed from stage to stage would count each part's references up and down at every hand-over, which is
+/// most of what a call costs that succeeds at once.
+///
+/// Proof: what lies behind the reference is changed in `_modify` alone, and only while this copy holds the only
+/// reference to it, so that nobody else reads or writes it then; `Value` is Sendable itself. CopyOnWriteTests changes copies from
+/// many tasks.
+struct CopyOnWrite<Value: Sendable>: @unchecked Sendable {
+    private final class Box {
+        // The uniqueness above makes the check at run time needless, which each access would pay for.
+        @exclusivity(unchecked)
+        var value: Value
+
+        init(_ value: Value) {
+            self.value = value
+        }
+    }
+
+    private var box: Box
+
+    /// A value of its own; costs one allocation.
+    init(_ value: Value) {
+        box = Box(value)
+    }
+
+    /// Whether both are one and the same, so that neither was changed since one was copied from the other.
+    func isSame(as other: CopyOnWrite) -> Bool { box === other.box }
+
+    /// The value; a change to it is seen by this copy alone.
+    var value: Value {
+        @inline(__always)
+        _read { yield box.value }
+        @inline(__always)
+        _modify {
+            if !isKnownUniquelyReferenced(&box) { box = Box(box.value) }
+            yield &box.value
+        }
     }
 }

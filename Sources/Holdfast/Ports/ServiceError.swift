@@ -43,7 +43,7 @@ public struct ServiceError: LocalizedError, Sendable, CustomStringConvertible {
         public static let throttled = Code("throttled")
         /// Most attempts at the origin failed, so nothing is sent there for a while; ``ServiceError/retryAfter`` says how long.
         public static let circuitOpen = Code("circuit-open")
-        /// As many exchanges are in flight as may be, and as many wait: nothing was sent.
+        /// As many exchanges are in fetch as may be, and as many wait: nothing was sent.
         public static let tooManyInFlight = Code("too-many-in-flight")
         /// The body exceeds a limit.
         public static let bodyTooLarge = Code("body-too-large")

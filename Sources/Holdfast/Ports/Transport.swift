@@ -29,7 +29,7 @@ public protocol Transport: Sendable {
     ///     ``CallContext/attemptDeadline`` if ``enforcesDeadline`` says so.
     func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response
 
-    /// The header fields this transport will add beneath the hooks: session headers, cookies. None by default.
+    /// The header fields this transport will add below the hooks: session headers, cookies. None by default.
     ///
     /// A cache judges partition, Vary and storability on the request's fields and these; a transport that hides a
     /// credential here would let one user see another's responses. Must be quick and must not suspend.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// What an error from beneath a transport means: what the ``ServiceError`` made of it says, and what the error proves.
+/// What an error from below a transport means: what the ``ServiceError`` made of it says, and what the error proves.
 package struct FailureMeaning: Sendable {
     /// What an error proves beside what was seen of the exchange.
     package enum Proof: Sendable {

@@ -2,13 +2,13 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 internal import Foundation
-internal import HoldfastSemantics
+public import HoldfastSemantics
 
 #if canImport(FoundationNetworking)
     internal import FoundationNetworking
 #endif
 
-/// The header fields that a session adds beneath the hooks.
+/// The header fields that a session adds below the hooks.
 struct SessionFields: Sendable {
     private let additional: HeaderFields
     /// Those of the additional fields that may hold a credential, which a redirect to another origin must leave behind.
@@ -122,5 +122,58 @@ struct SessionFields: Sendable {
             else { return nil }
             return "Basic " + Data("\(parts.user ?? ""):\(parts.password ?? "")".utf8).base64EncodedString()
         #endif
+    }
+}
+
+extension HTTPURLResponse {
+    /// Status and fields; lines of one name have been joined by Foundation.
+    var head: ResponseHead {
+        ResponseHead(
+            status: StatusCode(statusCode),
+            fields: HeaderFields(SessionFields.texts(allHeaderFields))
+        )
+    }
+
+    /// The length of the content as Content-Length says, if it does.
+    var contentLength: Int? {
+        guard let length = Int(exactly: expectedContentLength), length >= 0 else { return nil }
+        return length
+    }
+}
+
+/// Which content codings URLSession undoes by itself, leaving Content-Encoding and Content-Length as they came.
+enum ContentCodings {
+    #if canImport(Darwin)
+        private static let known: Set<String> = ["gzip", "x-gzip", "deflate", "br"]
+    #else
+        private static let known: Set<String> = ["gzip", "x-gzip", "deflate", "br", "zstd"]
+    #endif
+
+    /// Whether a response with these values of Content-Encoding (RFC 9110 §8.4) is handed over decoded.
+    ///
+    /// False where nothing was coded, and where a coding is unknown: then the platform has not touched the content.
+    static func areUndone(_ values: [String]) -> Bool {
+        var isCoded = false
+        for value in values {
+            for part in value.split(separator: ",") {
+                let coding = part.filter { $0 != " " && $0 != "\t" }.lowercased()
+                if coding.isEmpty || coding == "identity" { continue }
+                guard known.contains(coding) else { return false }
+                isCoded = true
+            }
+        }
+        return isCoded
+    }
+}
+
+extension HeaderFields {
+    /// The fields of a Foundation dictionary, sorted by name so that equal dictionaries give equal lines.
+    ///
+    /// A name that is no token cannot be a header field (RFC 9110 §5.1) and is left out.
+    public init(_ dictionary: [String: String]) {
+        self.init()
+        for (name, value) in dictionary.sorted(by: { $0.key < $1.key }) {
+            append(rawName: name, value: value)
+        }
     }
 }

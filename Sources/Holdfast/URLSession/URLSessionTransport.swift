@@ -5,7 +5,7 @@ public import HoldfastSemantics
 private import Synchronization
 
 #if canImport(FoundationNetworking)
-    private import Foundation
+    internal import Foundation
     public import FoundationNetworking
 #else
     public import Foundation
@@ -15,7 +15,7 @@ private import Synchronization
 ///
 /// The response is handed up at its head and its body streamed behind it, read ahead as the platform delivers it: URLSession
 /// cannot hold a server back for a reader without breaking the transfer on Linux, so what its reader has not taken yet waits in
-/// memory and beyond that in an unlinked temporary file, within ``Limits``. Redirects are handed up, never followed; no cache beneath
+/// memory and beyond that in an unlinked temporary file, within ``Limits``. Redirects are handed up, never followed; no cache below
 /// the pipeline answers; a 401 is handed up as it came, and no stored credential answers it.
 ///
 /// Bodies of requests go out from memory or from a file: a stream is read to its end before it is sent. A file that changes
@@ -78,7 +78,7 @@ public final class URLSessionTransport: Transport {
     }
 
     /// A transport over somebody's session, used as it is: it is neither copied nor invalidated, and its cache, if it has one,
-    /// stays in force beneath the pipeline.
+    /// stays in force below the pipeline.
     ///
     /// On Apple systems bodies are streamed through a delegate of each task. The session's own delegate goes on judging
     /// certificates and proxies; of the rest it is told nothing. On Linux Foundation gives a task's delegate neither head nor
@@ -129,7 +129,7 @@ public final class URLSessionTransport: Transport {
             throw ServiceError(.badRequest, "The request has no URL; give it one.", progress: .notSent)
         }
         try request.checkHead()
-        let upload = try await prepare(request, body, context)
+        let upload = try await prepare(request, body: body, context: context)
         let isDownload = context.options.isDownload
         var limits = limits
         // It becomes a file anyway.
@@ -143,12 +143,12 @@ public final class URLSessionTransport: Transport {
         let presented = presentedFields(of: upload.request, context)
         let isIdempotent = context.options.isIdempotent ?? RequestMethod(request).isIdempotent
         let task = try makeTask(for: upload, isIdempotent: isIdempotent, isDownload: isDownload, exchange)
-        let watches = watch(exchange, upload.request, context)
+        let watches = watch(exchange, request: upload.request, context: context)
         defer {
             for watch in watches { watch.cancel() }
         }
         let head = try await exchange.head(of: task)
-        var response = response(head, to: request, url, exchange)
+        var response = response(head, to: request, url: url, exchange: exchange)
         // Cookies come and go while calls are under way, and whose response this is depends on those that were sent.
         let isCertain =
             addsCookiesItself
@@ -183,7 +183,7 @@ public final class URLSessionTransport: Transport {
 
     /// The request with what a session of our own does not add itself, and without what a foreign one would add to a hop to
     /// another origin.
-    private func completed(_ request: URLRequest, _ context: CallContext) -> URLRequest {
+    private func completed(_ request: URLRequest, context: CallContext) -> URLRequest {
         var request = request
         let bound = sessionFields.bound.isEmpty ? HeaderFields() : sessionFields.boundFields(for: request)
         #if !canImport(Darwin)
@@ -212,10 +212,10 @@ public final class URLSessionTransport: Transport {
 
     private func prepare(
         _ request: URLRequest,
-        _ body: RequestBody,
-        _ context: CallContext
+        body: RequestBody,
+        context: CallContext
     ) async throws -> RequestUpload {
-        let prepared = completed(request, context)
+        let prepared = completed(request, context: context)
         let memoryLimit = limits.requestBodyInMemory
         guard let deadline = context.attemptDeadline else {
             return try await RequestUpload.prepare(prepared, body: body, memoryLimit: memoryLimit)
@@ -263,8 +263,8 @@ public final class URLSessionTransport: Transport {
     /// Tasks that end the exchange at its deadline, and when URLSession's own timeout did not.
     private func watch(
         _ exchange: URLSessionExchange,
-        _ request: URLRequest,
-        _ context: CallContext
+        request: URLRequest,
+        context: CallContext
     ) -> [Task<Void, Never>] {
         var watches: [Task<Void, Never>] = []
         if let deadline = context.attemptDeadline {
@@ -303,8 +303,8 @@ public final class URLSessionTransport: Transport {
     private func response(
         _ response: HTTPURLResponse,
         to request: URLRequest,
-        _ url: URL,
-        _ exchange: URLSessionExchange
+        url: URL,
+        exchange: URLSessionExchange
     ) -> Response {
         let head = response.head
         let isDecoded = ContentCodings.areUndone(head.fields.values(of: "Content-Encoding"))
@@ -326,4 +326,99 @@ public final class URLSessionTransport: Transport {
             false
         #endif
     }
+}
+
+extension URLSessionTransport {
+    /// What a transport may hold; each is a bound for one exchange.
+    public struct Limits: Sendable, Hashable {
+        /// The bytes of a response that may wait for their reader in memory; 8 MiB by default.
+        public var bodyInMemory = 8 << 20
+        /// The bytes of a response that may wait in a temporary file beyond those in memory; 1 GiB by default.
+        ///
+        /// A response that exceeds it ends with ``ServiceError`` `.bodyTooLarge`, unless it is downloaded into a file, for which there
+        /// is no limit. 0: no file is ever made.
+        public var bodyOnDisk = 1 << 30
+        /// The bytes of a streamed request body that are collected in memory; longer ones go to a temporary file. 1 MiB by
+        /// default.
+        public var requestBodyInMemory = 1 << 20
+
+        /// The defaults.
+        public init() {}
+    }
+}
+
+extension URLSessionTransport {
+    /// The task that sends `upload` and tells `exchange` what happens; traps once the session is invalidated.
+    func rawTask(
+        for upload: RequestUpload,
+        isIdempotent: Bool,
+        isDownload: Bool,
+        _ exchange: URLSessionExchange
+    ) -> URLSessionTask {
+        guard let bridge else {
+            #if !canImport(Darwin)
+                // Somebody's session gives content in one piece.
+                if isDownload { return unsharedTask(for: upload, exchange: exchange, queue: DelegateQueue()) }
+            #endif
+            return foreignTask(for: upload, exchange)
+        }
+        #if !canImport(Darwin)
+            if !upload.hasContent, !isIdempotent {
+                return unsharedTask(for: upload, exchange: exchange, queue: session.delegateQueue)
+            }
+        #endif
+        let task = delegatedTask(for: upload)
+        bridge.attach(exchange, to: task)
+        return task
+    }
+
+    private func delegatedTask(for upload: RequestUpload) -> URLSessionTask {
+        #if canImport(Darwin)
+            // Never on Linux, where an upload from a file traps when its exchange ends while the file is being read.
+            if let file = upload.file { return session.uploadTask(with: upload.request, fromFile: file.url) }
+            return session.dataTask(with: upload.request)
+        #else
+            return session.dataTask(with: upload.streamedRequest)
+        #endif
+    }
+
+    private func foreignTask(for upload: RequestUpload, _ exchange: URLSessionExchange) -> URLSessionTask {
+        let bridge = URLSessionBridge()
+        #if canImport(Darwin)
+            let task = delegatedTask(for: upload)
+        #else
+            // A task's delegate is told of neither head nor body on Linux.
+            let task = session.dataTask(with: upload.streamedRequest) { data, response, error in
+                if let response { exchange.received(response) }
+                if let data { exchange.received(whole: data) }
+                exchange.receivedEnd(error)
+            }
+        #endif
+        bridge.attach(exchange, to: task)
+        task.delegate = bridge
+        return task
+    }
+
+    #if !canImport(Darwin)
+        /// A task on a connection of its own.
+        ///
+        /// When a connection that it uses again breaks before an answer, libcurl sends a request without content a second time
+        /// by itself, whatever the method; on a new connection it does not. What may be sent twice is the pipeline's to judge.
+        private func unsharedTask(
+            for upload: RequestUpload,
+            exchange: URLSessionExchange,
+            queue: OperationQueue
+        ) -> URLSessionTask {
+            let bridge = URLSessionBridge()
+            let single = URLSession(
+                configuration: session.configuration,
+                delegate: bridge,
+                delegateQueue: queue
+            )
+            let task = single.dataTask(with: upload.streamedRequest)
+            bridge.attach(exchange, to: task)
+            single.finishTasksAndInvalidate()
+            return task
+        }
+    #endif
 }

@@ -5,6 +5,7 @@
     internal import AsyncHTTPClient
     internal import Foundation
     internal import Holdfast
+    internal import HoldfastSemantics
     internal import HoldfastStorage
     internal import NIOCore
     internal import NIOHTTP1
@@ -42,7 +43,15 @@
             for key in names {
                 guard let line = lines[key] else { continue }
                 let separator = key == "cookie" ? "; " : ", "
-                request.setValue(line.values.joined(separator: separator), forHTTPHeaderField: line.name)
+                do {
+                    try request.setField(line.name, to: line.values.joined(separator: separator))
+                } catch var error as ServiceError {
+                    error.cause =
+                        FieldName(line.name) == nil
+                        ? HTTPClientError.invalidHeaderFieldNames([line.name])
+                        : HTTPClientError.invalidHeaderFieldValues(line.values)
+                    throw error
+                }
             }
             return (request, body?.forPipeline ?? .none)
         }

@@ -16,7 +16,7 @@
     /// Opens a span for each call and one for each time something is sent for it, by OpenTelemetry's conventions for HTTP.
     ///
     /// Spans end where they were begun, whatever the ending is, so none can be left open or ended twice.
-    struct CallTracing: CallSurrounding {
+    struct CallTracing: CallInterceptor {
         private let tracer: (any Tracer)?
         private let options: ObserverOptions
         private let cleaner: TextCleaner
@@ -28,10 +28,10 @@
             cleaner = TextCleaner(shownArguments: options.shownArguments)
         }
 
-        func surroundCall(
+        func interceptCall(
             _ request: URLRequest,
-            _ context: CallContext,
-            _ proceed: () async throws -> Response
+            context: CallContext,
+            proceed: () async throws -> Response
         ) async throws -> Response {
             let tracer = tracer ?? InstrumentationSystem.tracer
             let span: any Span = tracer.startSpan(name(of: request, context), ofKind: .internal)
@@ -56,10 +56,10 @@
             }
         }
 
-        func surroundSend(
+        func interceptSend(
             _ request: URLRequest,
-            _ context: CallContext,
-            _ proceed: (URLRequest) async throws -> Response
+            context: CallContext,
+            proceed: (URLRequest) async throws -> Response
         ) async throws -> Response {
             let tracer = tracer ?? InstrumentationSystem.tracer
             // A body that is resumed after its call is read wherever its reader is.

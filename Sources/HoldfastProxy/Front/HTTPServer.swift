@@ -4,7 +4,7 @@
 #if Proxy
     package import NIOCore
     internal import NIOPosix
-    private import Synchronization
+    internal import Synchronization
 
     /// A server of HTTP/1.1 and HTTP/1.0 (RFC 9112) in front of a ``ClientHandler``.
     ///
@@ -165,6 +165,126 @@
                     )
                 }
             }
+        }
+    }
+
+    /// Bounds and times of an ``HTTPServer``.
+    package struct ServerConfiguration: Sendable {
+        /// How much of a request's head is read.
+        package var headLimits = HeadLimits()
+        /// How many connections are served at a time; 10,000 by default.
+        ///
+        /// Further ones are answered 503 with Retry-After, 64 of them at a time; what comes beyond those is closed unanswered.
+        package var maximumConnections = 10_000
+        /// How many seconds Retry-After names there; 5 by default.
+        package var retryAfter = 5
+        /// The time for a request's head from its first byte, and for the first byte from the start of a connection; then 408 and,
+        /// where no byte came, silence. 30 s by default.
+        package var headTimeout: TimeAmount = .seconds(30)
+        /// How long a connection may lie idle between requests; then it is closed without a word. 75 s by default.
+        package var idleTimeout: TimeAmount = .seconds(75)
+        /// How long no byte of a request's content may come while it is being read; then 408. 60 s by default.
+        package var bodyStall: TimeAmount = .seconds(60)
+        /// How long a client may take nothing of an answer; then the connection is closed. 60 s by default.
+        package var writeStall: TimeAmount = .seconds(60)
+        /// How long a connection that is closed after an answer waits for the client to close its side, so that what the client
+        /// still sends does not turn into a reset that overtakes the answer. 5 s by default.
+        package var lingerTimeout: TimeAmount = .seconds(5)
+        /// How much content that the handler left unread is read and dropped to keep a connection; 64 KiB by default.
+        package var unreadLimit = 64 << 10
+        /// How many bytes a body in memory has at most to be sent in one buffer with its head, and the size of the slices of a
+        /// larger one; 64 KiB by default.
+        package var sliceSize = 64 << 10
+
+        /// The defaults.
+        package init() {}
+    }
+
+    /// What a server and its connections count together.
+    final class ServerCounters: Sendable {
+        let isDraining = Atomic(false)
+        private let begun = Atomic(0)
+        private let underWay = Atomic(0)
+
+        func begin() {
+            begun.add(1, ordering: .relaxed)
+            underWay.add(1, ordering: .relaxed)
+        }
+
+        func end() {
+            underWay.subtract(1, ordering: .relaxed)
+        }
+
+        var requestsBegun: Int { begun.load(ordering: .relaxed) }
+        var requestsUnderWay: Int { underWay.load(ordering: .relaxed) }
+    }
+
+    /// The open connections of a server and who waits for their end; a value that judges without effects.
+    struct ConnectionRegistry {
+        /// What becomes of a new connection.
+        enum Admission: Sendable, Hashable {
+            case served
+            /// It is told that there are too many.
+            case refused
+            /// It is closed without a word.
+            case dropped
+        }
+
+        typealias Waiter = CheckedContinuation<Void, Never>
+
+        static let refusalLimit = 64
+
+        private let limit: Int
+        private var served: [ObjectIdentifier: ClientConnection] = [:]
+        private var refused: [ObjectIdentifier: ByteChannel] = [:]
+        private var waiters: [Waiter] = []
+        private(set) var acceptedCount = 0
+        private(set) var refusedCount = 0
+        private var isClosed = false
+
+        init(limit: Int) {
+            self.limit = max(limit, 1)
+        }
+
+        var openCount: Int { served.count + refused.count }
+
+        /// Takes a connection in; nothing is taken in once the registry is closed.
+        mutating func admit(_ connection: ClientConnection) -> Admission {
+            guard !isClosed else { return .dropped }
+            guard served.count >= limit else {
+                acceptedCount += 1
+                served[ObjectIdentifier(connection.channel)] = connection
+                return .served
+            }
+            refusedCount += 1
+            guard refused.count < ConnectionRegistry.refusalLimit else { return .dropped }
+            refused[ObjectIdentifier(connection.channel)] = connection.channel
+            return .refused
+        }
+
+        /// A connection has closed; answers those to resume, when it was the last one.
+        mutating func remove(_ channel: ByteChannel) -> [Waiter] {
+            served[ObjectIdentifier(channel)] = nil
+            refused[ObjectIdentifier(channel)] = nil
+            return openCount == 0 ? takeWaiters() : []
+        }
+
+        /// Closes the registry to new connections; the connections that are left.
+        mutating func close() -> (served: [ClientConnection], refused: [ByteChannel]) {
+            isClosed = true
+            return (Array(served.values), Array(refused.values))
+        }
+
+        /// Lets a waiter wait for the last connection; false when there is none.
+        mutating func wait(_ waiter: Waiter) -> Bool {
+            guard openCount > 0 else { return false }
+            waiters.append(waiter)
+            return true
+        }
+
+        private mutating func takeWaiters() -> [Waiter] {
+            defer { waiters = [] }
+            return waiters
         }
     }
 #endif

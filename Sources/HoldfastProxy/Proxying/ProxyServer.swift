@@ -136,7 +136,7 @@
             // Retriers make a stale connection good by rules of their own; both together would send more often than these say.
             if proxy.retrierFactory.governor != nil { configuration.resendsAfterStaleConnection = false }
             if case .forward(let rules) = proxy.role.kind, rules.deniesPrivate {
-                configuration.admission = { try rules.admit($0, $1, $2) }
+                configuration.admission = { try rules.admit($0, port: $1, address: $2) }
             }
             return configuration
         }

@@ -52,13 +52,13 @@
                 position = line.end
                 count += 1
                 guard count <= limits.fieldLines else {
-                    throw MessageFault(431, "There are more than \(limits.fieldLines) header field lines.")
+                    throw MessageFault(431, message: "There are more than \(limits.fieldLines) header field lines.")
                 }
                 if bytes[line.start] == UInt8(ascii: " ") || bytes[line.start] == UInt8(ascii: "\t") {
                     guard rules.acceptsFolding, let last = lines.popLast() else {
                         throw MessageFault("A header field line begins with white space.")
                     }
-                    let rest = try value(bytes, line.start, line.textEnd, rules: rules)
+                    let rest = try value(bytes, from: line.start, to: line.textEnd, rules: rules)
                     lines.append(HeaderFields.Line(name: last.name, value: last.value + " " + rest))
                     continue
                 }
@@ -70,9 +70,12 @@
                 }
                 guard nameEnd > line.start, colon < line.textEnd, bytes[colon] == UInt8(ascii: ":"),
                     let name = FieldNames.name(UnsafeRawBufferPointer(rebasing: bytes[line.start..<nameEnd]))
-                else { throw badName(bytes, line) }
+                else { throw badName(bytes, line: line) }
                 lines.append(
-                    HeaderFields.Line(name: name, value: try value(bytes, colon + 1, line.textEnd, rules: rules))
+                    HeaderFields.Line(
+                        name: name,
+                        value: try value(bytes, from: colon + 1, to: line.textEnd, rules: rules)
+                    )
                 )
             }
             return HeaderFields(lines)
@@ -104,8 +107,8 @@
 
         private static func value(
             _ bytes: UnsafeRawBufferPointer,
-            _ from: Int,
-            _ to: Int,
+            from: Int,
+            to: Int,
             rules: Rules
         ) throws(MessageFault) -> String {
             var start = from
@@ -122,7 +125,7 @@
             return FieldText.string(part)
         }
 
-        private static func badName(_ bytes: UnsafeRawBufferPointer, _ line: Line) -> MessageFault {
+        private static func badName(_ bytes: UnsafeRawBufferPointer, line: Line) -> MessageFault {
             let text = bytes[line.start..<line.textEnd]
             if text.contains(UInt8(ascii: "\r")) { return bareReturn }
             guard let colon = text.firstIndex(of: UInt8(ascii: ":")) else {
@@ -147,5 +150,126 @@
         /// OWS of RFC 9110 §5.6.3.
         @inline(__always)
         var isBlank: Bool { self == UInt8(ascii: " ") || self == UInt8(ascii: "\t") }
+    }
+
+    /// Field values as bytes and as text: each byte is one scalar from U+0000 to U+00FF (ISO 8859-1), both ways.
+    ///
+    /// What arrived is so sent on byte for byte (RFC 9110 §5.5).
+    package enum FieldText {
+        /// The text of bytes off the wire; costs one pass, and no more than a copy where they are ASCII.
+        package static func string(_ bytes: UnsafeRawBufferPointer) -> String {
+            guard let base = bytes.baseAddress, bytes.count > 0 else { return "" }
+            var highBytes = 0
+            for byte in bytes { highBytes &+= Int(byte >> 7) }
+            let count = bytes.count
+            return String(unsafeUninitializedCapacity: count + highBytes) { text in
+                guard let target = text.baseAddress else { return 0 }
+                guard highBytes > 0 else {
+                    UnsafeMutableRawPointer(target).copyMemory(from: base, byteCount: count)
+                    return count
+                }
+                var written = 0
+                for byte in bytes {
+                    if byte < 0x80 {
+                        target[written] = byte
+                        written += 1
+                    } else {
+                        target[written] = 0xC0 | byte >> 6
+                        target[written + 1] = 0x80 | byte & 0x3F
+                        written += 2
+                    }
+                }
+                return written
+            }
+        }
+
+        /// Writes the bytes of a text to `target`, which must have room for the text's UTF-8, and answers how many they are.
+        ///
+        /// A scalar above U+00FF, which cannot have come off the wire, is written as UTF-8.
+        package static func write(_ text: String, to target: UnsafeMutableRawPointer) -> Int {
+            var text = text
+            return text.withUTF8 { utf8 in
+                guard let base = utf8.baseAddress else { return 0 }
+                var combined: UInt8 = 0
+                for byte in utf8 { combined |= byte }
+                guard combined >= 0x80 else {
+                    target.copyMemory(from: base, byteCount: utf8.count)
+                    return utf8.count
+                }
+                var written = 0
+                var index = 0
+                while index < utf8.count {
+                    let byte = utf8[index]
+                    if byte & 0xFE == 0xC2, index + 1 < utf8.count {
+                        // U+0080 to U+00FF are the two-byte forms that begin with C2 and C3.
+                        target.storeBytes(of: byte << 6 | utf8[index + 1] & 0x3F, toByteOffset: written, as: UInt8.self)
+                        index += 2
+                    } else {
+                        target.storeBytes(of: byte, toByteOffset: written, as: UInt8.self)
+                        index += 1
+                    }
+                    written += 1
+                }
+                return written
+            }
+        }
+
+        /// The bytes of a text as they are sent.
+        package static func bytes(_ text: String) -> [UInt8] {
+            let room = text.utf8.count
+            return [UInt8](unsafeUninitializedCapacity: room) { target, count in
+                guard let base = target.baseAddress else { return }
+                count = write(text, to: UnsafeMutableRawPointer(base))
+            }
+        }
+    }
+
+    /// Names of header fields off the wire; those that most messages bear are made once.
+    package enum FieldNames {
+        private struct Known: Sendable {
+            let bytes: [UInt8]
+            let name: FieldName
+        }
+
+        private static let byLength: [[Known]] = {
+            var table = [[Known]](repeating: [], count: 33)
+            for spelling in common {
+                for text in [spelling, spelling.lowercased()] where text.utf8.count < table.count {
+                    guard let name = FieldName(text) else { continue }
+                    table[text.utf8.count].append(Known(bytes: Array(text.utf8), name: name))
+                }
+            }
+            return table
+        }()
+
+        /// The name that the bytes spell; nil where they are no token.
+        package static func name(_ bytes: UnsafeRawBufferPointer) -> FieldName? {
+            if bytes.count < byLength.count {
+                for known in byLength[bytes.count] where known.bytes.withUnsafeBytes({ equal($0, to: bytes) }) {
+                    return known.name
+                }
+            }
+            return FieldName(FieldText.string(bytes))
+        }
+
+        private static func equal(_ left: UnsafeRawBufferPointer, to right: UnsafeRawBufferPointer) -> Bool {
+            for index in 0..<left.count where left[index] != right[index] { return false }
+            return true
+        }
+
+        private static let common = [
+            "Host", "User-Agent", "Accept", "Accept-Encoding", "Accept-Language", "Accept-Ranges",
+            "Access-Control-Allow-Origin",
+            "Age", "Allow", "Alt-Svc", "Authorization", "Cache-Control", "Connection", "Content-Disposition",
+            "Content-Encoding", "Content-Language", "Content-Length", "Content-Location", "Content-Range",
+            "Content-Security-Policy", "Content-Type", "Cookie", "Date", "ETag", "Expect", "Expires", "Forwarded",
+            "If-Match", "If-Modified-Since", "If-None-Match", "If-Range", "If-Unmodified-Since", "Keep-Alive",
+            "Last-Modified", "Link", "Location", "Origin", "Pragma", "Priority", "Proxy-Connection", "Range", "Referer",
+            "Retry-After", "Sec-Fetch-Dest", "Sec-Fetch-Mode", "Sec-Fetch-Site", "Sec-Fetch-User", "Server",
+            "Set-Cookie",
+            "Strict-Transport-Security", "TE", "Trailer", "Transfer-Encoding", "Upgrade", "Upgrade-Insecure-Requests",
+            "Vary", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Request-ID",
+            "X-Content-Type-Options", "X-Frame-Options",
+        ]
     }
 #endif

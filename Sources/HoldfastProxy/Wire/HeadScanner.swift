@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 #if Proxy
+    package import HoldfastSemantics
+
     /// Finds where a head ends in bytes that arrive piecemeal; looks at each byte once.
     package struct HeadScanner: Sendable {
         private let limits: HeadLimits
@@ -52,8 +54,47 @@
 
         private var overflow: MessageFault {
             lineStart == start
-                ? MessageFault(414, "The request line is longer than \(limits.bytes) bytes.")
-                : MessageFault(431, "The header fields are longer than \(limits.bytes) bytes.")
+                ? MessageFault(414, message: "The request line is longer than \(limits.bytes) bytes.")
+                : MessageFault(431, message: "The header fields are longer than \(limits.bytes) bytes.")
         }
+    }
+
+    /// How much of a message's head is read before it is refused.
+    package struct HeadLimits: Sendable, Hashable {
+        /// The bytes of a head, from the start line through the empty line; 64 KiB by default.
+        package var bytes: Int
+        /// The field lines of a head; 100 by default, as in Apache.
+        package var fieldLines: Int
+        /// The bytes of a request's target; 8 KiB by default, as in nginx and Apache.
+        package var target: Int
+
+        /// Limits; a longer target is answered 414, more bytes or lines 431 (RFC 9110 §15.5.15, RFC 6585 §5).
+        package init(bytes: Int = 64 << 10, fieldLines: Int = 100, target: Int = 8 << 10) {
+            self.bytes = max(bytes, 64)
+            self.fieldLines = max(fieldLines, 1)
+            self.target = max(target, 1)
+        }
+    }
+
+    /// Why bytes are no HTTP/1.1 message: the status that a server answers with, and a text for whoever sent them.
+    package struct MessageFault: Error, Sendable, Hashable, CustomStringConvertible {
+        /// What a server answers; of no meaning where the bytes are a response.
+        package let status: StatusCode
+        /// What is wrong, in one sentence that repeats nothing of the message.
+        package let message: String
+
+        /// A fault that a server answers with 400.
+        package init(_ message: String) {
+            self.init(400, message: message)
+        }
+
+        /// A fault that a server answers with this status.
+        package init(_ status: Int, message: String) {
+            self.status = StatusCode(status)
+            self.message = message
+        }
+
+        /// The message.
+        package var description: String { message }
     }
 #endif

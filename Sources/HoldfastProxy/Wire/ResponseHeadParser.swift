@@ -67,12 +67,15 @@
                 throw MessageFault("The answer is not HTTP; check that the port speaks HTTP/1.1 without TLS.")
             }
             guard let end else { return nil }
-            let head = try ResponseHeadParser.parse(UnsafeRawBufferPointer(rebasing: bytes[start..<end]), limits)
+            let head = try ResponseHeadParser.parse(
+                UnsafeRawBufferPointer(rebasing: bytes[start..<end]),
+                limits: limits
+            )
             scanner = HeadScanner(limits: limits, rules: .response)
             return (head, end)
         }
 
-        private static func parse(_ bytes: UnsafeRawBufferPointer, _ limits: HeadLimits) throws(MessageFault) -> Head {
+        private static func parse(_ bytes: UnsafeRawBufferPointer, limits: HeadLimits) throws(MessageFault) -> Head {
             guard let feed = bytes.firstIndex(of: UInt8(ascii: "\n")) else { throw malformed }
             var lineEnd = feed
             if lineEnd > 0, bytes[lineEnd - 1] == UInt8(ascii: "\r") { lineEnd -= 1 }
@@ -92,7 +95,7 @@
                 throw malformed
             }
             guard line[5] == UInt8(ascii: "1") else {
-                throw MessageFault(505, "The answer is of another version of HTTP than 1.x.")
+                throw MessageFault(505, message: "The answer is of another version of HTTP than 1.x.")
             }
             let isComplete = line.count == 12 || line.count > 12 && line[12] == UInt8(ascii: " ")
             guard isComplete, line[8] == UInt8(ascii: " ") else { throw malformed }

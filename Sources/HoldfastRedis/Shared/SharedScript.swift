@@ -40,6 +40,10 @@
             end
             local function force() redis.call('DEL', K..'none') end
             local function time() return redis.call('TIME') end
+            local function milliseconds()
+              local t = time()
+              return num(t[1]) * 1000 + math.floor(num(t[2]) / 1000)
+            end
             local function fresh()
               local t = time()
               return O..t[1]..'.'..t[2]
@@ -55,17 +59,17 @@
               local r = redis.pcall('PUBLISH', K..'changes', O..what)
               if type(r) == 'table' and r.err then
                 untold = r.err
-                if E then redis.call('HSET', G, 'e', fresh()) end
+                if E then redis.call('HSET', G, 'e', fresh(), 'cleared', milliseconds()) end
               end
             end
             local function renew()
               redis.call('DEL', G)
-              redis.call('UNLINK', K..'z', K..'ids', K..'age', K..'useless', K..'pins', K..'wi')
+              redis.call('UNLINK', K..'z', K..'ids', K..'age', K..'useless', K..'pins', K..'wi', K..'changed')
               -- Numbers of one epoch are above those of all former ones, and above those of a store in memory.
               local t = time()
               local n = math.max(num(t[1]) * 1000000 + num(t[2]), 2 ^ 41)
               redis.call('HSET', G, 'e', fresh(), 's', secret or S, 'n', string.format('%.0f', n),
-                'used', 0, 'count', 0, 'pinned', 0, 'tick', 0)
+                'used', 0, 'count', 0, 'pinned', 0, 'tick', 0, 'changed', 0, 'cleared', milliseconds())
               secret = learn()
               tell('*')
             end
@@ -76,8 +80,28 @@
             local function sound()
               if not E then return false end
               local c = sum('count')
-              return size('ZCARD', K..'ids') == c and size('HLEN', K..'z') == c + size('ZCARD', K..'wi')
+              return size('ZCARD', K..'ids') == c and size('ZCARD', K..'changed') == sum('changed') and size('HLEN', K..'z') == c + size('ZCARD', K..'wi')
                 and size('ZCARD', K..'age') + size('SCARD', K..'pins') == c and size('ZCARD', K..'useless') >= 0
+            end
+            -- When a key, or everything, was last invalidated: who asked for it before that may have the former state.
+            local function changed(digest)
+              return math.max(sum('cleared'), num(ask('ZSCORE', K..'changed', digest)))
+            end
+            local function note(digest)
+              local k, now = K..'changed', milliseconds()
+              if not ask('ZADD', k, now, digest) then
+                redis.call('UNLINK', k)
+                redis.call('HSET', G, 'cleared', now)
+              end
+              -- Nobody's request is answered after a quarter of an hour; of too many, the oldest count as everything.
+              for _, old in ipairs(ask('ZRANGEBYSCORE', k, '-inf', now - 900000, 'LIMIT', 0, 16) or {}) do ask('ZREM', k, old) end
+              if size('ZCARD', k) > 10000 then
+                for _, old in ipairs(redis.call('ZRANGE', k, 0, 15)) do
+                  redis.call('HSET', G, 'cleared', math.max(sum('cleared'), num(redis.call('ZSCORE', k, old))))
+                  redis.call('ZREM', k, old)
+                end
+              end
+              if E then redis.call('HSET', G, 'changed', math.max(0, size('ZCARD', k))) end
             end
             local function answer(x)
               local g = ask('HMGET', G, 'used', 'count', 'e', 'n', 's') or {}
@@ -139,10 +163,6 @@
                 chunks(h[1], num(h[2]), function(k) redis.call('EXPIRE', k, 600) end)
                 ask('SREM', K..'wk:'..h[3], w)
               end
-            end
-            local function milliseconds()
-              local t = time()
-              return num(t[1]) * 1000 + math.floor(num(t[2]) / 1000)
             end
             local function reap()
               for _, w in ipairs(redis.call('ZRANGEBYSCORE', K..'wi', '-inf', milliseconds() - 900000, 'LIMIT', 0, 4)) do

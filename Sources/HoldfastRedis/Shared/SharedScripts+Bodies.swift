@@ -90,6 +90,7 @@
               renew()
             else
               add('n', 1)
+              redis.call('HSET', G, 'cleared', milliseconds())
               local writers = redis.call('ZRANGE', K..'wi', 0, -1)
               if ARGV[1] == 'all' then redis.call('HSET', G, 'e', fresh()) end
               if ARGV[1] == 'tag' then

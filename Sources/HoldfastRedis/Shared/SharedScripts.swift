@@ -56,8 +56,8 @@
             """
         )
 
-        /// ARGV writer, digest, key, variant, metadata, useless, tags, body. Registers a writer; "superseded" where its key may have
-        /// been made with another secret.
+        /// ARGV writer, digest, key, variant, metadata, useless, tags, body. Registers a writer, with when its key last changed; gives
+        /// {"begun", milliseconds now}, or "superseded" where its key may have been made with another secret.
         static let begin = SharedScript(
             """
             if not sound() then renew() end
@@ -66,13 +66,13 @@
             if size('SCARD', K..'wk:'..ARGV[2]) < 0 then redis.call('UNLINK', K..'wk:'..ARGV[2]) end
             reap()
             redis.call('HSET', K..'w:'..ARGV[1], 'g', ARGV[2], 'k', ARGV[3], 'v', ARGV[4], 'd', ARGV[5], 'u', ARGV[6],
-              't', ARGV[7], 'b', ARGV[8], 'c', 0, 'e', E)
+              't', ARGV[7], 'b', ARGV[8], 'c', 0, 'e', E, 'a', changed(ARGV[2]))
             redis.call('HSET', K..'z', ARGV[1], 0)
             redis.call('EXPIRE', K..'w:'..ARGV[1], 21600)
             redis.call('ZADD', K..'wi', milliseconds(), ARGV[1])
             redis.call('SADD', K..'wk:'..ARGV[2], ARGV[1])
             redis.call('EXPIRE', K..'wk:'..ARGV[2], 21600)
-            return answer('begun')
+            return answer({'begun', milliseconds()})
             """
         )
 
@@ -98,15 +98,19 @@
             """
         )
 
-        /// ARGV writer, id, metadata, useless, tags, length, size, inline bytes, capacity, now,         /// Gives {"stored", version, pinned}, "superseded" or "full".
+        /// ARGV writer, id, metadata, useless, tags, length, size, inline bytes, capacity, now, when it was asked for (0: not known).
+        /// Gives {"stored", version, pinned}, "superseded" or "full".
         static let commit = SharedScript(
             """
             local w = K..'w:'..ARGV[1]
-            local h = redis.call('HMGET', w, 'g', 'k', 'v', 't', 'b', 'e', 'c')
+            local h = redis.call('HMGET', w, 'g', 'k', 'v', 't', 'b', 'e', 'c', 'a')
             if not h[1] then return answer('superseded') end
             local id, body, count = ARGV[2], h[5], num(h[7])
             local held = ask('HGET', K..'z', ARGV[1])
             local lost = h[6] ~= E or not held or ask('SISMEMBER', K..'wk:'..h[1], ARGV[1]) ~= 1
+            -- What changed before its request was answered may be what it answers with.
+            local asked = num(ARGV[11])
+            lost = lost or asked > 0 and num(h[8]) >= asked
             for _, list in ipairs({h[4], ARGV[5]}) do
               for _, t in ipairs(tags(list)) do lost = lost or redis.call('HEXISTS', w, 'x:'..t) == 1 end
             end
@@ -216,6 +220,7 @@
             force()
             if E then add('n', 1) end
             if not agreed then renew() end
+            note(ARGV[1])
             local count = 0
             local k, wk = K..'k:'..ARGV[1], K..'wk:'..ARGV[1]
             local ids, writers = ask('ZRANGE', k, 0, -1) or {}, ask('SMEMBERS', wk) or {}

@@ -99,12 +99,18 @@
             let words = [
                 Array(upload.writer.utf8), Array(SharedSpace.digest(of: key).utf8), key.bytes, variant.bytes,
             ]
+            let age = description.requestedAt.map {
+                Duration.milliseconds(min(max(0, now.milliseconds - $0.milliseconds), 900_000))
+            }
+            let start = ContinuousClock.now
             let answer = try await space.run(.begin, words + EntryWords.words(of: kept) + [Array(upload.name.utf8)])
-            if answer.word != "begun" {
+            guard let parts = answer.value.array, parts.count == 2, let serverTime = parts[1].integer else {
                 throw StoreError(.superseded, "The store has a new secret, and the key was made with the former one.")
             }
             note(upload)
-            return SharedWriter(upload, key, variant, kept, of: self)
+            // By the server's clock, and not later than it was: the way of the answer counts as well.
+            let askedFor = age.map { serverTime - Int(($0 + (.now - start)) / .milliseconds(1)) - 1 }
+            return SharedWriter(upload, key, variant, kept, askedFor: askedFor, of: self)
         }
 
         var statistics: StoreStatistics {

@@ -12,6 +12,8 @@
         private let key: StoreKey
         private let variant: StoreKey
         private let description: EntryDescription
+        /// When it was asked for, in milliseconds of the server's clock; nil: not known.
+        private let askedFor: Int?
         private let store: SharedEntries
         private let isOver = Atomic(false)
 
@@ -20,12 +22,14 @@
             _ key: StoreKey,
             _ variant: StoreKey,
             _ description: EntryDescription,
+            askedFor: Int?,
             of store: SharedEntries
         ) {
             self.upload = upload
             self.key = key
             self.variant = variant
             self.description = description
+            self.askedFor = askedFor
             self.store = store
         }
 
@@ -112,13 +116,16 @@
                 [Array(upload.writer.utf8), Array(SharedSpace.name(of: key, variant).utf8)]
                 + EntryWords.words(of: description) + [Array("\(length)".utf8), Array("\(size)".utf8), inline]
                 + [
-                    "\(store.capacity)", "\(now.milliseconds)",
+                    "\(store.capacity)", "\(now.milliseconds)", "\(max(0, askedFor ?? 0))",
                 ]
                 .map { Array($0.utf8) }
             let answer = try await space.run(.commit, words)
             guard let parts = answer.value.array, parts.count == 3, let version = parts[1].integer else {
                 if answer.word == "full" { throw SharedEntries.full }
-                throw StoreError(.superseded, "The key was invalidated or purged while the entry was written.")
+                throw StoreError(
+                    .superseded,
+                    "The key was invalidated or purged while the entry was asked for or written."
+                )
             }
             return StoredEntry(
                 key: key,

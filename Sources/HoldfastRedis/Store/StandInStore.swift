@@ -27,7 +27,7 @@
         private enum Reach<Outcome> {
             case done(Outcome)
             /// It cannot be used for now; memory stands in.
-            case away
+            case away(StoreError)
             /// It refuses this one thing for good, and nothing else.
             case refused(StoreError)
 
@@ -162,7 +162,10 @@
             }
             switch outcome {
             case .done(let outcome): return outcome
-            case .away: owe(change)
+            case .away(let error):
+                owe(change)
+                // A right that this change needs may be missing, and no other.
+                if error.code == .badConfiguration { _ = try await reaching { () async throws(StoreError) in } }
             case .refused:
                 owe(change)
                 // Paying takes everything where the one thing cannot be taken.
@@ -227,7 +230,7 @@
                     return .refused(error)
                 default:
                     noteLost(error)
-                    return .away
+                    return .away(error)
                 }
             }
         }
@@ -245,7 +248,7 @@
                         }
                     }
                 } catch {
-                    guard error.code == .corrupt else { throw error }
+                    guard error.code == .corrupt || error.code == .badConfiguration else { throw error }
                     // It would be refused again; no entry is better than one that should be gone.
                     shared.space.note(error)
                     try await shared.renew()

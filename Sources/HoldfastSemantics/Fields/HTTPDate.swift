@@ -53,9 +53,7 @@ public struct HTTPDate: Sendable, Hashable, Comparable, CustomStringConvertible 
     public static func < (left: HTTPDate, right: HTTPDate) -> Bool {
         left.timestamp < right.timestamp
     }
-}
 
-extension HTTPDate {
     private struct Calendar {
         var year: Int64
         var month: Int
@@ -94,7 +92,7 @@ extension HTTPDate {
     /// IMF-fixdate in the letter case in which it is to be sent, as nearly all are, without taking it apart into words; nil for
     /// anything else, which may be a date all the same.
     private static func parseFixed(_ bytes: UnsafeBufferPointer<UInt8>) -> Calendar? {
-        func number(_ position: Int, _ count: Int) -> Int64? {
+        func number(at position: Int, count: Int) -> Int64? {
             var value: Int64 = 0
             for byte in bytes[position..<position + count] {
                 guard byte.isDigit else { return nil }
@@ -114,10 +112,11 @@ extension HTTPDate {
         }
         guard bytes.count == 29, stands(",", at: 3), stands(" ", at: 4, 7, 11, 16, 25), stands(":", at: 19, 22),
             stands("G", at: 26), stands("M", at: 27), stands("T", at: 28),
-            place(of: 0, in: "MonTueWedThuFriSatSun") != nil, let day = number(5, 2),
-            let month = place(of: 8, in: "JanFebMarAprMayJunJulAugSepOctNovDec"), let year = number(12, 4),
-            let hour = number(17, 2), let minute = number(20, 2), let second = number(23, 2),
-            let time = secondOfDay(hour, minute, second)
+            place(of: 0, in: "MonTueWedThuFriSatSun") != nil, let day = number(at: 5, count: 2),
+            let month = place(of: 8, in: "JanFebMarAprMayJunJulAugSepOctNovDec"), let year = number(at: 12, count: 4),
+            let hour = number(at: 17, count: 2), let minute = number(at: 20, count: 2),
+            let second = number(at: 23, count: 2),
+            let time = secondOfDay(hour: hour, minute: minute, second: second)
         else { return nil }
         return checked(year: year, month: month + 1, day: day, time: time, hasTwoDigitYear: false)
     }
@@ -125,14 +124,17 @@ extension HTTPDate {
     private static func parse(_ bytes: [UInt8]) -> Calendar? {
         var reader = DateReader(bytes: bytes)
         guard let name = reader.word() else { return nil }
-        let isLong = weekdays.contains { reader.matches(name, $0) }
-        guard isLong || weekdays.contains(where: { reader.matches(name, String($0.prefix(3))) }) else { return nil }
+        let isLong = weekdays.contains { reader.matches(name, name: $0) }
+        guard isLong || weekdays.contains(where: { reader.matches(name, name: String($0.prefix(3))) }) else {
+            return nil
+        }
         guard reader.eat(",") else { return isLong ? nil : parseASCTime(&reader) }
         guard reader.eat(" "), let day = reader.digits(2) else { return nil }
         let separator: Unicode.Scalar = isLong ? "-" : " "
         guard reader.eat(separator), let month = month(&reader), reader.eat(separator),
             let year = reader.digits(isLong ? 2 : 4), reader.eat(" "), let time = time(&reader), reader.eat(" "),
-            let zone = reader.word(), reader.matches(zone, "GMT") || reader.matches(zone, "UTC"), reader.isAtEnd
+            let zone = reader.word(), reader.matches(zone, name: "GMT") || reader.matches(zone, name: "UTC"),
+            reader.isAtEnd
         else { return nil }
         return checked(year: year, month: month, day: day, time: time, hasTwoDigitYear: isLong)
     }
@@ -148,17 +150,17 @@ extension HTTPDate {
 
     private static func month(_ reader: inout DateReader) -> Int? {
         guard let word = reader.word() else { return nil }
-        return months.firstIndex { reader.matches(word, $0) }.map { $0 + 1 }
+        return months.firstIndex { reader.matches(word, name: $0) }.map { $0 + 1 }
     }
 
     private static func time(_ reader: inout DateReader) -> Int64? {
         guard let hour = reader.digits(2), reader.eat(":"), let minute = reader.digits(2), reader.eat(":"),
             let second = reader.digits(2)
         else { return nil }
-        return secondOfDay(hour, minute, second)
+        return secondOfDay(hour: hour, minute: minute, second: second)
     }
 
-    private static func secondOfDay(_ hour: Int64, _ minute: Int64, _ second: Int64) -> Int64? {
+    private static func secondOfDay(hour: Int64, minute: Int64, second: Int64) -> Int64? {
         guard hour < 24, minute < 60 else { return nil }
         guard second < 60 || (second == 60 && hour == 23 && minute == 59) else { return nil }
         return hour * 3600 + minute * 60 + second
@@ -173,5 +175,91 @@ extension HTTPDate {
     ) -> Calendar? {
         guard day >= 1, day <= 31 else { return nil }
         return Calendar(year: year, month: month, day: Int(day), secondOfDay: time, hasTwoDigitYear: hasTwoDigitYear)
+    }
+}
+
+/// Days since 1970 and Gregorian dates, each from the other, without a calendar library.
+///
+/// Years are counted from March, so that the leap day ends a year and month lengths follow one linear rule. Exact for
+/// every year whose day number fits in 64 bits; callers clamp first.
+package enum CivilDay {
+    private static let daysPerEra: Int64 = 146_097
+    /// Days from 0000-03-01 to 1970-01-01.
+    private static let epochOffset: Int64 = 719_468
+
+    package static func number(year: Int64, month: Int, day: Int) -> Int64 {
+        let marchYear = month <= 2 ? year - 1 : year
+        let era = floorDivide(marchYear, by: 400)
+        let yearOfEra = marchYear - era * 400
+        let monthFromMarch = Int64((month + 9) % 12)
+        let dayOfYear = (153 * monthFromMarch + 2) / 5 + Int64(day) - 1
+        let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+        return era * daysPerEra + dayOfEra - epochOffset
+    }
+
+    package static func date(of number: Int64) -> (year: Int64, month: Int, day: Int) {
+        let shifted = number + epochOffset
+        let era = floorDivide(shifted, by: daysPerEra)
+        let dayOfEra = shifted - era * daysPerEra
+        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let monthFromMarch = (5 * dayOfYear + 2) / 153
+        let day = Int(dayOfYear - (153 * monthFromMarch + 2) / 5 + 1)
+        let month = Int(monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9)
+        return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, day)
+    }
+
+    /// Days since 1970, rounded down, and the second within the day.
+    package static func split(seconds: Int64) -> (days: Int64, secondOfDay: Int64) {
+        let days = floorDivide(seconds, by: 86_400)
+        return (days, seconds - days * 86_400)
+    }
+
+    package static func length(ofMonth month: Int, year: Int64) -> Int {
+        switch month {
+        case 4, 6, 9, 11: 30
+        case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
+        default: 31
+        }
+    }
+
+    private static func floorDivide(_ value: Int64, by divisor: Int64) -> Int64 {
+        let quotient = value / divisor
+        return value % divisor < 0 ? quotient - 1 : quotient
+    }
+}
+
+/// The small steps that the three date forms are read with.
+struct DateReader {
+    let bytes: [UInt8]
+    var position = 0
+
+    init(bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    var isAtEnd: Bool { position == bytes.count }
+
+    mutating func eat(_ character: Unicode.Scalar) -> Bool {
+        guard position < bytes.count, bytes[position] == UInt8(ascii: character) else { return false }
+        position += 1
+        return true
+    }
+
+    mutating func digits(_ count: Int) -> Int64? {
+        guard position + count <= bytes.count else { return nil }
+        let value = FieldScanner.number(bytes[position..<(position + count)], limit: 9999)
+        position += count
+        return value
+    }
+
+    mutating func word() -> ArraySlice<UInt8>? {
+        let start = position
+        while position < bytes.count, bytes[position].isLetter { position += 1 }
+        return start == position ? nil : bytes[start..<position]
+    }
+
+    func matches(_ word: ArraySlice<UInt8>, name: String) -> Bool {
+        word.elementsEqual(name.utf8) { $0.lowerCased == $1.lowerCased }
     }
 }

@@ -107,3 +107,118 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
 
     private static let formatName = "hck1"
 }
+
+/// What the cache keys of one origin, or of the paths beneath one of its paths, leave out or take in.
+///
+/// Set by whoever knows what the origin makes of queries and content. Rules change keys alone, never what is sent. Where
+/// several apply to a URI, the one with the longest prefix holds, and no other.
+public struct KeyRule: Sendable, Hashable {
+    /// The canonical URI whose origin and path a target begins with.
+    public let prefix: TargetURI
+
+    /// What is left out of the query; nothing by default.
+    public var query: QueryOptions
+
+    /// How content is read for the keys of QUERY, and of POST where it is cached; as it is by default.
+    public var content: ContentNormalizer
+
+    /// Whether POST here only asks, so that its responses are stored under its content, and answers to POST invalidate
+    /// nothing; false by default (RFC 9110 §9.3.3 stores them otherwise for a later GET at most).
+    public var cachesPost: Bool
+
+    /// Creates a rule.
+    ///
+    /// - Parameters:
+    ///   - prefix: an absolute http or https URI without a query. Whole path segments count: `https://h/api` is for
+    ///     `/api` and `/api/x`, not for `/apis`; a path that ends in "/" is for what lies beneath it.
+    ///   - query: nothing left out by default.
+    ///   - content: the bytes as they are by default.
+    ///   - cachesPost: false by default.
+    /// - Throws: ``TargetURI/Rejection`` where the prefix is no such URI or has a query.
+    public init(
+        _ prefix: String,
+        query: QueryOptions = QueryOptions(),
+        content: ContentNormalizer = .raw,
+        cachesPost: Bool = false
+    ) throws(TargetURI.Rejection) {
+        self.prefix = try TargetURI(prefix)
+        guard self.prefix.query == nil else {
+            throw TargetURI.Rejection(
+                .character,
+                message: "A key rule has no query in its prefix; leave it out of \(prefix)."
+            )
+        }
+        self.query = query
+        self.content = content
+        self.cachesPost = cachesPost
+    }
+
+    /// Whether the rule is for a target.
+    public func applies(to target: TargetURI) -> Bool {
+        guard prefix.isSameOrigin(as: target) else { return false }
+        let own = prefix.path
+        guard target.path.utf8.starts(with: own.utf8) else { return false }
+        if own.utf8.last == UInt8(ascii: "/") { return true }
+        let rest = target.path.utf8.dropFirst(own.utf8.count)
+        return rest.isEmpty || rest.first == UInt8(ascii: "/")
+    }
+}
+
+extension CacheOptions {
+    /// The rule for a target; nil where none applies.
+    package func keyRule(for target: TargetURI) -> KeyRule? {
+        guard !keyRules.isEmpty else { return nil }
+        return keyRules.filter { $0.applies(to: target) }
+            .max { $0.prefix.path.utf8.count < $1.prefix.path.utf8.count }
+    }
+
+    /// The URI that stands in the keys of a target.
+    package func keyTarget(of target: TargetURI) -> TargetURI {
+        (keyRule(for: target)?.query ?? query).applied(to: target)
+    }
+}
+
+/// Whose response it is, as a keyed digest: the partition that keeps one user's entries from another's.
+///
+/// No credential is kept: without the secret the digest says nothing about it.
+public enum CachePrincipal {
+    /// The digest of who asks.
+    ///
+    /// Authorization, Cookie, the userinfo of the URI and the fields that the caller names count. Proxy-Authorization does not: it names the user to a
+    /// proxy and selects no response.
+    ///
+    /// - Parameters:
+    ///   - fields: the request's fields, those included that the transport adds.
+    ///   - userinfo: the userinfo of the target URI.
+    ///   - explicit: a name the caller gives for the principal; it replaces all credentials. An empty name is a name too
+    ///     and never falls together with anonymous requests.
+    ///   - credentialFields: further fields that hold a credential; none by default. In any order, repeated or not, they name the
+    ///     same principal, and one that the request lacks names none.
+    ///   - secret: the key of the digest; the same secret gives the same partition.
+    /// - Returns: "" for an anonymous request, else 32 hexadecimal digits.
+    public static func digest(
+        of fields: HeaderFields,
+        userinfo: String?,
+        explicit: String? = nil,
+        credentialFields: [FieldName] = [],
+        secret: [UInt8]
+    ) -> String {
+        var frames = FramedBytes()
+        if let explicit {
+            frames.append("explicit")
+            frames.append(explicit)
+        } else {
+            for line in fields
+            where line.name == .authorization || line.name == .cookie || credentialFields.contains(line.name) {
+                frames.append(line.name.canonicalName)
+                frames.append(line.value)
+            }
+            if let userinfo, !userinfo.isEmpty {
+                frames.append("userinfo")
+                frames.append(userinfo)
+            }
+        }
+        guard !frames.bytes.isEmpty else { return "" }
+        return SHA256Digest.hex(SHA256Digest(authenticating: frames.bytes, key: secret).bytes.prefix(16))
+    }
+}

@@ -78,7 +78,7 @@ extension SHA256Digest {
         let constants = constants
         for start in stride(from: 0, to: padded.count, by: blockSize) {
             fill(&schedule, from: padded, at: start)
-            compress(schedule, constants, into: &state)
+            compress(schedule, constants: constants, into: &state)
         }
         var digest: [UInt8] = []
         digest.reserveCapacity(32)
@@ -91,7 +91,7 @@ extension SHA256Digest {
         return digest
     }
 
-    private static func rotate(_ word: UInt32, _ count: UInt32) -> UInt32 {
+    private static func rotate(_ word: UInt32, by count: UInt32) -> UInt32 {
         word &>> count | word &<< (32 &- count)
     }
 
@@ -105,20 +105,20 @@ extension SHA256Digest {
         for word in 16..<64 {
             let early = schedule[word - 15]
             let late = schedule[word - 2]
-            let small = rotate(early, 7) ^ rotate(early, 18) ^ early >> 3
-            let large = rotate(late, 17) ^ rotate(late, 19) ^ late >> 10
+            let small = rotate(early, by: 7) ^ rotate(early, by: 18) ^ early >> 3
+            let large = rotate(late, by: 17) ^ rotate(late, by: 19) ^ late >> 10
             schedule[word] = schedule[word - 16] &+ small &+ schedule[word - 7] &+ large
         }
     }
 
-    private static func compress(_ schedule: [UInt32], _ constants: [UInt32], into state: inout [UInt32]) {
+    private static func compress(_ schedule: [UInt32], constants: [UInt32], into state: inout [UInt32]) {
         var (a, b, c, d) = (state[0], state[1], state[2], state[3])
         var (e, f, g, h) = (state[4], state[5], state[6], state[7])
         for round in 0..<64 {
             let choice = (e & f) ^ (~e & g)
             let majority = (a & b) ^ (a & c) ^ (b & c)
-            let sumE = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)
-            let sumA = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)
+            let sumE = rotate(e, by: 6) ^ rotate(e, by: 11) ^ rotate(e, by: 25)
+            let sumA = rotate(a, by: 2) ^ rotate(a, by: 13) ^ rotate(a, by: 22)
             let first = h &+ sumE &+ choice &+ constants[round] &+ schedule[round]
             (h, g, f, e) = (g, f, e, d &+ first)
             (d, c, b, a) = (c, b, a, first &+ sumA &+ majority)

@@ -55,14 +55,20 @@ struct CanonicalForm {
     static func make(_ text: [UInt8]) throws(TargetURI.Rejection) -> CanonicalForm {
         let parts = URIReference(bytes: text)
         guard let scheme = parts.scheme else {
-            throw TargetURI.Rejection(.notAbsolute, "The URI has no scheme; write it out, as in https://host/path")
+            throw TargetURI.Rejection(
+                .notAbsolute,
+                message: "The URI has no scheme; write it out, as in https://host/path"
+            )
         }
         let isSecure = scheme.elementsEqual("https".utf8) { $0.lowerCased == $1 }
         guard isSecure || scheme.elementsEqual("http".utf8, by: { $0.lowerCased == $1 }) else {
-            throw TargetURI.Rejection(.scheme, "Only http and https URIs can be sent and cached")
+            throw TargetURI.Rejection(.scheme, message: "Only http and https URIs can be sent and cached")
         }
         guard let authority = parts.authority else {
-            throw TargetURI.Rejection(.noAuthority, "The URI names no host; write // and a host after the scheme")
+            throw TargetURI.Rejection(
+                .noAuthority,
+                message: "The URI names no host; write // and a host after the scheme"
+            )
         }
         var form = CanonicalForm()
         form.bytes.reserveCapacity(text.count + 1)
@@ -102,7 +108,7 @@ struct CanonicalForm {
         var port: ArraySlice<UInt8> = []
         if hostAndPort.first == UInt8(ascii: "[") {
             guard let close = hostAndPort.firstIndex(of: UInt8(ascii: "]")) else {
-                throw TargetURI.Rejection(.character, "The IP literal is not closed; write ] after it")
+                throw TargetURI.Rejection(.character, message: "The IP literal is not closed; write ] after it")
             }
             host = hostAndPort[...close]
             port = hostAndPort[(close + 1)...]
@@ -113,7 +119,7 @@ struct CanonicalForm {
             port = hostAndPort[(colon + 1)...]
         }
         guard !host.isEmpty else {
-            throw TargetURI.Rejection(.emptyHost, "The host is empty; write one after //")
+            throw TargetURI.Rejection(.emptyHost, message: "The host is empty; write one after //")
         }
         try append(host: host)
         layout.hostEnd = bytes.count
@@ -125,7 +131,7 @@ struct CanonicalForm {
             return try append(host, allowing: .hostCharacters, foldingCase: true)
         }
         guard IPLiteral.isValid(host.dropFirst().dropLast()) else {
-            throw TargetURI.Rejection(.character, "What stands in brackets is no IPv6 address; check the host")
+            throw TargetURI.Rejection(.character, message: "What stands in brackets is no IPv6 address; check the host")
         }
         bytes += host.lazy.map(\.lowerCased)
     }
@@ -133,7 +139,10 @@ struct CanonicalForm {
     private mutating func append(port: ArraySlice<UInt8>, defaultPort: Int) throws(TargetURI.Rejection) {
         guard !port.isEmpty else { return }
         guard let number = FieldScanner.number(port, limit: 65_536), number <= 65_535 else {
-            throw TargetURI.Rejection(.port, "The port is no number from 0 to 65535; correct it or leave it out")
+            throw TargetURI.Rejection(
+                .port,
+                message: "The port is no number from 0 to 65535; correct it or leave it out"
+            )
         }
         guard Int(number) != defaultPort else { return }
         layout.port = Int(number)
@@ -161,7 +170,10 @@ struct CanonicalForm {
                 guard index + 2 < part.endIndex, let high = part[index + 1].hexValue,
                     let low = part[index + 2].hexValue
                 else {
-                    throw TargetURI.Rejection(.percent, "A % must be followed by two hexadecimal digits; write %25")
+                    throw TargetURI.Rejection(
+                        .percent,
+                        message: "A % must be followed by two hexadecimal digits; write %25"
+                    )
                 }
                 let decoded = high << 4 | low
                 if URICharacters.unreserved.contains(decoded) {
@@ -182,7 +194,7 @@ struct CanonicalForm {
 extension TargetURI.Rejection {
     static func character(_ byte: UInt8?) -> TargetURI.Rejection {
         let hex = String(byte ?? 0, radix: 16, uppercase: true)
-        return TargetURI.Rejection(.character, "A URI may not hold the byte 0x\(hex) there; percent-encode it")
+        return TargetURI.Rejection(.character, message: "A URI may not hold the byte 0x\(hex) there; percent-encode it")
     }
 }
 
@@ -219,5 +231,119 @@ extension [UInt8] {
             read = end
         }
         removeLast(count - write)
+    }
+}
+
+/// A set of ASCII characters as 128 bits: the character classes of RFC 3986.
+struct URICharacters: Sendable {
+    private let low: UInt64
+    private let high: UInt64
+
+    private init(low: UInt64, high: UInt64) {
+        self.low = low
+        self.high = high
+    }
+
+    init(_ characters: String) {
+        var low: UInt64 = 0
+        var high: UInt64 = 0
+        for byte in characters.utf8 where byte < 128 {
+            if byte < 64 { low |= 1 << UInt64(byte) } else { high |= 1 << UInt64(byte - 64) }
+        }
+        self.init(low: low, high: high)
+    }
+
+    func contains(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0..<64: low & (1 << UInt64(byte)) != 0
+        case 64..<128: high & (1 << UInt64(byte - 64)) != 0
+        default: false
+        }
+    }
+
+    private func union(_ characters: String) -> URICharacters {
+        let other = URICharacters(characters)
+        return URICharacters(low: low | other.low, high: high | other.high)
+    }
+
+    static let unreserved = URICharacters("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+    /// reg-name without its escapes.
+    static let hostCharacters = unreserved.union("!$&'()*+,;=")
+    static let userinfoCharacters = hostCharacters.union(":")
+    /// pchar without its escapes, and the slash.
+    static let pathCharacters = userinfoCharacters.union("@/")
+    /// Both query and fragment.
+    static let queryCharacters = pathCharacters.union("?")
+    /// The printable ASCII characters that stand nowhere in a URI; mapping encodes them (RFC 3987 §3.1).
+    static let mappable = URICharacters(" \"<>\\^`{|}")
+}
+
+/// The address in brackets: IPv6 or a later version (RFC 3986 §3.2.2).
+enum IPLiteral {
+    static func isValid(_ text: ArraySlice<UInt8>) -> Bool {
+        guard let first = text.first else { return false }
+        return first.lowerCased == UInt8(ascii: "v") ? isFutureAddress(text.dropFirst()) : isIPv6Address(text)
+    }
+
+    private static func isFutureAddress(_ text: ArraySlice<UInt8>) -> Bool {
+        guard let dot = text.firstIndex(of: UInt8(ascii: ".")) else { return false }
+        let version = text[..<dot]
+        let address = text[(dot + 1)...]
+        return !version.isEmpty && version.allSatisfy { $0.hexValue != nil } && !address.isEmpty
+            && address.allSatisfy(URICharacters.userinfoCharacters.contains)
+    }
+
+    private static func isIPv6Address(_ text: ArraySlice<UInt8>) -> Bool {
+        // The longest spelling has 45 bytes; the bound also keeps the splitting below cheap.
+        guard text.count <= 45 else { return false }
+        let colon = UInt8(ascii: ":")
+        guard let gap = text.indices.first(where: { text[$0...].starts(with: [colon, colon]) }) else {
+            return groupCount(text) == 8
+        }
+        let left = text[..<gap]
+        let right = text[(gap + 2)...]
+        guard let before = left.isEmpty ? 0 : groupCount(left, allowsIPv4: false),
+            let after = right.isEmpty ? 0 : groupCount(right)
+        else { return false }
+        return before + after <= 7
+    }
+
+    /// The number of 16-bit groups between single colons, nil where one is malformed.
+    private static func groupCount(_ text: ArraySlice<UInt8>, allowsIPv4: Bool = true) -> Int? {
+        let pieces = text.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
+        var groups = 0
+        for (index, piece) in pieces.enumerated() {
+            if allowsIPv4, index == pieces.count - 1, isIPv4Address(piece) {
+                groups += 2
+            } else {
+                guard !piece.isEmpty, piece.count <= 4, piece.allSatisfy({ $0.hexValue != nil }) else { return nil }
+                groups += 1
+            }
+        }
+        return groups
+    }
+
+    private static func isIPv4Address(_ text: ArraySlice<UInt8>) -> Bool {
+        let octets = text.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        return octets.count == 4
+            && octets.allSatisfy { octet in
+                guard let value = FieldScanner.number(octet, limit: 1000) else { return false }
+                return value <= 255 && (octet.count == 1 || octet.first != UInt8(ascii: "0"))
+            }
+    }
+}
+
+extension UInt8 {
+    var hexValue: UInt8? {
+        switch self {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): self - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): self - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+
+    var upperCased: UInt8 {
+        self >= UInt8(ascii: "a") && self <= UInt8(ascii: "z") ? self & 0xDF : self
     }
 }

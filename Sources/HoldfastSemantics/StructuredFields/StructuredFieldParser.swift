@@ -34,8 +34,8 @@ struct StructuredFieldParser {
         String(decoding: bytes[start..<position], as: UTF8.self)
     }
 
-    func fault(_ code: StructuredFieldError.Code, _ message: String) -> StructuredFieldError {
-        StructuredFieldError(code, message, at: position)
+    func fault(_ code: StructuredFieldError.Code, message: String) -> StructuredFieldError {
+        StructuredFieldError(code, message: message, at: position)
     }
 
     /// A whole field: spaces around the value, nothing else behind it.
@@ -45,7 +45,9 @@ struct StructuredFieldParser {
         skipSpaces()
         let value = try body(&self)
         skipSpaces()
-        guard isAtEnd else { throw fault(.separator, "Nothing may follow the value; remove what stands behind it.") }
+        guard isAtEnd else {
+            throw fault(.separator, message: "Nothing may follow the value; remove what stands behind it.")
+        }
         return value
     }
 
@@ -83,10 +85,10 @@ struct StructuredFieldParser {
         while true {
             skipSpaces()
             if consume(")") { return .innerList(StructuredInnerList(items, parameters: try parameters())) }
-            guard !isAtEnd else { throw fault(.innerList, "An inner list must end with \")\".") }
+            guard !isAtEnd else { throw fault(.innerList, message: "An inner list must end with \")\".") }
             items.append(try item())
             guard peek == UInt8(ascii: " ") || peek == UInt8(ascii: ")") else {
-                throw fault(.innerList, "Items of an inner list must be parted by spaces and end with \")\".")
+                throw fault(.innerList, message: "Items of an inner list must be parted by spaces and end with \")\".")
             }
         }
     }
@@ -95,9 +97,11 @@ struct StructuredFieldParser {
     private mutating func hasFurtherMember() throws(StructuredFieldError) -> Bool {
         skipWhitespace()
         guard !isAtEnd else { return false }
-        guard consume(",") else { throw fault(.separator, "Members must be parted by commas.") }
+        guard consume(",") else { throw fault(.separator, message: "Members must be parted by commas.") }
         skipWhitespace()
-        guard !isAtEnd else { throw fault(.separator, "A comma must be followed by a member; remove the last one.") }
+        guard !isAtEnd else {
+            throw fault(.separator, message: "A comma must be followed by a member; remove the last one.")
+        }
         return true
     }
 
@@ -114,7 +118,7 @@ struct StructuredFieldParser {
     private mutating func key() throws(StructuredFieldError) -> String {
         let start = position
         guard let first = peek, first.startsStructuredKey else {
-            throw fault(.key, "A key must start with a lower-case letter or \"*\".")
+            throw fault(.key, message: "A key must start with a lower-case letter or \"*\".")
         }
         while let byte = peek, byte.isStructuredKeyCharacter { position += 1 }
         return text(from: start)
@@ -149,4 +153,211 @@ extension UInt8 {
 
     /// What a String may hold unescaped or escaped (RFC 9651 §3.3.3).
     var isPrintableASCII: Bool { self >= 0x20 && self <= 0x7E }
+}
+
+/// The bare items of RFC 9651 §4.2.3.1 to §4.2.10.
+extension StructuredFieldParser {
+    mutating func bareItem() throws(StructuredFieldError) -> StructuredBareItem {
+        guard let first = peek else { throw fault(.item, message: "A value must follow here.") }
+        switch first {
+        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return try number()
+        case UInt8(ascii: "\""): return .string(try string())
+        case UInt8(ascii: ":"): return .byteSequence(try byteSequence())
+        case UInt8(ascii: "?"): return .boolean(try boolean())
+        case UInt8(ascii: "@"): return .date(try date())
+        case UInt8(ascii: "%"): return .displayString(try displayString())
+        case _ where first.startsStructuredToken: return .token(token())
+        default: throw fault(.item, message: "No value starts with this character.")
+        }
+    }
+
+    private mutating func number() throws(StructuredFieldError) -> StructuredBareItem {
+        let isNegative = consume("-")
+        let (whole, wholeDigits) = digits()
+        guard wholeDigits > 0 else { throw fault(.number, message: "A number must have a digit here.") }
+        guard wholeDigits <= 15 else { throw fault(.number, message: "An Integer has at most 15 digits.") }
+        guard consume(".") else { return .integer(isNegative ? -whole : whole) }
+        guard wholeDigits <= 12 else {
+            throw fault(.number, message: "A Decimal has at most 12 digits before the point.")
+        }
+        let (fraction, fractionDigits) = digits()
+        let scale: Int64
+        switch fractionDigits {
+        case 1: scale = 100
+        case 2: scale = 10
+        case 3: scale = 1
+        default: throw fault(.number, message: "A Decimal has one to three digits behind the point.")
+        }
+        let thousandths = whole * 1000 + fraction * scale
+        return .decimal(StructuredDecimal(thousandths: isNegative ? -thousandths : thousandths))
+    }
+
+    /// The digits at the position; the value counts for up to 15 of them, which cannot overflow, and stays there.
+    private mutating func digits() -> (value: Int64, count: Int) {
+        var value: Int64 = 0
+        var count = 0
+        while let byte = peek, byte.isDigit {
+            _ = next()
+            count += 1
+            if count <= 15 { value = value * 10 + Int64(byte - UInt8(ascii: "0")) }
+        }
+        return (value, count)
+    }
+
+    private mutating func string() throws(StructuredFieldError) -> String {
+        _ = next()
+        var content: [UInt8] = []
+        while let byte = next() {
+            switch byte {
+            case UInt8(ascii: "\""):
+                return String(decoding: content, as: UTF8.self)
+            case UInt8(ascii: "\\"):
+                guard let escaped = next(), escaped == UInt8(ascii: "\"") || escaped == UInt8(ascii: "\\") else {
+                    throw fault(
+                        .string,
+                        message: "A backslash in a String may stand before a quote or a backslash only."
+                    )
+                }
+                content.append(escaped)
+            case _ where byte.isPrintableASCII:
+                content.append(byte)
+            default:
+                throw fault(
+                    .string,
+                    message: "A String holds printable ASCII only; use a Display String for other text."
+                )
+            }
+        }
+        throw fault(.string, message: "A String must end with a quote.")
+    }
+
+    private mutating func token() -> String {
+        let start = position
+        while let byte = peek, byte.isStructuredTokenCharacter { _ = next() }
+        return text(from: start)
+    }
+
+    private mutating func byteSequence() throws(StructuredFieldError) -> [UInt8] {
+        _ = next()
+        var decoder = StructuredBase64.Decoder()
+        while let byte = next() {
+            if byte == UInt8(ascii: ":") {
+                guard let content = decoder.finish() else { break }
+                return content
+            }
+            guard decoder.add(byte) else { break }
+        }
+        throw fault(.byteSequence, message: "A Byte Sequence must be base64 between two colons.")
+    }
+
+    private mutating func boolean() throws(StructuredFieldError) -> Bool {
+        _ = next()
+        if consume("1") { return true }
+        guard consume("0") else { throw fault(.boolean, message: "A Boolean must be ?0 or ?1.") }
+        return false
+    }
+
+    private mutating func date() throws(StructuredFieldError) -> Int64 {
+        _ = next()
+        guard case .integer(let seconds) = try number() else {
+            throw fault(.date, message: "A Date must be a whole number of seconds.")
+        }
+        return seconds
+    }
+
+    private mutating func displayString() throws(StructuredFieldError) -> String {
+        _ = next()
+        guard consume("\"") else { throw fault(.displayString, message: "A Display String must start with %\".") }
+        var content: [UInt8] = []
+        while let byte = next() {
+            switch byte {
+            case UInt8(ascii: "\""):
+                guard let text = String(validating: content, as: UTF8.self) else {
+                    throw fault(.displayString, message: "A Display String must hold valid UTF-8.")
+                }
+                return text
+            case UInt8(ascii: "%"):
+                guard let high = next()?.lowerCaseHexValue, let low = next()?.lowerCaseHexValue else {
+                    throw fault(
+                        .displayString,
+                        message: "A percent sign must be followed by two lower-case hex digits."
+                    )
+                }
+                content.append(high << 4 | low)
+            case _ where byte.isPrintableASCII:
+                content.append(byte)
+            default:
+                throw fault(.displayString, message: "A Display String is written in printable ASCII; escape the rest.")
+            }
+        }
+        throw fault(.displayString, message: "A Display String must end with a quote.")
+    }
+}
+
+extension UInt8 {
+    /// The value of a hexadecimal digit; upper case is an error in a Display String (RFC 9651 §4.2.10).
+    fileprivate var lowerCaseHexValue: UInt8? {
+        switch self {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): self - UInt8(ascii: "a") + 10
+        default: nil
+        }
+    }
+}
+
+/// Why a text is no structured field, or a value cannot be written as one (RFC 9651 §4).
+public struct StructuredFieldError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The kind of fault; its raw value is stable and fit for metric labels.
+    public struct Code: RawRepresentable, Sendable, Hashable {
+        /// The stable text.
+        public let rawValue: String
+
+        /// Creates a code from its stable text.
+        public init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+
+        /// A key outside RFC 9651 §3.1.2.
+        public static let key = Code(rawValue: "key")
+        /// A number that is malformed or out of range.
+        public static let number = Code(rawValue: "number")
+        /// A String that is not closed or holds what it may not.
+        public static let string = Code(rawValue: "string")
+        /// A Token with a character it may not hold.
+        public static let token = Code(rawValue: "token")
+        /// A Byte Sequence that is not closed or no base64.
+        public static let byteSequence = Code(rawValue: "byte-sequence")
+        /// A Boolean other than `?0` and `?1`.
+        public static let boolean = Code(rawValue: "boolean")
+        /// A Date that is no Integer, or out of range.
+        public static let date = Code(rawValue: "date")
+        /// A Display String that is not closed, badly escaped or no UTF-8.
+        public static let displayString = Code(rawValue: "display-string")
+        /// No value starts where one must.
+        public static let item = Code(rawValue: "item")
+        /// An inner list that is not closed, or whose items no space parts.
+        public static let innerList = Code(rawValue: "inner-list")
+        /// A comma without a member behind it, or text where a comma must stand.
+        public static let separator = Code(rawValue: "separator")
+    }
+
+    /// The kind of fault.
+    public let code: Code
+
+    /// What is wrong and what to do about it, for people; holds nothing of the field's content.
+    public let message: String
+
+    /// The byte of the field value at which reading stopped; nil when a value could not be written.
+    public let position: Int?
+
+    init(_ code: Code, message: String, at position: Int? = nil) {
+        self.code = code
+        self.message = message
+        self.position = position
+    }
+
+    /// The message with code and position.
+    public var description: String {
+        "\(message) [\(code.rawValue)\(position.map { " at byte \($0)" } ?? "")]"
+    }
 }

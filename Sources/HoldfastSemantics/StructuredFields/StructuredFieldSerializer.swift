@@ -63,7 +63,8 @@ struct StructuredFieldSerializer {
         else {
             throw StructuredFieldError(
                 .key,
-                "A key must be lower-case letters, digits, \"_\", \"-\", \".\" or \"*\", a letter or \"*\" first."
+                message:
+                    "A key must be lower-case letters, digits, \"_\", \"-\", \".\" or \"*\", a letter or \"*\" first."
             )
         }
         write(key)
@@ -71,7 +72,7 @@ struct StructuredFieldSerializer {
 
     private mutating func bareItem(_ value: StructuredBareItem) throws(StructuredFieldError) {
         switch value {
-        case .integer(let number): try integer(number, .number)
+        case .integer(let number): try integer(number, code: .number)
         case .decimal(let number): try decimal(number)
         case .string(let text): try string(text)
         case .token(let text): try token(text)
@@ -82,17 +83,20 @@ struct StructuredFieldSerializer {
         case .boolean(let isTrue): write(isTrue ? "?1" : "?0")
         case .date(let seconds):
             write("@")
-            try integer(seconds, .date)
+            try integer(seconds, code: .date)
         case .displayString(let text): displayString(text)
         }
     }
 
     private mutating func integer(
         _ number: Int64,
-        _ code: StructuredFieldError.Code
+        code: StructuredFieldError.Code
     ) throws(StructuredFieldError) {
         guard number.magnitude <= UInt64(StructuredBareItem.maximumInteger) else {
-            throw StructuredFieldError(code, "Integers and Dates have at most 15 digits; use a smaller number.")
+            throw StructuredFieldError(
+                code,
+                message: "Integers and Dates have at most 15 digits; use a smaller number."
+            )
         }
         write(String(number))
     }
@@ -100,7 +104,10 @@ struct StructuredFieldSerializer {
     private mutating func decimal(_ number: StructuredDecimal) throws(StructuredFieldError) {
         let magnitude = number.thousandths.magnitude
         guard magnitude <= UInt64(StructuredDecimal.maximumThousandths) else {
-            throw StructuredFieldError(.number, "A Decimal has at most 12 digits before the point; use a smaller one.")
+            throw StructuredFieldError(
+                .number,
+                message: "A Decimal has at most 12 digits before the point; use a smaller one."
+            )
         }
         if number.thousandths < 0 { write("-") }
         write("\(magnitude / 1000).")
@@ -117,7 +124,7 @@ struct StructuredFieldSerializer {
         guard text.utf8.allSatisfy(\.isPrintableASCII) else {
             throw StructuredFieldError(
                 .string,
-                "A String holds printable ASCII only; use a Display String for other text."
+                message: "A String holds printable ASCII only; use a Display String for other text."
             )
         }
         write("\"")
@@ -130,7 +137,7 @@ struct StructuredFieldSerializer {
 
     private mutating func token(_ text: String) throws(StructuredFieldError) {
         guard text.isStructuredToken else {
-            throw StructuredFieldError(.token, "This text is no Token; write it as a String.")
+            throw StructuredFieldError(.token, message: "This text is no Token; write it as a String.")
         }
         write(text)
     }
@@ -158,5 +165,84 @@ extension String {
     var isStructuredToken: Bool {
         guard let first = utf8.first, first.startsStructuredToken else { return false }
         return utf8.allSatisfy(\.isStructuredTokenCharacter)
+    }
+}
+
+/// Base64 as Byte Sequences use it (RFC 4648 §4; RFC 9651 §4.1.8, §4.2.7).
+enum StructuredBase64 {
+    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+
+    /// The text of some bytes, padded.
+    static func encode(_ bytes: [UInt8]) -> [UInt8] {
+        var text: [UInt8] = []
+        text.reserveCapacity((bytes.count / 3 + 1) * 4)
+        var index = 0
+        while index < bytes.count {
+            let rest = bytes.count - index
+            let first = UInt32(bytes[index]) << 16
+            let second = rest > 1 ? UInt32(bytes[index + 1]) << 8 : 0
+            let third = rest > 2 ? UInt32(bytes[index + 2]) : 0
+            let group = first | second | third
+            text.append(alphabet[Int(group >> 18 & 63)])
+            text.append(alphabet[Int(group >> 12 & 63)])
+            text.append(rest > 1 ? alphabet[Int(group >> 6 & 63)] : UInt8(ascii: "="))
+            text.append(rest > 2 ? alphabet[Int(group & 63)] : UInt8(ascii: "="))
+            index += 3
+        }
+        return text
+    }
+
+    /// Decodes character by character. Missing padding and leftover bits that are not zero are let pass, as RFC 9651
+    /// §4.2.7 recommends; padding that is there must be right.
+    struct Decoder {
+        private var content: [UInt8] = []
+        private var group: UInt32 = 0
+        private var characters = 0
+        private var padding = 0
+
+        /// Takes one character; false when no base64 has it there.
+        mutating func add(_ byte: UInt8) -> Bool {
+            if byte == UInt8(ascii: "=") {
+                padding += 1
+                return padding <= 2
+            }
+            guard padding == 0, let value = Decoder.value(of: byte) else { return false }
+            group = (group << 6 | value) & 0xFF_FFFF
+            characters += 1
+            if characters % 4 == 0 {
+                content.append(UInt8(truncatingIfNeeded: group >> 16))
+                content.append(UInt8(truncatingIfNeeded: group >> 8))
+                content.append(UInt8(truncatingIfNeeded: group))
+            }
+            return true
+        }
+
+        /// The bytes, or nil when the text cannot end here.
+        mutating func finish() -> [UInt8]? {
+            guard padding == 0 || (characters + padding) % 4 == 0 else { return nil }
+            switch characters % 4 {
+            case 0:
+                guard padding == 0 else { return nil }
+            case 2:
+                content.append(UInt8(truncatingIfNeeded: group >> 4))
+            case 3:
+                content.append(UInt8(truncatingIfNeeded: group >> 10))
+                content.append(UInt8(truncatingIfNeeded: group >> 2))
+            default:
+                return nil
+            }
+            return content
+        }
+
+        private static func value(of byte: UInt8) -> UInt32? {
+            switch byte {
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"): UInt32(byte - UInt8(ascii: "A"))
+            case UInt8(ascii: "a")...UInt8(ascii: "z"): UInt32(byte - UInt8(ascii: "a")) + 26
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt32(byte - UInt8(ascii: "0")) + 52
+            case UInt8(ascii: "+"): 62
+            case UInt8(ascii: "/"): 63
+            default: nil
+            }
+        }
     }
 }

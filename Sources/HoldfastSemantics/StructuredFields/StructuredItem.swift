@@ -75,3 +75,65 @@ public enum StructuredMember: Sendable, Hashable {
     /// A member that is one value without parameters.
     public static func bare(_ value: StructuredBareItem) -> StructuredMember { .item(StructuredItem(value)) }
 }
+
+/// One value without parameters: the eight types of RFC 9651 §3.3.
+///
+/// Values made by hand are checked when they are written, not before. Texts compare as Swift strings do, so a Display
+/// String equals its other Unicode spellings.
+public enum StructuredBareItem: Sendable, Hashable {
+    /// A whole number within ±999,999,999,999,999 (RFC 9651 §3.3.1).
+    case integer(Int64)
+    /// A number with up to three digits behind the point (RFC 9651 §3.3.2).
+    case decimal(StructuredDecimal)
+    /// Printable ASCII text (RFC 9651 §3.3.3).
+    case string(String)
+    /// A short word: a letter or `*`, then token characters, `:` and `/` (RFC 9651 §3.3.4).
+    case token(String)
+    /// Bytes, written in base64 (RFC 9651 §3.3.5).
+    case byteSequence([UInt8])
+    /// True or false (RFC 9651 §3.3.6).
+    case boolean(Bool)
+    /// Whole seconds since 1970-01-01T00:00:00Z, within the range of an Integer (RFC 9651 §3.3.7).
+    case date(Int64)
+    /// Unicode text (RFC 9651 §3.3.8).
+    case displayString(String)
+
+    /// The largest Integer and Date; the smallest is its negative (RFC 9651 §3.3.1).
+    public static let maximumInteger: Int64 = 999_999_999_999_999
+}
+
+/// A number with three digits behind the point, held exactly (RFC 9651 §3.3.2).
+public struct StructuredDecimal: Sendable, Hashable, Comparable {
+    /// The number times 1000.
+    public let thousandths: Int64
+
+    /// Creates a decimal from its thousandths; writing refuses what has more than twelve digits before the point.
+    public init(thousandths: Int64) {
+        self.thousandths = thousandths
+    }
+
+    /// Creates the decimal nearest to a binary number, a half going to the even digit (RFC 9651 §4.1.5).
+    ///
+    /// - Parameter number: nil comes back for infinities, NaN and what has more than twelve digits before the point.
+    public init?(rounding number: Double) {
+        guard number.magnitude <= 1e12 else { return nil }
+        // By hand, since rounded() calls the C library's mathematics, which a Linux program without Foundation need not link.
+        let scaled = number * 1000
+        let whole = Int64(scaled)
+        let rest = (scaled - Double(whole)).magnitude
+        let isRoundedUp = rest > 0.5 || (rest == 0.5 && !whole.isMultiple(of: 2))
+        let nearest = isRoundedUp ? whole + (scaled < 0 ? -1 : 1) : whole
+        guard nearest.magnitude <= UInt64(StructuredDecimal.maximumThousandths) else { return nil }
+        thousandths = nearest
+    }
+
+    /// The nearest binary number.
+    public var doubleValue: Double { Double(thousandths) / 1000 }
+
+    /// Whether the left number is smaller.
+    public static func < (left: StructuredDecimal, right: StructuredDecimal) -> Bool {
+        left.thousandths < right.thousandths
+    }
+
+    static let maximumThousandths: Int64 = 999_999_999_999_999
+}

@@ -45,7 +45,7 @@ final class CallNotes<Value: Sendable>: Sendable {
         }
     }
 
-    func decoded(_ value: Value, _ response: Response) {
+    func decoded(_ value: Value, response: Response) {
         state.withLock { state in
             guard !state.isOver else { return }
             state.decoded = (value, response)

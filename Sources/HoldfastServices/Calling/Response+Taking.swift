@@ -32,15 +32,4 @@ extension Response {
         body = ResponseBody(bytes)
         return bytes
     }
-
-    /// Refuses content that ended before its Content-Length (RFC 9112 §8), where a transport has not.
-    func checkLength(_ count: Int) throws {
-        guard !contentDecoded, let length = head.contentLength, count < length else { return }
-        throw ServiceError(
-            .connectionLost,
-            "The content ended after \(count) of \(length) bytes; ask for it again.",
-            progress: .headReceived,
-            response: self
-        )
-    }
 }

@@ -37,7 +37,7 @@ extension ServiceClient {
             built = try await build(request, until: deadline)
         } catch {
             if error.isCancellation || Task.isCancelled { throw CancellationError() }
-            await fail(request, error, requestHooks[...])
+            await fail(request, error: error, hooks: requestHooks[...])
             throw error
         }
         let shown = requestHooks.isEmpty ? built.urlRequest : built.showing(built.urlRequest)
@@ -46,23 +46,25 @@ extension ServiceClient {
             if let value = await hook.onSchedule(request, shown) {
                 let response = Response(status: .ok, url: shown.url, source: .synthesized)
                 let answer = DecodedResponse(value: value, response: response, urlRequest: built.urlRequest)
-                await succeed(request, answer, shown, passed)
+                await succeed(request, answer: answer, urlRequest: shown, passed: passed)
                 return answer
             }
             passed = requestHooks[...index]
         }
         let answer: DecodedResponse<R.Result>
         do {
-            answer = try await exchange(request, built, deadline)
+            answer = try await exchange(request, built: built, deadline: deadline)
         } catch {
             guard !error.isCancellation, !Task.isCancelled else {
                 for hook in passed.reversed() { hook.onCancel(request) }
                 throw CancellationError()
             }
-            await fail(request, error, passed)
+            await fail(request, error: error, hooks: passed)
             throw error
         }
-        if !passed.isEmpty { await succeed(request, answer, built.showing(answer.urlRequest), passed) }
+        if !passed.isEmpty {
+            await succeed(request, answer: answer, urlRequest: built.showing(answer.urlRequest), passed: passed)
+        }
         return answer
     }
 
@@ -85,16 +87,16 @@ extension ServiceClient {
 
     private func succeed<R: Request>(
         _ request: R,
-        _ answer: DecodedResponse<R.Result>,
-        _ urlRequest: URLRequest,
-        _ passed: ArraySlice<any RequestHook>
+        answer: DecodedResponse<R.Result>,
+        urlRequest: URLRequest,
+        passed: ArraySlice<any RequestHook>
     ) async {
         for hook in passed.reversed() {
             await hook.onSuccess(request, urlRequest, result: answer.value, response: answer.response)
         }
     }
 
-    private func fail<R: Request>(_ request: R, _ error: any Error, _ hooks: ArraySlice<any RequestHook>) async {
+    private func fail<R: Request>(_ request: R, error: any Error, hooks: ArraySlice<any RequestHook>) async {
         for hook in hooks.reversed() { await hook.onFailure(request, error) }
         service.process(error)
     }

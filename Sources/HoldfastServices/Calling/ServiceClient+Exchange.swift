@@ -15,8 +15,8 @@ extension ServiceClient {
     /// Sends what was built, and sends it on where the request says so.
     func exchange<R: Request>(
         _ request: R,
-        _ built: BuiltRequest,
-        _ deadline: MonotonicInstant?
+        built: BuiltRequest,
+        deadline: MonotonicInstant?
     ) async throws -> DecodedResponse<R.Result> {
         var built = built
         var origin: BuiltRequest? = built
@@ -24,10 +24,10 @@ extension ServiceClient {
         while true {
             let notes = CallNotes<R.Result>(built.urlRequest)
             defer { notes.end() }
-            let options = options(of: request, built, origin, deadline, notes)
+            let options = options(of: request, built: built, origin: origin, deadline: deadline, notes: notes)
             do {
                 var response = try await pipeline.send(built.urlRequest, body: built.body, options: options)
-                let value = try await value(of: &response, request, deadline, notes)
+                let value = try await value(of: &response, request: request, deadline: deadline, notes: notes)
                 return DecodedResponse(value: value, response: response, urlRequest: notes.urlRequest)
             } catch {
                 guard !error.isCancellation, !Task.isCancelled, let refused = notes.refused else { throw error }
@@ -47,10 +47,10 @@ extension ServiceClient {
 
     private func options<R: Request>(
         of request: R,
-        _ built: BuiltRequest,
-        _ origin: BuiltRequest?,
-        _ deadline: MonotonicInstant?,
-        _ notes: CallNotes<R.Result>
+        built: BuiltRequest,
+        origin: BuiltRequest?,
+        deadline: MonotonicInstant?,
+        notes: CallNotes<R.Result>
     ) -> CallOptions {
         var options = request.options
         if let deadline {
@@ -59,10 +59,10 @@ extension ServiceClient {
         }
         if options.operationName == nil { options.operationName = CallLogger.operationName(of: request) }
         options.credentialFields += built.credentialFields
-        options.acceptance = acceptance(of: request, deadline, notes)
-        if let origin { options.prepare.append(bringingUpToDate(request, origin)) }
+        options.acceptance = acceptance(of: request, deadline: deadline, notes: notes)
+        if let origin { options.prepare.append(bringingUpToDate(request, built: origin)) }
         // Where the call was sent on to another origin it begins there, for all that the pipeline knows.
-        if origin == nil || request.authorizationRequirement == .none { options.bearsAuthorization = false }
+        if origin == nil || request.authorizationRequirement == .none { options.usesAuthorization = false }
         if origin == nil { options.isForeignHop = true }
         options.prepare.append { urlRequest, _ in notes.sent(urlRequest) }
         return options
@@ -71,7 +71,7 @@ extension ServiceClient {
     /// Before a retry and a redirected hop, makes the head anew and sends what differs: a token may be another by then.
     ///
     /// On a redirected hop only fields that came along are brought up to date: what stayed behind did so for a reason.
-    private func bringingUpToDate<R: Request>(_ request: R, _ built: BuiltRequest) -> PrepareStep {
+    private func bringingUpToDate<R: Request>(_ request: R, built: BuiltRequest) -> PrepareStep {
         { urlRequest, context in
             guard context.attempt > 1 || context.redirectCount > 0 else { return }
             let newest = try await head(of: request, contentType: built.contentType)

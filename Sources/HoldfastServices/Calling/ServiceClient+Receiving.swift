@@ -8,13 +8,13 @@ extension ServiceClient {
     /// What judges and decodes within the chain, and remembers the result.
     func acceptance<R: Request>(
         of request: R,
-        _ deadline: MonotonicInstant?,
-        _ notes: CallNotes<R.Result>
+        deadline: MonotonicInstant?,
+        notes: CallNotes<R.Result>
     ) -> Acceptance {
         var acceptance = Acceptance { response in
             // What an attempt was decoded to is good for the whole call, unless a hook put another response in its place.
             if notes.value(of: response) != nil { return }
-            try await take(&response, request, deadline, notes)
+            try await take(&response, request: request, deadline: deadline, notes: notes)
         }
         acceptance.judgesAttempts = request.options.retrierFactory?.judgesAttempts ?? judgesAttempts
         acceptance.judgeRefresh = { response in
@@ -31,37 +31,37 @@ extension ServiceClient {
     /// The result: what was decoded within the chain, unless a hook above put another response in its place.
     func value<R: Request>(
         of response: inout Response,
-        _ request: R,
-        _ deadline: MonotonicInstant?,
-        _ notes: CallNotes<R.Result>
+        request: R,
+        deadline: MonotonicInstant?,
+        notes: CallNotes<R.Result>
     ) async throws -> R.Result {
         if let value = notes.value(of: response) { return value }
-        return try await take(&response, request, deadline, notes)
+        return try await take(&response, request: request, deadline: deadline, notes: notes)
     }
 
     @discardableResult
     private func take<R: Request>(
         _ response: inout Response,
-        _ request: R,
-        _ deadline: MonotonicInstant?,
-        _ notes: CallNotes<R.Result>
+        request: R,
+        deadline: MonotonicInstant?,
+        notes: CallNotes<R.Result>
     ) async throws -> R.Result {
         let value: R.Result
         do {
-            value = try await received(&response, request, deadline)
+            value = try await received(&response, request: request, deadline: deadline)
         } catch {
             notes.refused(response)
             throw error
         }
-        notes.decoded(value, response)
+        notes.decoded(value, response: response)
         return value
     }
 
     /// Takes a response in, within the call's time.
     private func received<R: Request>(
         _ response: inout Response,
-        _ request: R,
-        _ deadline: MonotonicInstant?
+        request: R,
+        deadline: MonotonicInstant?
     ) async throws -> R.Result {
         // What has come needs no race.
         guard let deadline, response.body.source != nil else { return try await request.receive(&response) }

@@ -40,7 +40,7 @@ public struct ServiceMetrics: Sendable {
         return Double(seconds) * 1e3 + Double(attoseconds) / 1e15
     }
 
-    init(_ request: URLRequest, _ url: URL, _ body: RequestBody, serviceIdentifier: String) {
+    init(_ request: URLRequest, url: URL, body: RequestBody, serviceIdentifier: String) {
         self.serviceIdentifier = serviceIdentifier
         path = url.path
         query = URLComponents(url: url, resolvingAgainstBaseURL: true)?.percentEncodedQuery
@@ -63,7 +63,7 @@ final class ServiceMeter: Sendable {
     private let context: CallContext
     private let tell: (@Sendable (ServiceMetrics) -> Void)?
 
-    init(_ metrics: ServiceMetrics, _ context: CallContext, tell: (@Sendable (ServiceMetrics) -> Void)?) {
+    init(_ metrics: ServiceMetrics, context: CallContext, tell: (@Sendable (ServiceMetrics) -> Void)?) {
         self.metrics = Mutex(metrics)
         self.context = context
         self.tell = tell
@@ -75,7 +75,7 @@ final class ServiceMeter: Sendable {
         var response = response
         metrics.withLock { $0?.status = response.status }
         if let source = response.body.source {
-            response.body = ResponseBody(MeteredBody(source, self), length: response.body.length)
+            response.body = ResponseBody(MeteredBody(source, meter: self), length: response.body.length)
         } else {
             received(response.body.length ?? 0)
             end(nil)
@@ -113,7 +113,7 @@ private final class MeteredBody: ByteSource {
     private let upstream: any ByteSource
     private let meter: ServiceMeter
 
-    init(_ upstream: any ByteSource, _ meter: ServiceMeter) {
+    init(_ upstream: any ByteSource, meter: ServiceMeter) {
         self.upstream = upstream
         self.meter = meter
     }

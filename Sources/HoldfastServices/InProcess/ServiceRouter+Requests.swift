@@ -26,7 +26,7 @@ extension ServiceRouter {
 
     /// Sends a GET request to a service.
     public func processRequest(serviceId: String, through pipeline: Pipeline? = nil) async throws -> Response {
-        try await processRequest(try request(serviceId, nil), through: pipeline)
+        try await processRequest(try request(serviceId, extraPath: nil), through: pipeline)
     }
 
     /// Sends a GET request to a service.
@@ -40,7 +40,7 @@ extension ServiceRouter {
         extraPath: String?,
         through pipeline: Pipeline? = nil
     ) async throws -> Response {
-        try await processRequest(try request(serviceId, extraPath), through: pipeline)
+        try await processRequest(try request(serviceId, extraPath: extraPath), through: pipeline)
     }
 
     /// Sends a request to a service.
@@ -58,13 +58,13 @@ extension ServiceRouter {
         data: Data?,
         through pipeline: Pipeline? = nil
     ) async throws -> Response {
-        var request = try request(serviceId, extraPath)
+        var request = try request(serviceId, extraPath: extraPath)
         request.httpMethod = method.rawValue
         request.httpBody = data
         return try await processRequest(request, through: pipeline)
     }
 
-    private func request(_ serviceIdentifier: String, _ extraPath: String?) throws -> URLRequest {
+    private func request(_ serviceIdentifier: String, extraPath: String?) throws -> URLRequest {
         let allowed = CharacterSet.urlPathAllowed.subtracting(CharacterSet(charactersIn: "/"))
         let segment = serviceIdentifier.addingPercentEncoding(withAllowedCharacters: allowed) ?? ""
         let extra = (extraPath ?? "").drop { $0 == "/" }

@@ -156,12 +156,14 @@ public final class ServiceRouter: Transport {
         }
         let identifier = url.pathComponents.first { $0 != "/" } ?? ""
         guard configuration.onMetrics != nil || context.isObserved else {
-            return try await answer(request, url, identifier, body, context)
+            return try await answer(request, url: url, identifier: identifier, body: body, context: context)
         }
-        let metrics = ServiceMetrics(request, url, body, serviceIdentifier: identifier)
-        let meter = ServiceMeter(metrics, context, tell: configuration.onMetrics)
+        let metrics = ServiceMetrics(request, url: url, body: body, serviceIdentifier: identifier)
+        let meter = ServiceMeter(metrics, context: context, tell: configuration.onMetrics)
         do {
-            return meter.following(try await answer(request, url, identifier, body, context))
+            return meter.following(
+                try await answer(request, url: url, identifier: identifier, body: body, context: context)
+            )
         } catch {
             meter.end(error)
             throw error
@@ -170,10 +172,10 @@ public final class ServiceRouter: Transport {
 
     private func answer(
         _ request: URLRequest,
-        _ url: URL,
-        _ identifier: String,
-        _ body: RequestBody,
-        _ context: CallContext
+        url: URL,
+        identifier: String,
+        body: RequestBody,
+        context: CallContext
     ) async throws -> Response {
         switch registry.withLock({ $0[identifier] }) {
         case .instance(let service):
@@ -182,11 +184,11 @@ public final class ServiceRouter: Transport {
             if case .network = response.source { response.source = .inProcess }
             return response
         case .type(let type):
-            return try await StaticServiceCall(type, configuration, on: threads).response(
+            return try await StaticServiceCall(type, configuration: configuration, on: threads).response(
                 to: request,
-                url,
-                body,
-                context
+                url: url,
+                body: body,
+                context: context
             )
         case nil:
             return Response(

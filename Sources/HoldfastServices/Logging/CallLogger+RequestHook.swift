@@ -13,7 +13,7 @@ internal import HoldfastSemantics
 
 extension CallLogger: RequestHook {
     public func onSchedule<R: Request>(_ request: R, _ urlRequest: URLRequest) async -> R.Result? {
-        guard var message = message(request, urlRequest) else { return nil }
+        guard var message = message(request, urlRequest: urlRequest) else { return nil }
         message.addFields(of: urlRequest)
         if let body = content(of: request, urlRequest) { message.add(body.content, type: body.contentType) }
         write(message)
@@ -26,7 +26,7 @@ extension CallLogger: RequestHook {
         result: R.Result,
         response: Response
     ) async {
-        guard var message = ending(request, urlRequest) else { return }
+        guard var message = ending(request, urlRequest: urlRequest) else { return }
         message.add(response)
         message.add(response.body, type: response.fields[.contentType])
         write(message)
@@ -48,7 +48,7 @@ extension CallLogger: RequestHook {
         write(message)
     }
 
-    private func message<R: Request>(_ request: R, _ urlRequest: URLRequest) -> CallMessage? {
+    private func message<R: Request>(_ request: R, urlRequest: URLRequest) -> CallMessage? {
         let name = operationName(of: request)
         guard includes(host: urlRequest.url?.host, operationName: name) else { return nil }
         let fields = (urlRequest.allHTTPHeaderFields ?? [:]).keys.compactMap { FieldName($0) }
@@ -59,8 +59,8 @@ extension CallLogger: RequestHook {
         return message
     }
 
-    private func ending<R: Request>(_ request: R, _ urlRequest: URLRequest) -> CallMessage? {
-        guard var message = message(request, urlRequest) else { return nil }
+    private func ending<R: Request>(_ request: R, urlRequest: URLRequest) -> CallMessage? {
+        guard var message = message(request, urlRequest: urlRequest) else { return nil }
         if let body = content(of: request, urlRequest) { message.meet(body.content, type: body.contentType) }
         return message
     }

@@ -25,7 +25,7 @@ extension CallLogger: ServiceHook {
     public func onSuccess(_ response: inout Response, _ request: URLRequest, _ context: inout CallContext) async throws
     {
         guard includes(host: request.url?.host, operationName: context.options.operationName) else { return }
-        var message = ending(request, context)
+        var message = ending(request, context: context)
         message.add(response)
         message.add(response.body, type: response.fields[.contentType])
         write(message)
@@ -33,7 +33,7 @@ extension CallLogger: ServiceHook {
 
     public func onFailure(_ error: any Error, _ request: URLRequest, _ context: inout CallContext) async -> Response? {
         guard includes(host: request.url?.host, operationName: context.options.operationName) else { return nil }
-        var message = ending(request, context)
+        var message = ending(request, context: context)
         message.add(error)
         write(message)
         return nil
@@ -41,7 +41,7 @@ extension CallLogger: ServiceHook {
 
     public func onCancel(_ request: URLRequest, _ context: CallContext) {
         guard includes(host: request.url?.host, operationName: context.options.operationName) else { return }
-        var message = ending(request, context)
+        var message = ending(request, context: context)
         message.addCancellation()
         write(message)
     }
@@ -51,7 +51,7 @@ extension CallLogger: ServiceHook {
         return context.options.operationName.map { "\(id) \($0)" } ?? id
     }
 
-    private func ending(_ request: URLRequest, _ context: CallContext) -> CallMessage {
+    private func ending(_ request: URLRequest, context: CallContext) -> CallMessage {
         var message = message(title(of: context), credentials: context.options.credentialFields)
         message.add(request)
         message.meet(context.body, type: request.value(forHTTPHeaderField: "Content-Type"))

@@ -82,7 +82,7 @@ public struct MockData: Sendable {
     }
 
     /// Whether this is for a request, and how much of it the mock names: a query counts most, then each field, then the method.
-    func fit(_ target: TargetURI, _ method: HttpMethod, _ header: HttpHeader) -> Fit? {
+    func fit(_ target: TargetURI, method: HttpMethod, header: HttpHeader) -> Fit? {
         guard target.origin == self.target.origin, target.path == self.target.path,
             self.target.query == nil || self.target.query == target.query,
             self.method == nil || self.method == method,

@@ -52,33 +52,33 @@ struct MockFileReader {
         }
         if let other = object.keys.filter({ $0 != "mocks" }).min() { throw wrong("there is no key \"\(other)\"") }
         return try list.enumerated().map { index, entry in
-            try mock(entry, "mock \(index + 1): ")
+            try mock(entry, place: "mock \(index + 1): ")
         }
     }
 
-    private func mock(_ entry: Any, _ place: String) throws -> MockData {
+    private func mock(_ entry: Any, place: String) throws -> MockData {
         guard let entry = entry as? [String: Any] else { throw wrong(place + "it must be an object") }
         if let other = entry.keys.filter({ !Self.keys.contains($0) }).min() {
             throw wrong(
                 place + "there is no key \"\(other)\"; the keys are \(Self.keys.sorted().joined(separator: ", "))"
             )
         }
-        guard let url: String = try value("url", of: entry, place, "a text") else {
+        guard let url: String = try value("url", of: entry, place: place, kind: "a text") else {
             throw wrong(place + "\"url\" is missing")
         }
-        let status: Int = try value("status", of: entry, place, "a whole number") ?? 200
+        let status: Int = try value("status", of: entry, place: place, kind: "a whole number") ?? 200
         var method: HttpMethod?
-        if let text: String = try value("method", of: entry, place, "a text") {
+        if let text: String = try value("method", of: entry, place: place, kind: "a text") {
             method = HttpMethod(validating: text)
             if method == nil { throw wrong(place + "\"method\" is not a method (RFC 9110 §9.1)") }
         }
-        var header = try fields("fields", of: entry, place)
-        let content = try content(of: entry, place, &header)
+        var header = try fields("fields", of: entry, place: place)
+        let content = try content(of: entry, place: place, header: &header)
         do {
             return try MockData(
                 url,
                 method: method,
-                requestFields: try fields("requestFields", of: entry, place),
+                requestFields: try fields("requestFields", of: entry, place: place),
                 status: status,
                 fields: header,
                 content: content
@@ -88,15 +88,15 @@ struct MockFileReader {
         }
     }
 
-    private func content(of entry: [String: Any], _ place: String, _ header: inout HttpHeader) throws
+    private func content(of entry: [String: Any], place: String, header: inout HttpHeader) throws
         -> MockData.Content
     {
         let given = ["body", "json", "bodyFile"].filter { entry[$0] != nil }
         guard given.count <= 1 else {
             throw wrong(place + "it has " + given.map { "\"\($0)\"" }.joined(separator: " and ") + "; keep one of them")
         }
-        if let text: String = try value("body", of: entry, place, "a text") { return .text(text) }
-        if let path: String = try value("bodyFile", of: entry, place, "a text") {
+        if let text: String = try value("body", of: entry, place: place, kind: "a text") { return .text(text) }
+        if let path: String = try value("bodyFile", of: entry, place: place, kind: "a text") {
             return .file(URL(fileURLWithPath: path, relativeTo: folder).absoluteURL)
         }
         guard let json = entry["json"] else { return .empty }
@@ -104,9 +104,9 @@ struct MockFileReader {
         return .data(try JSONSerialization.data(withJSONObject: json, options: [.fragmentsAllowed, .sortedKeys]))
     }
 
-    private func fields(_ key: String, of entry: [String: Any], _ place: String) throws -> HttpHeader {
+    private func fields(_ key: String, of entry: [String: Any], place: String) throws -> HttpHeader {
         var header = HttpHeader()
-        let object: [String: Any] = try value(key, of: entry, place, "an object of texts") ?? [:]
+        let object: [String: Any] = try value(key, of: entry, place: place, kind: "an object of texts") ?? [:]
         for (name, value) in object.sorted(by: { $0.key < $1.key }) {
             guard let text = value as? String else { throw wrong(place + "\"\(key)\" must be an object of texts") }
             guard header.append(rawName: name, value: text) else {
@@ -116,8 +116,7 @@ struct MockFileReader {
         return header
     }
 
-    private func value<Value>(_ key: String, of entry: [String: Any], _ place: String, _ kind: String) throws -> Value?
-    {
+    private func value<Value>(_ key: String, of entry: [String: Any], place: String, kind: String) throws -> Value? {
         guard let found = entry[key] else { return nil }
         guard let value = found as? Value else { throw wrong(place + "\"\(key)\" must be \(kind)") }
         return value

@@ -79,7 +79,7 @@ public struct MockDataProvider: Transport {
         let header = HeaderFields(request.allHTTPHeaderFields ?? [:])
         var best: (mock: MockData, fit: MockData.Fit)?
         for mock in mocks {
-            guard let fit = mock.fit(target, method, header) else { continue }
+            guard let fit = mock.fit(target, method: method, header: header) else { continue }
             if let found = best, found.fit >= fit { continue }
             best = (mock, fit)
         }

@@ -15,7 +15,7 @@ struct MockExpectation: Sendable {
     /// A request by method and path.
     init(
         _ method: HttpMethod,
-        _ path: String,
+        path: String,
         validate: (@Sendable (MockRequest) throws -> Void)?,
         respond: MockResponse
     ) {
@@ -23,14 +23,14 @@ struct MockExpectation: Sendable {
         self.respond = respond
         check = { [title] request, _ throws(MockFailure) in
             guard request.method == method else {
-                throw MockFailure(.wrongMethod, "Expected \(title); \(request.title) came.")
+                throw MockFailure(.wrongMethod, message: "Expected \(title); \(request.title) came.")
             }
             guard MockExpectation.path(of: request, is: path) else {
                 let came =
                     path.contains("://") ? "\(request.title) to \(request.url?.host ?? "no host")" : request.title
-                throw MockFailure(.wrongPath, "Expected \(title); \(came) came.")
+                throw MockFailure(.wrongPath, message: "Expected \(title); \(came) came.")
             }
-            try MockExpectation.validate(request, title, validate)
+            try MockExpectation.validate(request, title: title, validate: validate)
         }
     }
 
@@ -48,30 +48,35 @@ struct MockExpectation: Sendable {
             guard let call else {
                 throw MockFailure(
                     .wrongType,
-                    "Expected \(title); \(request.title) came, and which call it belongs to is not known: make the client by "
+                    message:
+                        "Expected \(title); \(request.title) came, and which call it belongs to is not known: make the client by "
                         + "mock.client(of:), or expect it by method and path."
                 )
             }
             guard call.target == ObjectIdentifier(Target.self) else {
-                throw MockFailure(.wrongType, "Expected \(title); \(call.name) came, as \(request.title).")
+                throw MockFailure(.wrongType, message: "Expected \(title); \(call.name) came, as \(request.title).")
             }
             if let path, !MockExpectation.isSame(path, call.path) {
-                throw MockFailure(.wrongPath, "Expected \(title); it came at \(call.path).")
+                throw MockFailure(.wrongPath, message: "Expected \(title); it came at \(call.path).")
             }
-            if let input, let coding = call.coding { try input.check(request, coding, title) }
-            try MockExpectation.validate(request, title, validate)
+            if let input, let coding = call.coding { try input.check(request, coding: coding, title: title) }
+            try MockExpectation.validate(request, title: title, validate: validate)
         }
     }
 
     private static func validate(
         _ request: MockRequest,
-        _ title: String,
-        _ validate: (@Sendable (MockRequest) throws -> Void)?
+        title: String,
+        validate: (@Sendable (MockRequest) throws -> Void)?
     ) throws(MockFailure) {
         do {
             try validate?(request)
         } catch {
-            throw MockFailure(.wrongInput, "\(title) came, and its `validate` refused it; see the cause.", cause: error)
+            throw MockFailure(
+                .wrongInput,
+                message: "\(title) came, and its `validate` refused it; see the cause.",
+                cause: error
+            )
         }
     }
 
@@ -108,8 +113,8 @@ extension EndpointInput {
     /// Compares with what came.
     fileprivate func check(
         _ request: MockRequest,
-        _ coding: EndpointCoding,
-        _ title: String
+        coding: EndpointCoding,
+        title: String
     ) throws(MockFailure) {
         let isSame: Bool
         do {
@@ -122,12 +127,12 @@ extension EndpointInput {
         } catch {
             throw MockFailure(
                 .wrongInput,
-                "The input that \(title) expects cannot be encoded; see the cause.",
+                message: "The input that \(title) expects cannot be encoded; see the cause.",
                 cause: error
             )
         }
         guard isSame else {
-            throw MockFailure(.wrongInput, "\(title) came with other input than was expected.")
+            throw MockFailure(.wrongInput, message: "\(title) came with other input than was expected.")
         }
     }
 }

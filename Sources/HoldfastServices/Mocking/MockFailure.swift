@@ -35,7 +35,7 @@ public struct MockFailure: Error, Sendable, CustomStringConvertible {
     /// What `validate` threw.
     public let cause: (any Error)?
 
-    init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
+    init(_ code: Code, message: String, cause: (any Error)? = nil) {
         self.code = code
         self.message = message
         self.cause = cause

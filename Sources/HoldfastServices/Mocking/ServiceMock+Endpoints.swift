@@ -36,7 +36,7 @@ extension ServiceMock {
         validate: (@Sendable (MockRequest) throws -> Void)? = nil,
         respond: MockResponse = .status(200)
     ) {
-        let input = EndpointInput.values(input, Target.inputFormat)
+        let input = EndpointInput.values(input, format: Target.inputFormat)
         add(MockExpectation(endpoint, path: path, input: input, validate: validate, respond: respond))
     }
 
@@ -48,7 +48,7 @@ extension ServiceMock {
         validate: (@Sendable (MockRequest) throws -> Void)? = nil,
         respond: MockResponse
     ) {
-        let input = EndpointInput.values(input, Target.inputFormat)
+        let input = EndpointInput.values(input, format: Target.inputFormat)
         add(MockExpectation(endpoint, path: path, input: input, validate: validate, respond: respond))
     }
 
@@ -82,7 +82,7 @@ extension ServiceMock {
         returning output: Target.Output,
         encoder: JSONEncoder = ServiceJSON.encoder()
     ) throws where Target.Output: Encodable {
-        let input = input.map { EndpointInput.values($0, Target.inputFormat) }
+        let input = input.map { EndpointInput.values($0, format: Target.inputFormat) }
         let answer = try MockResponse.json(output, encoder: encoder)
         add(MockExpectation(endpoint, path: path, input: input, validate: validate, respond: answer))
     }

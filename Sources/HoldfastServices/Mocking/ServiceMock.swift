@@ -77,7 +77,7 @@ public final class ServiceMock: Transport {
         validate: (@Sendable (MockRequest) throws -> Void)? = nil,
         respond: MockResponse = .status(200)
     ) {
-        add(MockExpectation(method, path, validate: validate, respond: respond))
+        add(MockExpectation(method, path: path, validate: validate, respond: respond))
     }
 
     /// Answers every request that comes while nothing is expected, until ``stopHandlingAll()``.
@@ -95,7 +95,7 @@ public final class ServiceMock: Transport {
         let (failure, unmet) = state.withLock { ($0.failures.first, $0.expectations.map(\.title)) }
         if let failure { throw failure }
         guard unmet.isEmpty else {
-            throw MockFailure(.unmetExpectations, "Expected and not come: \(unmet.joined(separator: ", ")).")
+            throw MockFailure(.unmetExpectations, message: "Expected and not come: \(unmet.joined(separator: ", ")).")
         }
     }
 
@@ -146,7 +146,7 @@ public final class ServiceMock: Transport {
             }
             let outcome = Result { () throws(MockFailure) in try expectation.check(request, call) }
             // Another request may have met the expectation meanwhile; this one is judged by the next then.
-            guard let waiters = state.withLock({ $0.settle(number, outcome) }) else { continue }
+            guard let waiters = state.withLock({ $0.settle(number, outcome: outcome) }) else { continue }
             for waiter in waiters { waiter.resume() }
             return outcome.map { .response(expectation.respond) }
         }
@@ -199,7 +199,7 @@ extension ServiceMock.State {
             return .expected(expectation, number: metCount)
         }
         if let handler { return .answered(.success(.handler(handler))) }
-        let failure = MockFailure(.noExpectation, "Nothing was expected; \(request.title) came.")
+        let failure = MockFailure(.noExpectation, message: "Nothing was expected; \(request.title) came.")
         failures.append(failure)
         return .answered(.failure(failure))
     }
@@ -209,7 +209,7 @@ extension ServiceMock.State {
     /// - Returns: who is to be woken; nil where it was met by another request before.
     fileprivate mutating func settle(
         _ number: Int,
-        _ outcome: Result<Void, MockFailure>
+        outcome: Result<Void, MockFailure>
     ) -> [CheckedContinuation<Void, any Error>]? {
         guard number == metCount else { return nil }
         if case .failure(let failure) = outcome {

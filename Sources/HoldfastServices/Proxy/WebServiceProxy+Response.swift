@@ -31,7 +31,7 @@ extension WebServiceProxy {
         arguments: [String: (any QueryArgumentConvertible)?] = [:],
         body: B
     ) async throws -> DecodedResponse<Void> {
-        try await send(method, path, arguments, .json(body), nil) { _, _ in }
+        try await send(method, path: path, arguments: arguments, body: .json(body), contentType: nil) { _, _ in }
     }
 
     /// Calls the service and decodes its JSON answer; as the `invoke` with a JSON result.
@@ -43,7 +43,7 @@ extension WebServiceProxy {
         contentType: String? = nil
     ) async throws -> DecodedResponse<T> {
         let (body, type) = HttpBody.of(content, contentType)
-        return try await decoding(method, path, arguments, body, type)
+        return try await decoding(method, path: path, arguments: arguments, body: body, contentType: type)
     }
 
     /// Sends a value as JSON and decodes the JSON answer; as the `invoke` with JSON both ways.
@@ -53,7 +53,7 @@ extension WebServiceProxy {
         arguments: [String: (any QueryArgumentConvertible)?] = [:],
         body: B
     ) async throws -> DecodedResponse<T> {
-        try await decoding(method, path, arguments, .json(body), nil)
+        try await decoding(method, path: path, arguments: arguments, body: .json(body), contentType: nil)
     }
 
     /// Calls the service and has `responseHandler` make the result; as the `invoke` with a handler.
@@ -66,29 +66,43 @@ extension WebServiceProxy {
         responseHandler: @escaping ResponseHandler<T>
     ) async throws -> DecodedResponse<T> {
         let (body, type) = HttpBody.of(content, contentType)
-        return try await send(method, path, arguments, body, type, responseHandler)
+        return try await send(
+            method,
+            path: path,
+            arguments: arguments,
+            body: body,
+            contentType: type,
+            handler: responseHandler
+        )
     }
 
     private func decoding<T: Decodable & Sendable>(
         _ method: Method,
-        _ path: String,
-        _ arguments: [String: (any QueryArgumentConvertible)?],
-        _ body: HttpBody,
-        _ contentType: String?
+        path: String,
+        arguments: [String: (any QueryArgumentConvertible)?],
+        body: HttpBody,
+        contentType: String?
     ) async throws -> DecodedResponse<T> {
-        try await send(method, path, arguments, body, contentType, decodesItself: true) { content, _ in
+        try await send(
+            method,
+            path: path,
+            arguments: arguments,
+            body: body,
+            contentType: contentType,
+            decodesItself: true
+        ) { content, _ in
             try ServiceJSON.decode(T.self, from: content)
         }
     }
 
     private func send<T>(
         _ method: Method,
-        _ path: String,
-        _ arguments: [String: (any QueryArgumentConvertible)?],
-        _ body: HttpBody,
-        _ contentType: String?,
+        path: String,
+        arguments: [String: (any QueryArgumentConvertible)?],
+        body: HttpBody,
+        contentType: String?,
         decodesItself: Bool = false,
-        _ handler: @escaping ResponseHandler<T>
+        handler: @escaping ResponseHandler<T>
     ) async throws -> DecodedResponse<T> {
         var header = HttpHeader()
         if let contentType { header[.contentType] = contentType }

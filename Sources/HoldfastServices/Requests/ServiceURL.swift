@@ -32,7 +32,7 @@ enum ServiceURL {
         queries.removeAll { $0.isEmpty }
         var text = "\(scheme)://\(authority)\(path)"
         if !queries.isEmpty { text += "?" + queries.joined(separator: "&") }
-        guard let url = URL(string: text), isUnambiguous(url, authority) else {
+        guard let url = URL(string: text), isUnambiguous(url, authority: authority) else {
             let shown = place[(authority.lastIndex(of: "@").map { authority.index(after: $0) } ?? place.startIndex)...]
             throw ServiceError(
                 .badRequest,
@@ -52,7 +52,7 @@ enum ServiceURL {
     }
 
     /// Whether all parsers see one host here: some take a backslash for a slash, and some decode what is encoded.
-    private static func isUnambiguous(_ url: URL, _ authority: Substring) -> Bool {
+    private static func isUnambiguous(_ url: URL, authority: Substring) -> Bool {
         let isClean = !authority.unicodeScalars.contains { scalar in
             scalar == "\\" || scalar.value < 0x21 || scalar.value == 0x7F || scalar.properties.isWhitespace
         }

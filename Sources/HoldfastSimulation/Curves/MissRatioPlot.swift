@@ -40,7 +40,7 @@ public struct MissRatioPlot: Sendable, Hashable {
 
     /// The picture: the same curves give the same text. 800 units wide; it scales.
     public var svg: String {
-        let frame = PlotFrame(curves, axis.form)
+        let frame = PlotFrame(curves, form: axis.form)
         var lines = [
             #"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \#(PlotFrame.text(PlotFrame.width)) \#(frame.heightText)" "#
                 + #"role="img" font-family="system-ui, sans-serif" font-size="13">"#,
@@ -73,7 +73,7 @@ public struct MissRatioPlot: Sendable, Hashable {
         }
         lines += frame.ticks.map { Self.stroke(from: ($0.x, PlotFrame.top), to: ($0.x, PlotFrame.bottom)) }
         lines.append("</g>")
-        for (index, curve) in curves.enumerated() { lines += drawn(curve, index, frame) }
+        for (index, curve) in curves.enumerated() { lines += drawn(curve, index: index, in: frame) }
         return lines.joined(separator: "\n") + "\n</svg>\n"
     }
 
@@ -81,7 +81,7 @@ public struct MissRatioPlot: Sendable, Hashable {
     static let colours = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#b8a800", "#808080"]
     static let dashes = ["", "7 3", "2 3", "10 3 2 3"]
 
-    private func drawn(_ curve: MissRatioCurve, _ index: Int, _ frame: PlotFrame) -> [String] {
+    private func drawn(_ curve: MissRatioCurve, index: Int, in frame: PlotFrame) -> [String] {
         let colour = Self.colours[index % Self.colours.count]
         // Another dash for the next eight, and for every second line from the first, so that neighbours differ twice.
         let dash = Self.dashes[(index / Self.colours.count + index % 2) % Self.dashes.count]
@@ -154,7 +154,7 @@ struct PlotFrame: Sendable {
     private let legendRows: Int
 
     /// A frame that holds all points.
-    init(_ curves: [MissRatioCurve], _ form: MissRatioPlot.Axis.Form) {
+    init(_ curves: [MissRatioCurve], form: MissRatioPlot.Axis.Form) {
         let sizes = curves.flatMap { $0.points.map(\.size) }
         let (least, most) = (sizes.min() ?? 1, sizes.max() ?? 10)
         // One size alone stands in the middle.
@@ -168,7 +168,10 @@ struct PlotFrame: Sendable {
                 multiples.compactMap { multiple in
                     let place = Logarithm.ten(multiple) + Double(power)
                     guard place >= low - 1e-9, place <= high + 1e-9 else { return nil }
-                    return Tick(name: Self.name(multiple, power, form), x: Self.x(place, low, high))
+                    return Tick(
+                        name: Self.name(multiple, power: power, form: form),
+                        x: Self.x(place, low: low, high: high)
+                    )
                 }
             }
         }
@@ -180,7 +183,7 @@ struct PlotFrame: Sendable {
     var heightText: String { Self.text(Self.bottom + 62 + 22 * Double(legendRows)) }
 
     /// Where a size lies.
-    func x(_ size: Double) -> Double { Self.x(Logarithm.ten(size), low, high) }
+    func x(_ size: Double) -> Double { Self.x(Logarithm.ten(size), low: low, high: high) }
 
     /// Where a share lies; one outside 0 ... 1 on the edge.
     func y(_ share: Double) -> Double {
@@ -203,12 +206,12 @@ struct PlotFrame: Sendable {
         return sign + "\(tenths.magnitude / 10)" + (fraction == 0 ? "" : ".\(fraction)")
     }
 
-    private static func x(_ place: Double, _ low: Double, _ high: Double) -> Double {
+    private static func x(_ place: Double, low: Double, high: Double) -> Double {
         left + (right - left) * (place - low) / (high - low)
     }
 
     /// A multiple of a power of ten as people write it.
-    private static func name(_ multiple: Double, _ power: Int, _ form: MissRatioPlot.Axis.Form) -> String {
+    private static func name(_ multiple: Double, power: Int, form: MissRatioPlot.Axis.Form) -> String {
         let digit = "\(Int(multiple))"
         switch form {
         case .percent:

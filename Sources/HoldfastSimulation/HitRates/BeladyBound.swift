@@ -69,7 +69,7 @@ public struct BeladyBound: Sendable {
                     result.evictions += 1
                 }
                 result.writtenBytes += size
-                cache.sizes.set(request.key, size)
+                cache.sizes.set(request.key, size: size)
             }
             cache.use(request.key, next: nextUses[now])
         }
@@ -88,7 +88,7 @@ private struct FurthestUse: ForeseeingCache {
     var sizes = SlotSizes()
     private var heap = RankHeap()
 
-    mutating func use(_ key: UInt32, next: UInt32) { heap.set(key, UInt64(UInt32.max - next)) }
+    mutating func use(_ key: UInt32, next: UInt32) { heap.set(key, rank: UInt64(UInt32.max - next)) }
 
     func victim(_ now: Int) -> UInt32? { heap.first }
 

@@ -157,3 +157,192 @@ public struct HitRateSimulator: Sendable {
         return changed
     }
 }
+
+/// What one policy at one size would have hit.
+///
+/// Requests of the warm-up are in none of the counts. Each other one is exactly one of: a hit, a revalidation, or a miss.
+public struct HitRateResult: Sendable, Hashable {
+    /// The policy's name.
+    public let policy: String
+    /// Bytes of the cache.
+    public let capacity: Int
+    /// Requests replayed, and those that were hits.
+    public internal(set) var requests = 0
+    public internal(set) var hits = 0
+    /// Requests whose copy was there but past its life; none where the requests say nothing of lives.
+    public internal(set) var revalidations = 0
+    /// Bytes of all requests, of those that were hits, and of those that were revalidations.
+    public internal(set) var requestedBytes = 0
+    public internal(set) var hitBytes = 0
+    public internal(set) var revalidatedBytes = 0
+    /// Entries that left because space was needed; one that was never admitted is none, nor is one that a newer version replaced.
+    public internal(set) var evictions = 0
+    /// Bytes of the entries admitted.
+    public internal(set) var writtenBytes = 0
+    /// Bytes copied within the cache in order to keep them.
+    public internal(set) var movedBytes = 0
+
+    /// Nothing counted yet.
+    public init(policy: String, capacity: Int) {
+        self.policy = policy
+        self.capacity = capacity
+    }
+
+    /// Requests that were neither hits nor revalidations.
+    public var misses: Int { requests - hits - revalidations }
+
+    /// Hits of all requests; 0 when there were none.
+    public var objectHitRatio: Double { ratio(hits, of: requests) }
+
+    /// Bytes hit of all bytes requested; 0 when there were none.
+    public var byteHitRatio: Double { ratio(hitBytes, of: requestedBytes) }
+
+    /// Bytes written, those copied within the cache included, for each byte requested; 0 when there were none.
+    public var writesPerByte: Double { ratio(writtenBytes + movedBytes, of: requestedBytes) }
+
+    /// Bytes written, those copied within the cache included, for each byte admitted; 0 when there were none.
+    public var writeAmplification: Double { ratio(writtenBytes + movedBytes, of: writtenBytes) }
+
+    private func ratio(_ part: Int, of whole: Int) -> Double {
+        whole > 0 ? Double(part) / Double(whole) : 0
+    }
+}
+
+/// Some requests of a trace that follow one another, with what is needed to judge them.
+struct RequestBatch: Sendable {
+    var requests: ArraySlice<RequestTrace.Request>
+    /// By offset from the first, whether the size differs from that of the key's request before; empty: none does.
+    var changed: [Bool] = []
+    /// Of the whole trace, by the index of the request; empty: no request has a life.
+    var times = RequestTrace.Times()
+
+    /// A batch of requests without lives.
+    init(_ requests: ArraySlice<RequestTrace.Request>) {
+        self.requests = requests
+    }
+
+    /// The first requests, and the others.
+    func split(after count: Int) -> (first: RequestBatch, rest: RequestBatch) {
+        var (first, rest) = (self, self)
+        first.requests = requests.prefix(count)
+        rest.requests = requests.dropFirst(count)
+        if !changed.isEmpty { rest.changed = Array(changed.dropFirst(count)) }
+        return (first, rest)
+    }
+}
+
+/// One policy at one size, and what it did with the requests so far.
+struct HitRateRun: Sendable {
+    private(set) var result: HitRateResult
+    private var policy: any EvictionPolicy
+    private var victims: [UInt32] = []
+    /// By key: when the copy held is past its life.
+    private var freshUntil: [StoreInstant] = []
+    /// Requests still to come that are not counted, and the bytes that had been moved when counting began.
+    private var warmUp: Int
+    private var movedBefore = 0
+
+    init(_ policy: any EvictionPolicy, name: String, warmUp: Int) {
+        self.policy = policy
+        self.warmUp = max(0, warmUp)
+        result = HitRateResult(policy: name, capacity: policy.capacity)
+    }
+
+    mutating func replay(_ batch: RequestBatch) {
+        guard warmUp > 0 else { return count(batch) }
+        let (first, rest) = batch.split(after: warmUp)
+        warmUp -= first.requests.count
+        count(first)
+        result = HitRateResult(policy: result.policy, capacity: result.capacity)
+        movedBefore = policy.bytesMoved
+        count(rest)
+    }
+
+    private mutating func count(_ batch: RequestBatch) {
+        if batch.changed.isEmpty && batch.times.instants.isEmpty {
+            policy.replay(batch.requests, result: &result, victims: &victims)
+        } else {
+            policy.replay(versions: batch, freshUntil: &freshUntil, result: &result, victims: &victims)
+        }
+        result.movedBytes = policy.bytesMoved - movedBefore
+    }
+}
+
+// The loops are generic, so that the policy is unwrapped once a batch and not once a call.
+extension EvictionPolicy {
+    /// Requests of one version each, none of which is ever past its life.
+    fileprivate mutating func replay(
+        _ requests: ArraySlice<RequestTrace.Request>,
+        result: inout HitRateResult,
+        victims: inout [UInt32]
+    ) {
+        var (hits, hitBytes, bytes) = (0, 0, 0)
+        for request in requests {
+            bytes += Int(request.size)
+            if holds(request.key) {
+                hits += 1
+                hitBytes += Int(request.size)
+                use(request.key)
+            } else {
+                offer(request, result: &result, victims: &victims)
+            }
+        }
+        result.requests += requests.count
+        result.requestedBytes += bytes
+        result.hits += hits
+        result.hitBytes += hitBytes
+    }
+
+    /// Requests that may ask for new versions, or find a copy past its life.
+    fileprivate mutating func replay(
+        versions batch: RequestBatch,
+        freshUntil: inout [StoreInstant],
+        result: inout HitRateResult,
+        victims: inout [UInt32]
+    ) {
+        let first = batch.requests.startIndex
+        let hasLives = !batch.times.instants.isEmpty
+        for index in batch.requests.indices {
+            let request = batch.requests[index]
+            let (key, size) = (Int(request.key), Int(request.size))
+            result.requests += 1
+            result.requestedBytes += size
+            if hasLives, key >= freshUntil.count {
+                freshUntil += Array(repeating: .distantFuture, count: key + 1 - freshUntil.count)
+            }
+            if holds(request.key) {
+                // What is held has the size that was asked for last.
+                let isChanged = !batch.changed.isEmpty && batch.changed[index - first]
+                if !isChanged {
+                    if !hasLives || batch.times.instants[index] < freshUntil[key] {
+                        result.hits += 1
+                        result.hitBytes += size
+                    } else {
+                        result.revalidations += 1
+                        result.revalidatedBytes += size
+                        freshUntil[key] = batch.times.freshUntil[index]
+                    }
+                    use(request.key)
+                    continue
+                }
+                remove(request.key)
+            }
+            if hasLives { freshUntil[key] = batch.times.freshUntil[index] }
+            offer(request, result: &result, victims: &victims)
+        }
+    }
+
+    /// What follows a miss.
+    private mutating func offer(
+        _ request: RequestTrace.Request,
+        result: inout HitRateResult,
+        victims: inout [UInt32]
+    ) {
+        victims.removeAll(keepingCapacity: true)
+        let hash = SplitMix64.mixed(UInt64(request.key))
+        insert(request.key, key: hash, size: Int(request.size), victims: &victims)
+        let isAdmitted = holds(request.key)
+        if isAdmitted { result.writtenBytes += Int(request.size) }
+        result.evictions += victims.count - (isAdmitted ? 0 : 1)
+    }
+}

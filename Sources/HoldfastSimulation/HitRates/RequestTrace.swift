@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import Holdfast
+public import HoldfastSemantics
 public import HoldfastStorage
 
 /// A sequence of requests, each of a key and a size, to measure hit rates with.
@@ -94,7 +96,7 @@ public struct RequestTrace: Sendable {
             lastSizes.append(size)
             uniqueBytes += Int(size)
         }
-        if instant != nil || freshUntil != nil || hasLives { note(instant, freshUntil) }
+        if instant != nil || freshUntil != nil || hasLives { note(instant, freshUntil: freshUntil) }
         totalBytes += Int(size)
         requests.append(Request(key: number, size: size))
         return true
@@ -121,7 +123,7 @@ public struct RequestTrace: Sendable {
     }
 
     /// Adds the time and the life of the request that comes next, and those of the requests before, which had none.
-    private mutating func note(_ instant: StoreInstant?, _ freshUntil: StoreInstant?) {
+    private mutating func note(_ instant: StoreInstant?, freshUntil: StoreInstant?) {
         if times.instants.isEmpty {
             let first = instant ?? StoreInstant(milliseconds: 0)
             times.instants = Array(repeating: first, count: requests.count)
@@ -134,6 +136,42 @@ public struct RequestTrace: Sendable {
     /// Makes room for so many requests more.
     mutating func reserve(_ count: Int) {
         requests.reserveCapacity(requests.count + count)
+    }
+
+    /// Adds a request as the cache would look it up, from a log of heads and lengths.
+    ///
+    /// The key is the one that a cache with these options makes: fragments are gone, the rules for queries are applied, each
+    /// principal is a cache by itself. It is hashed by a function that anyone can repeat: a file of the trace tells who has the
+    /// URL at hand that it was asked for.
+    ///
+    /// - Parameters:
+    ///   - request: only GET is added: HEAD has no body, and other answers are not found by their URL.
+    ///   - bodyLength: bytes of the whole body as it would be stored, also where the request asked for a part; from 4 GiB on it
+    ///     counts as 4 GiB less one byte, a negative one as 0. Another length than before means another version.
+    ///   - options: those of the cache; only the rules for keys count.
+    ///   - principal: whose request it is; "" for everyone's.
+    ///   - variant: what the response's Vary nominates of the request; nothing by default.
+    ///   - instant: when; nil: with the request before.
+    ///   - freshUntil: when the response is past its freshness; nil: never.
+    /// - Returns: false when the request was left out.
+    @discardableResult
+    public mutating func append(
+        _ request: RequestHead,
+        bodyLength: Int,
+        options: CacheOptions = CacheOptions(),
+        principal: String = "",
+        variant: NominatedFields = NominatedFields(),
+        at instant: Timestamp? = nil,
+        freshUntil: Timestamp? = nil
+    ) -> Bool {
+        guard request.method == .get else { return false }
+        let key = CacheKey(partition: principal, method: .get, target: options.keyTarget(of: request.target))
+        return append(
+            key: Self.hash(of: key.framed + variant.framed),
+            size: UInt32(clamping: bodyLength),
+            at: instant.map { StoreInstant(milliseconds: $0.millisecondsSinceEpoch) },
+            freshUntil: freshUntil.map { StoreInstant(milliseconds: $0.millisecondsSinceEpoch) }
+        )
     }
 }
 

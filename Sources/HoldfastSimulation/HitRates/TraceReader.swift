@@ -1,6 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import HoldfastStorage
+
+#if canImport(Darwin)
+    private import Darwin
+#elseif canImport(Glibc)
+    private import Glibc
+#elseif canImport(Musl)
+    private import Musl
+#endif
+
 /// Reads a `.trace` file piece by piece, however large it is.
 ///
 /// The file is open as long as the reader lives. Calls block; a file that grows meanwhile is read as far as it goes.
@@ -37,7 +47,7 @@ public struct TraceReader: ~Copyable {
         let file = try TraceFile(reading: path)
         let size = file.size
         if size == 0 { throw Self.empty(path) }
-        if let size, size % Self.recordSize != 0 { throw Self.torn(path, size % Self.recordSize) }
+        if let size, size % Self.recordSize != 0 { throw Self.torn(path, rest: size % Self.recordSize) }
         requestCount = size.map { $0 / Self.recordSize }
         self.file = file
         self.path = path
@@ -48,7 +58,7 @@ public struct TraceReader: ~Copyable {
         let bytes = try file.read(min(max(1, count), 1 << 24) * Self.recordSize)
         if bytes.isEmpty, !hasBegun { throw Self.empty(path) }
         hasBegun = true
-        guard bytes.count % Self.recordSize == 0 else { throw Self.torn(path, bytes.count % Self.recordSize) }
+        guard bytes.count % Self.recordSize == 0 else { throw Self.torn(path, rest: bytes.count % Self.recordSize) }
         return Self.records(in: bytes)
     }
 
@@ -66,13 +76,14 @@ public struct TraceReader: ~Copyable {
     }
 
     private static func empty(_ path: String) -> TraceError {
-        TraceError(.empty, "\(path) is empty; record some requests first.")
+        TraceError(.empty, message: "\(path) is empty; record some requests first.")
     }
 
-    private static func torn(_ path: String, _ rest: Int) -> TraceError {
+    private static func torn(_ path: String, rest: Int) -> TraceError {
         TraceError(
             .malformed,
-            "\(path) is no .trace file, or was cut: its size is no multiple of \(recordSize) bytes (\(rest) are left over). "
+            message:
+                "\(path) is no .trace file, or was cut: its size is no multiple of \(recordSize) bytes (\(rest) are left over). "
                 + "Text is read from files named .txt, .csv, .tsv or .log."
         )
     }
@@ -119,7 +130,7 @@ public struct TraceError: Error, Sendable, CustomStringConvertible {
     public let cause: (any Error)?
 
     /// An error of this kind.
-    public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
+    public init(_ code: Code, message: String, cause: (any Error)? = nil) {
         self.code = code
         self.message = message
         self.cause = cause
@@ -132,6 +143,311 @@ public struct TraceError: Error, Sendable, CustomStringConvertible {
     /// All numbers are given.
     static let tooManyKeys = TraceError(
         .tooManyKeys,
-        "The trace has more than 4,294,967,295 keys; replay a sample of them, chosen by a hash of the key."
+        message: "The trace has more than 4,294,967,295 keys; replay a sample of them, chosen by a hash of the key."
     )
+}
+
+/// An open file of requests, read or written from the front to the back; closed when it goes.
+///
+/// Unlike a store's files it may be a link or a pipe: the user named it.
+struct TraceFile: ~Copyable {
+    private let descriptor: Int32
+    private let path: String
+
+    /// Opens a file to read it.
+    init(reading path: String) throws(TraceError) {
+        descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        self.path = path
+        if descriptor < 0 {
+            throw failure("open", code: .unreadable, text: "cannot be opened; check the path and its permissions")
+        }
+    }
+
+    /// Makes a file, or empties the one that is there.
+    init(writing path: String) throws(TraceError) {
+        descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        self.path = path
+        if descriptor < 0 {
+            throw failure("open", code: .unwritable, text: "cannot be made; check the directory and its permissions")
+        }
+    }
+
+    deinit {
+        if descriptor >= 0 { _ = close(descriptor) }
+    }
+
+    /// Bytes of the file; nil for a pipe and the like, which do not know.
+    var size: Int? {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        return Int(clamping: status.st_size)
+    }
+
+    /// The next bytes, `count` unless the file ends before.
+    func read(_ count: Int) throws(TraceError) -> [UInt8] {
+        var outcome = 0
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            while filled < count, let base = buffer.baseAddress {
+                outcome = systemRead(descriptor, bytes: base + filled, count: count - filled)
+                if outcome == 0 || outcome < 0 && errno != EINTR { return }
+                filled += max(0, outcome)
+            }
+        }
+        if outcome < 0 {
+            throw failure("read", code: .unreadable, text: "cannot be read; name a file, not a directory")
+        }
+        return bytes
+    }
+
+    /// Writes all bytes behind those before.
+    func write(_ bytes: [UInt8]) throws(TraceError) {
+        var done = 0
+        while done < bytes.count {
+            let outcome = bytes.withUnsafeBytes { buffer in
+                buffer.baseAddress.map { systemWrite(descriptor, bytes: $0 + done, count: bytes.count - done) } ?? 0
+            }
+            if outcome > 0 {
+                done += outcome
+            } else if outcome == 0 || errno != EINTR {
+                throw failure("write", code: .unwritable, text: "cannot be written; see whether the device is full")
+            }
+        }
+    }
+
+    /// Gives a file another name, in place of one that bears it.
+    static func move(_ path: String, to newPath: String) throws(TraceError) {
+        if rename(path, newPath) == 0 { return }
+        let cause = TraceError.SystemFailure(call: "rename", errno: errno)
+        throw TraceError(.unwritable, message: "\(newPath) cannot be replaced; is it a directory?", cause: cause)
+    }
+
+    /// Removes a file if it is there.
+    static func remove(_ path: String) {
+        _ = unlink(path)
+    }
+
+    private borrowing func failure(_ call: String, code: TraceError.Code, text: String) -> TraceError {
+        TraceError(code, message: "\(path) \(text).", cause: TraceError.SystemFailure(call: call, errno: errno))
+    }
+}
+
+// The methods above hide the C functions of the same names.
+
+private func systemRead(_ descriptor: Int32, bytes: UnsafeMutablePointer<UInt8>, count: Int) -> Int {
+    read(descriptor, bytes, count)
+}
+
+private func systemWrite(_ descriptor: Int32, bytes: UnsafeRawPointer, count: Int) -> Int {
+    write(descriptor, bytes, count)
+}
+
+// The two forms of a file: 12 bytes a request, and a line of text a request.
+extension RequestTrace {
+    /// Reads a `.trace` file: each request takes 12 bytes, little-endian, the key in 8 and the size in 4; no header.
+    ///
+    /// - Parameters:
+    ///   - path: absolute, or relative to the process's directory.
+    ///   - limit: so many requests from the start; nil: all.
+    /// - Throws: ``TraceError`` when there is no such file, and when it is empty or no such form.
+    public init(contentsOf path: String, limit: Int? = nil) throws(TraceError) {
+        try self.init(reading: try TraceReader(path: path), limit: limit)
+    }
+
+    /// Reads a text file: one request a line, `key size [time [life]]`.
+    ///
+    /// The fields are separated by tabs, else by spaces, else by commas: by the first of these that is in the line. The key is
+    /// any word and is hashed; the size is in bytes (from 4 GiB on it counts as 4 GiB less one byte); time and life are in
+    /// seconds with or without a fraction, the life from the time on. Empty lines, lines that begin with `#`, and a first line
+    /// whose size is no number (a header) are passed over. A line may have 64 KiB.
+    ///
+    /// - Parameters:
+    ///   - path: absolute, or relative to the process's directory.
+    ///   - limit: so many requests from the start; nil: all.
+    /// - Throws: ``TraceError``, which names the line.
+    public init(contentsOfText path: String, limit: Int? = nil) throws(TraceError) {
+        self.init()
+        let file = try TraceFile(reading: path)
+        var lines = TraceLines(path: path)
+        while requests.count < limit ?? .max {
+            let bytes = try file.read(1 << 20)
+            try lines.append(bytes, isLast: bytes.isEmpty, to: &self, limit: limit ?? .max)
+            if bytes.isEmpty { break }
+        }
+        if requests.isEmpty {
+            throw TraceError(.empty, message: "\(path) has no request; write a line 'key size' for each.")
+        }
+    }
+
+    /// The requests of a `.trace` file's bytes; an incomplete one at the end is left out, and so are those beyond the last number.
+    public init(decoding bytes: [UInt8]) {
+        self.init()
+        reserve(bytes.count / TraceReader.recordSize)
+        for record in TraceReader.records(in: bytes) { append(key: record.key, size: record.size) }
+    }
+
+    /// The requests as the bytes of a `.trace` file, keys by their numbers; times and lives are left out.
+    public var encoded: [UInt8] {
+        encoded(requests[...])
+    }
+
+    /// Writes a `.trace` file: see ``encoded``. The file appears, or is replaced, once it is whole.
+    ///
+    /// Blocks; takes about a second for fifty million requests.
+    public func write(to path: String) throws(TraceError) {
+        let draft = path + ".part"
+        do {
+            try writeAll(to: draft)
+            try TraceFile.move(draft, to: path)
+        } catch {
+            TraceFile.remove(draft)
+            throw error
+        }
+    }
+
+    private func writeAll(to path: String) throws(TraceError) {
+        let file = try TraceFile(writing: path)
+        for start in stride(from: 0, to: requests.count, by: 1 << 16) {
+            try file.write(encoded(requests[start..<min(start + 1 << 16, requests.count)]))
+        }
+    }
+
+    init(reading reader: consuming TraceReader, limit: Int? = nil, maximumKeys: Int = .max) throws(TraceError) {
+        self.init(maximumKeys: min(maximumKeys, Int(UInt32.max)))
+        reserve(min(reader.requestCount ?? 0, limit ?? .max))
+        while requests.count < limit ?? .max {
+            let records = try reader.next(upTo: min(1 << 16, (limit ?? .max) - requests.count))
+            if records.isEmpty { return }
+            for record in records where !append(key: record.key, size: record.size) { throw .tooManyKeys }
+        }
+    }
+
+    private func encoded(_ requests: ArraySlice<Request>) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(requests.count * TraceReader.recordSize)
+        for request in requests {
+            withUnsafeBytes(of: UInt64(request.key).littleEndian) { bytes += $0 }
+            withUnsafeBytes(of: request.size.littleEndian) { bytes += $0 }
+        }
+        return bytes
+    }
+}
+
+/// Takes the lines of a text trace apart, from bytes that come piece by piece.
+struct TraceLines: Sendable {
+    private static let longestLine = 1 << 16
+
+    private let path: String
+    private var rest: [UInt8] = []
+    private var line = 0
+    private var mayBeHeader = true
+
+    /// Nothing read yet; `path` is for error messages.
+    init(path: String) {
+        self.path = path
+    }
+
+    /// Takes the next bytes and adds the requests of the lines that are whole, and at the end the last line.
+    mutating func append(
+        _ bytes: [UInt8],
+        isLast: Bool,
+        to trace: inout RequestTrace,
+        limit: Int
+    ) throws(TraceError) {
+        rest += bytes
+        var start = rest.startIndex
+        while trace.requests.count < limit, let end = rest[start...].firstIndex(of: UInt8(ascii: "\n")) {
+            try take(rest[start..<end], into: &trace)
+            start = end + 1
+        }
+        rest.removeSubrange(..<start)
+        if isLast, trace.requests.count < limit {
+            try take(rest[...], into: &trace)
+            rest = []
+        } else if trace.requests.count < limit, rest.count > Self.longestLine {
+            throw malformed("is longer than 64 KiB; is this a text file?", at: line + 1)
+        }
+    }
+
+    private mutating func take(_ bytes: ArraySlice<UInt8>, into trace: inout RequestTrace) throws(TraceError) {
+        line += 1
+        if bytes.count > Self.longestLine { throw malformed("is longer than 64 KiB; is this a text file?", at: line) }
+        let fields = Self.fields(of: bytes)
+        guard let key = fields.first, key.first != UInt8(ascii: "#") else { return }
+        guard fields.count >= 2, let size = Self.number(fields[1]) else {
+            if mayBeHeader {
+                mayBeHeader = false
+                return
+            }
+            throw malformed("is not 'key size', the size in bytes, a whole number", at: line)
+        }
+        mayBeHeader = false
+        let time = fields.count > 2 ? Self.milliseconds(fields[2]) : nil
+        let life = fields.count > 3 ? Self.milliseconds(fields[3]) : nil
+        if fields.count > 2 && time == nil || fields.count > 3 && life == nil {
+            throw malformed("has a time or a life that is no number of seconds, such as 12.5", at: line)
+        }
+        let end = life.map { life in
+            let (sum, overflow) = (time ?? 0).addingReportingOverflow(life)
+            return StoreInstant(milliseconds: overflow ? .max : sum)
+        }
+        let isKept = trace.append(
+            key: RequestTrace.hash(of: key),
+            size: UInt32(clamping: size),
+            at: time.map { StoreInstant(milliseconds: $0) },
+            freshUntil: end
+        )
+        if !isKept { throw .tooManyKeys }
+    }
+
+    /// The words between tabs, else between spaces, else between commas.
+    static func fields(of line: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
+        let (space, comma, tab) = (UInt8(ascii: " "), UInt8(ascii: ","), UInt8(ascii: "\t"))
+        let text = trimmed(line) { $0 == space || $0 == tab || $0 == UInt8(ascii: "\r") }
+        if text.isEmpty { return [] }
+        let separator = text.contains(tab) ? tab : text.contains(space) ? space : comma
+        return text.split(separator: separator, omittingEmptySubsequences: separator != comma).map { field in
+            trimmed(field) { $0 == space || $0 == comma || $0 == UInt8(ascii: "\"") }
+        }
+    }
+
+    /// A whole number of decimal digits; one that does not fit is the largest there is.
+    static func number(_ text: ArraySlice<UInt8>) -> Int64? {
+        guard !text.isEmpty else { return nil }
+        var value: Int64 = 0
+        for byte in text {
+            guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return nil }
+            let (tens, tooLarge) = value.multipliedReportingOverflow(by: 10)
+            let (sum, tooLargeYet) = tens.addingReportingOverflow(Int64(byte - UInt8(ascii: "0")))
+            value = tooLarge || tooLargeYet ? .max : sum
+        }
+        return value
+    }
+
+    /// Seconds as milliseconds, further places cut off.
+    static func milliseconds(_ text: ArraySlice<UInt8>) -> Int64? {
+        let parts = text.split(separator: UInt8(ascii: "."), maxSplits: 1, omittingEmptySubsequences: false)
+        guard let whole = parts.first, let seconds = number(whole) else { return nil }
+        var fraction: Int64 = 0
+        if parts.count > 1 {
+            guard number(parts[1]) != nil else { return nil }
+            for place in 0..<3 {
+                let digit = place < parts[1].count ? parts[1][parts[1].startIndex + place] - UInt8(ascii: "0") : 0
+                fraction = fraction * 10 + Int64(digit)
+            }
+        }
+        let (product, tooLarge) = seconds.multipliedReportingOverflow(by: 1_000)
+        let (sum, tooLargeYet) = product.addingReportingOverflow(fraction)
+        return tooLarge || tooLargeYet ? .max : sum
+    }
+
+    private static func trimmed(_ text: ArraySlice<UInt8>, where isCut: (UInt8) -> Bool) -> ArraySlice<UInt8> {
+        var text = text
+        while let first = text.first, isCut(first) { text.removeFirst() }
+        while let last = text.last, isCut(last) { text.removeLast() }
+        return text
+    }
+
+    private func malformed(_ text: String, at line: Int) -> TraceError {
+        TraceError(.malformed, message: "\(path), line \(line) \(text).")
+    }
 }

@@ -46,9 +46,13 @@ struct BoostedTrees: Sendable {
         var drawn: [UInt32] = []
         for round in 0..<Self.rounds {
             if round % Self.rowsLife == 0 {
-                drawn = Self.draw(Int((Double(count) * Self.rowShare).rounded()), of: count, &random)
+                drawn = Self.draw(Int((Double(count) * Self.rowShare).rounded()), of: count, using: &random)
             }
-            let features = Self.draw(max(1, Int((Double(width) * Self.featureShare).rounded())), of: width, &random)
+            let features = Self.draw(
+                max(1, Int((Double(width) * Self.featureShare).rounded())),
+                of: width,
+                using: &random
+            )
             var tree = TreeGrower(table: table, residuals: residuals, rows: drawn)
             let grown = tree.grow(features: features.map { Int($0) }, leaves: Self.leaves, least: Self.leastRowsOfLeaf)
             // A tree that is one leaf says nothing that the mean does not.
@@ -93,7 +97,7 @@ struct BoostedTrees: Sendable {
     }
 
     /// So many different numbers below `count`, in rising order (Knuth's selection sampling).
-    private static func draw(_ wanted: Int, of count: Int, _ random: inout SplitMix64) -> [UInt32] {
+    private static func draw(_ wanted: Int, of count: Int, using random: inout SplitMix64) -> [UInt32] {
         var drawn: [UInt32] = []
         drawn.reserveCapacity(wanted)
         for index in 0..<count where drawn.count < wanted {
@@ -188,9 +192,14 @@ private struct TreeGrower {
 
     mutating func grow(features: [Int], leaves most: Int, least: Int) -> [Split] {
         var nodes = [Split()]
-        let first = Leaf(node: 0, start: 0, end: rows.count, histogram: histogram(0, rows.count, features))
-        var open = [judged(first, features, least)]
-        nodes[0].mean = mean(0, rows.count)
+        let first = Leaf(
+            node: 0,
+            start: 0,
+            end: rows.count,
+            histogram: histogram(from: 0, to: rows.count, features: features)
+        )
+        var open = [judged(first, features: features, least: least)]
+        nodes[0].mean = mean(from: 0, to: rows.count)
         while open.count < most {
             guard let best = open.indices.max(by: { open[$0].gain < open[$1].gain }), open[best].gain > 1e-12 else {
                 break
@@ -198,8 +207,8 @@ private struct TreeGrower {
             let leaf = open.remove(at: best)
             let middle = partition(leaf)
             let (left, right) = (nodes.count, nodes.count + 1)
-            nodes.append(Split(mean: mean(leaf.start, middle)))
-            nodes.append(Split(mean: mean(middle, leaf.end)))
+            nodes.append(Split(mean: mean(from: leaf.start, to: middle)))
+            nodes.append(Split(mean: mean(from: middle, to: leaf.end)))
             nodes[leaf.node].feature = leaf.feature
             nodes[leaf.node].bin = leaf.bin
             (nodes[leaf.node].left, nodes[leaf.node].right) = (left, right)
@@ -207,7 +216,8 @@ private struct TreeGrower {
             let isLeftSmaller = middle - leaf.start <= leaf.end - middle
             let small =
                 isLeftSmaller
-                ? histogram(leaf.start, middle, features) : histogram(middle, leaf.end, features)
+                ? histogram(from: leaf.start, to: middle, features: features)
+                : histogram(from: middle, to: leaf.end, features: features)
             var large = leaf.histogram
             for index in large.indices {
                 large[index].residual -= small[index].residual
@@ -215,19 +225,29 @@ private struct TreeGrower {
             }
             let parts = isLeftSmaller ? (small, large) : (large, small)
             open.append(
-                judged(Leaf(node: left, start: leaf.start, end: middle, histogram: parts.0), features, least)
+                judged(
+                    Leaf(node: left, start: leaf.start, end: middle, histogram: parts.0),
+                    features: features,
+                    least: least
+                )
             )
-            open.append(judged(Leaf(node: right, start: middle, end: leaf.end, histogram: parts.1), features, least))
+            open.append(
+                judged(
+                    Leaf(node: right, start: middle, end: leaf.end, histogram: parts.1),
+                    features: features,
+                    least: least
+                )
+            )
         }
         return nodes
     }
 
-    private func mean(_ start: Int, _ end: Int) -> Double {
+    private func mean(from start: Int, to end: Int) -> Double {
         guard end > start else { return 0 }
         return rows[start..<end].reduce(0) { $0 + residuals[Int($1)] } / Double(end - start)
     }
 
-    private func histogram(_ start: Int, _ end: Int, _ features: [Int]) -> [Sums] {
+    private func histogram(from start: Int, to end: Int, features: [Int]) -> [Sums] {
         var sums = Array(repeating: Sums(), count: 256 * features.count)
         let width = table.width
         sums.withUnsafeMutableBufferPointer { sums in
@@ -248,7 +268,7 @@ private struct TreeGrower {
     }
 
     /// The leaf with its best split.
-    private func judged(_ leaf: Leaf, _ features: [Int], _ least: Int) -> Leaf {
+    private func judged(_ leaf: Leaf, features: [Int], least: Int) -> Leaf {
         var leaf = leaf
         let least = Double(least)
         for (index, feature) in features.enumerated() {

@@ -41,22 +41,22 @@ struct GDSFPolicy: StepwiseEviction {
             }
             evictOne().map { victims.append($0) }
         }
-        enter(slot, size, rank)
+        enter(slot, size: size, rank: rank)
     }
 
     mutating func use(_ slot: Slot) {
         guard holds(slot) else { return }
         if uses[Int(slot)] < .max { uses[Int(slot)] += 1 }
-        heap.set(slot, rank(uses: uses[Int(slot)], size: sizes[slot]))
+        heap.set(slot, rank: rank(uses: uses[Int(slot)], size: sizes[slot]))
     }
 
     mutating func enter(_ slot: Slot, key: UInt64, size: Int) {
-        enter(slot, size, rank(uses: 1, size: size))
+        enter(slot, size: size, rank: rank(uses: 1, size: size))
     }
 
     mutating func change(_ slot: Slot, to size: Int) {
-        sizes.set(slot, size)
-        heap.set(slot, rank(uses: uses[Int(slot)], size: size))
+        sizes.set(slot, size: size)
+        heap.set(slot, rank: rank(uses: uses[Int(slot)], size: size))
     }
 
     mutating func leave(_ slot: Slot) {
@@ -71,11 +71,11 @@ struct GDSFPolicy: StepwiseEviction {
         return slot
     }
 
-    private mutating func enter(_ slot: Slot, _ size: Int, _ rank: UInt64) {
-        sizes.set(slot, size)
+    private mutating func enter(_ slot: Slot, size: Int, rank: UInt64) {
+        sizes.set(slot, size: size)
         uses.extend(through: slot, with: 0)
         uses[Int(slot)] = 1
-        heap.set(slot, rank)
+        heap.set(slot, rank: rank)
     }
 
     // MARK: Ranks
@@ -87,21 +87,21 @@ struct GDSFPolicy: StepwiseEviction {
 
     private mutating func rank(uses: UInt16, size: Int) -> UInt64 {
         clock &+= 1
-        return Self.rank(floor + Double(uses) / Double(max(1, size)), clock)
+        return Self.rank(floor + Double(uses) / Double(max(1, size)), clock: clock)
     }
 
     /// Takes the floor off every priority where it is so high that they lose digits beside it, at most once in as many
     /// evictions as there are entries.
     private mutating func lowerFloor() {
         guard evictions > count, floor * Double(used) > 4_096 * Double(count) else { return }
-        heap.replaceRanks { Self.rank(max(0, Self.priority($0) - floor), UInt32(truncatingIfNeeded: $0)) }
+        heap.replaceRanks { Self.rank(max(0, Self.priority($0) - floor), clock: UInt32(truncatingIfNeeded: $0)) }
         (floor, evictions) = (0, 0)
     }
 
     /// A number that sorts by the priority first and by the clock, of which 24 digits are kept, next.
     ///
     /// The exponent of a priority between 2^-126 and 2^127 takes 8 digits, those behind the point 32.
-    private static func rank(_ priority: Double, _ clock: UInt32) -> UInt64 {
+    private static func rank(_ priority: Double, clock: UInt32) -> UInt64 {
         let least = UInt64(1023 - 127) << 52
         let offset = priority.bitPattern > least ? priority.bitPattern - least : 0
         return min(offset >> 20, 0xFF_FFFF_FFFF) << 24 | UInt64(clock & 0xFF_FFFF)
@@ -109,5 +109,94 @@ struct GDSFPolicy: StepwiseEviction {
 
     private static func priority(_ rank: UInt64) -> Double {
         rank >> 24 == 0 ? 0 : Double(bitPattern: (rank >> 24) << 20 + UInt64(1023 - 127) << 52)
+    }
+}
+
+/// Slots in the order of their ranks: a heap of slots with their places, 16 bytes a slot, every step O(log n).
+struct RankHeap: Sendable {
+    private var slots: [UInt32] = []
+    /// The place of each slot in the heap.
+    private var places: [UInt32] = []
+    private var ranks: [UInt64] = []
+
+    /// The bytes of memory taken.
+    var bytes: Int { slots.capacity * 4 + places.capacity * 4 + ranks.capacity * 8 }
+    /// The slot of the least rank.
+    var first: UInt32? { slots.first }
+
+    private static let absent = UInt32.max
+
+    /// Whether a slot is in the heap.
+    func contains(_ slot: UInt32) -> Bool { slot < places.count && places[Int(slot)] != Self.absent }
+
+    /// The rank of a slot in the heap.
+    subscript(_ slot: UInt32) -> UInt64 { ranks[Int(slot)] }
+
+    /// Enters a slot, or changes its rank.
+    mutating func set(_ slot: UInt32, rank: UInt64) {
+        places.extend(through: slot, with: Self.absent)
+        ranks.extend(through: slot, with: 0)
+        if places[Int(slot)] == Self.absent {
+            places[Int(slot)] = UInt32(slots.count)
+            slots.appendTightly(slot)
+        }
+        ranks[Int(slot)] = rank
+        settle(slot)
+    }
+
+    /// Takes a slot out; it must be in the heap.
+    mutating func remove(_ slot: UInt32) {
+        let place = Int(places[Int(slot)])
+        places[Int(slot)] = Self.absent
+        guard let last = slots.popLast(), last != slot else { return }
+        slots[place] = last
+        places[Int(last)] = UInt32(place)
+        settle(last)
+    }
+
+    /// Gives every slot another rank.
+    mutating func replaceRanks(_ change: (UInt64) -> UInt64) {
+        for slot in slots { ranks[Int(slot)] = change(ranks[Int(slot)]) }
+        for place in stride(from: slots.count / 2 - 1, through: 0, by: -1) { sink(slots[place], from: place) }
+    }
+
+    private mutating func settle(_ slot: UInt32) {
+        let place = rise(slot, from: Int(places[Int(slot)]))
+        sink(slot, from: place)
+    }
+
+    /// Moves a slot towards the front as far as it has to, and tells its place.
+    private mutating func rise(_ slot: UInt32, from start: Int) -> Int {
+        let rank = ranks[Int(slot)]
+        var place = start
+        while place > 0 {
+            let parent = slots[(place - 1) / 4]
+            guard rank < ranks[Int(parent)] else { break }
+            put(parent, at: place)
+            place = (place - 1) / 4
+        }
+        put(slot, at: place)
+        return place
+    }
+
+    private mutating func sink(_ slot: UInt32, from start: Int) {
+        let rank = ranks[Int(slot)]
+        var place = start
+        while 4 * place + 1 < slots.count {
+            var least = 4 * place + 1
+            for child in least + 1..<max(least + 1, min(slots.count, least + 4))
+            where ranks[Int(slots[child])] < ranks[Int(slots[least])] {
+                least = child
+            }
+            guard ranks[Int(slots[least])] < rank else { break }
+            put(slots[least], at: place)
+            place = least
+        }
+        put(slot, at: place)
+    }
+
+    private mutating func put(_ slot: UInt32, at place: Int) {
+        slots[place] = slot
+        places[Int(slot)] = UInt32(place)
     }
 }

@@ -51,7 +51,7 @@ struct S3FIFOPolicy: StepwiseEviction {
     }
 
     mutating func enter(_ slot: Slot, key: UInt64, size: Int) {
-        sizes.set(slot, size)
+        sizes.set(slot, size: size)
         states.extend(through: slot, with: 0)
         marks.extend(through: slot, with: 0)
         marks[Int(slot)] = GhostQueue.mark(key)
@@ -73,7 +73,7 @@ struct S3FIFOPolicy: StepwiseEviction {
 
     mutating func change(_ slot: Slot, to size: Int) {
         if states[Int(slot)] & Self.isMain == 0 { smallBytes += size - sizes[slot] }
-        sizes.set(slot, size)
+        sizes.set(slot, size: size)
     }
 
     mutating func evictOne() -> Slot? {
@@ -180,7 +180,7 @@ struct GhostQueue: Sendable {
     mutating func note(_ mark: UInt32, size: Int, entries: Int) {
         guard UInt64(size) <= UInt64(span) * unit else { return }
         fit(entries)
-        place(mark, now)
+        place(mark, stamp: now)
         let before = now
         clock &+= UInt64(size)
         sweep(Int(now &- before))
@@ -191,7 +191,7 @@ struct GhostQueue: Sendable {
         guard buckets > 0 else { return false }
         let homes = homes(mark)
         for index in 0..<2 * Self.depth {
-            let cell = Self.cell(index, homes)
+            let cell = Self.cell(index, homes: homes)
             guard marks[cell] == mark, isLive(cell) else { continue }
             marks[cell] = Self.none
             return true
@@ -217,16 +217,16 @@ struct GhostQueue: Sendable {
         )
     }
 
-    private static func cell(_ index: Int, _ homes: (Int, Int)) -> Int {
+    private static func cell(_ index: Int, homes: (Int, Int)) -> Int {
         index < depth ? homes.0 + index : homes.1 + index - depth
     }
 
-    private mutating func place(_ mark: UInt32, _ stamp: UInt16) {
+    private mutating func place(_ mark: UInt32, stamp: UInt16) {
         let homes = homes(mark)
         var best = homes.0
         var oldest: UInt16 = 0
         for index in 0..<2 * Self.depth {
-            let cell = Self.cell(index, homes)
+            let cell = Self.cell(index, homes: homes)
             guard marks[cell] != Self.none, isLive(cell) else {
                 best = cell
                 break
@@ -246,7 +246,7 @@ struct GhostQueue: Sendable {
         marks = Array(repeating: Self.none, count: wanted * Self.depth)
         stamps = Array(repeating: 0, count: wanted * Self.depth)
         (buckets, hand, owed) = (wanted, 0, 0)
-        for (mark, stamp) in kept { place(mark, stamp) }
+        for (mark, stamp) in kept { place(mark, stamp: stamp) }
     }
 
     /// Clears cells of forgotten keys: the whole table while the clock goes through a quarter of its range, so that no age

@@ -71,7 +71,7 @@ struct SegmentedPolicy: EvictionPolicy {
         let mark = frequencies.noteMiss(hash)
         tryOut(hash, size: size, mark: mark)
         guard let stored = UInt32(exactly: size), size <= capacity else { return victims.append(slot) }
-        guard makeRoom(size, in: .small, &victims) else { return victims.append(slot) }
+        guard makeRoom(size, in: .small, victims: &victims) else { return victims.append(slot) }
         while entries.count <= slot { entries.append() }
         entries[Int(slot)] = SegmentedEntry()
         entries[Int(slot)].hash = hash
@@ -123,7 +123,8 @@ struct SegmentedPolicy: EvictionPolicy {
         // A new record takes the place of the old one, whose bytes are dead.
         let (hash, mark) = (entries[Int(slot)].hash, entries[Int(slot)].mark)
         remove(slot)
-        guard let stored = UInt32(exactly: max(0, size)), size <= capacity, makeRoom(size, in: .main, &victims) else {
+        guard let stored = UInt32(exactly: max(0, size)), size <= capacity, makeRoom(size, in: .main, victims: &victims)
+        else {
             return victims.append(slot)
         }
         entries[Int(slot)].hash = hash
@@ -153,7 +154,7 @@ struct SegmentedPolicy: EvictionPolicy {
         return capacity - shape.reserve - openBytes
     }
 
-    private mutating func makeRoom(_ size: Int, in kind: LogKind, _ victims: inout [Slot]) -> Bool {
+    private mutating func makeRoom(_ size: Int, in kind: LogKind, victims: inout [Slot]) -> Bool {
         let bytes = max(1, size)
         var turns = 0
         while !fits(bytes, in: kind) {

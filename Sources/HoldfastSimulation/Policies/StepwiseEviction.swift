@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-internal import HoldfastStorage
+public import HoldfastStorage
 
 /// A policy that evicts one entry after another until the rest fits, and does not refuse what fits.
 ///
@@ -66,7 +66,7 @@ extension StepwiseEviction {
         if holds(slot) { change(slot, to: size) }
     }
 
-    mutating func change(_ slot: Slot, to size: Int) { sizes.set(slot, size) }
+    mutating func change(_ slot: Slot, to size: Int) { sizes.set(slot, size: size) }
 
     mutating func setCapacity(_ capacity: Int, victims: inout [Slot]) {
         self.capacity = Swift.max(0, capacity)
@@ -110,7 +110,7 @@ struct SlotSizes: Sendable {
     }
 
     /// Gives a slot a size, in place of one it may have.
-    mutating func set(_ slot: UInt32, _ size: Int) {
+    mutating func set(_ slot: UInt32, size: Int) {
         remove(slot)
         sizes.extend(through: slot, with: Self.absent)
         let size = max(0, size)
@@ -156,7 +156,7 @@ struct LRUPolicy: StepwiseEviction {
     }
 
     mutating func enter(_ slot: Slot, key: UInt64, size: Int) {
-        sizes.set(slot, size)
+        sizes.set(slot, size: size)
         order.prepend(slot)
     }
 
@@ -194,7 +194,7 @@ struct FIFOPolicy: StepwiseEviction {
     mutating func use(_ slot: Slot) {}
 
     mutating func enter(_ slot: Slot, key: UInt64, size: Int) {
-        sizes.set(slot, size)
+        sizes.set(slot, size: size)
         order.prepend(slot)
     }
 
@@ -207,5 +207,108 @@ struct FIFOPolicy: StepwiseEviction {
         guard let slot = order.last else { return nil }
         leave(slot)
         return slot
+    }
+}
+
+/// Sweeps a hand over the entries from the oldest to the newest, and evicts the first one it finds unused since its last pass.
+///
+/// SIEVE of Zhang et al., "SIEVE is simpler than LRU" (NSDI 2024). A use sets a mark and moves nothing; new entries come
+/// in at the front, and the hand stays where it is. 13 bytes an entry; every step O(1), an eviction amortized over the uses
+/// whose marks it clears.
+struct SievePolicy: StepwiseEviction {
+    var capacity: Int
+    var sizes = SlotSizes()
+    private var links = SlotLinks()
+    private var order = SlotLinks.Ends()
+    private var isUsed: [Bool] = []
+    /// Where the next sweep begins; nil for the oldest entry.
+    private var hand: Slot?
+
+    /// A policy for so many bytes; a negative number means 0.
+    init(capacity: Int) {
+        self.capacity = max(0, capacity)
+    }
+
+    var metadataBytes: Int { sizes.bytes + links.bytes + isUsed.capacity }
+
+    mutating func use(_ slot: Slot) {
+        if holds(slot) { isUsed[Int(slot)] = true }
+    }
+
+    mutating func enter(_ slot: Slot, key: UInt64, size: Int) {
+        sizes.set(slot, size: size)
+        links.prepend(slot, to: &order)
+        isUsed.extend(through: slot, with: false)
+        isUsed[Int(slot)] = false
+    }
+
+    mutating func leave(_ slot: Slot) {
+        if hand == slot { hand = links.before(slot) }
+        sizes.remove(slot)
+        links.remove(slot, from: &order)
+    }
+
+    mutating func evictOne() -> Slot? {
+        guard var slot = hand ?? order.last, let oldest = order.last else { return nil }
+        while isUsed[Int(slot)] {
+            isUsed[Int(slot)] = false
+            slot = links.before(slot) ?? oldest
+        }
+        hand = links.before(slot)
+        leave(slot)
+        return slot
+    }
+}
+
+/// The policies to compare the tiers with, and the model of the disk tier.
+extension EvictionStrategy {
+    /// Least recently used.
+    public static let lru = EvictionStrategy(named: "lru") { capacity, _ in LRUPolicy(capacity: capacity) }
+
+    /// W-TinyLFU (2017), whose window follows the hit ratio: what is asked for more often than others stays.
+    public static let wtinylfu = EvictionStrategy(named: "wtinylfu") { capacity, _ in
+        WTinyLFUPolicy(capacity: capacity)
+    }
+
+    /// SIEVE (NSDI 2024): the oldest entry that was not used lately leaves.
+    public static let sieve = EvictionStrategy(named: "sieve") { capacity, _ in SievePolicy(capacity: capacity) }
+
+    /// S3-FIFO (SOSP 2023): three queues, of which one remembers what left.
+    public static let s3fifo = EvictionStrategy(named: "s3fifo") { capacity, _ in S3FIFOPolicy(capacity: capacity) }
+
+    /// Greedy-Dual-Size-Frequency (1998): the fewest uses for each byte leave.
+    public static let gdsf = EvictionStrategy(named: "gdsf") { capacity, _ in GDSFPolicy(capacity: capacity) }
+
+    /// First in, first out.
+    public static let fifo = EvictionStrategy(named: "fifo") { capacity, _ in FIFOPolicy(capacity: capacity) }
+
+    /// 3L-Cache (FAST 2025), which learns when entries are asked for next, for few misses. LRU until it has seen enough requests.
+    public static let threeLCache = EvictionStrategy(named: "3lcache") { capacity, seed in
+        ThreeLCachePolicy(capacity: capacity, objective: .objects, seed: seed)
+    }
+
+    /// 3L-Cache for few bytes missed.
+    public static let threeLCacheForBytes = EvictionStrategy(named: "3lcache-bytes") { capacity, seed in
+        ThreeLCachePolicy(capacity: capacity, objective: .bytes, seed: seed)
+    }
+
+    /// The disk tier's: the rules by which a `DiskStore` admits and reclaims, over segments, dead bytes counted.
+    public static let disk = EvictionStrategy(named: "disk") { capacity, seed in
+        SegmentedPolicy(capacity: capacity, seed: seed)
+    }
+
+    /// Every strategy with a name of its own, the tiers' defaults first.
+    public static let all: [EvictionStrategy] = [
+        .memory, .disk, .lru, .wtinylfu, .sieve, .s3fifo, .gdsf, .threeLCache, .threeLCacheForBytes, .fifo,
+    ]
+
+    /// The strategy with this name, as its description spells it: one of ``all``, or `dtlfu-B` with a B from 0 to 1.
+    public init?(named name: String) {
+        if name.hasPrefix("dtlfu-"), let beta = Double(name.dropFirst(6)), (0...1).contains(beta) {
+            self = .densityTinyLFU(beta: beta)
+            return
+        }
+        guard let found = Self.all.first(where: { $0.description == name }) else { return nil }
+        self = found
     }
 }

@@ -124,7 +124,7 @@ struct ThreeLCachePolicy: StepwiseEviction {
         places.extend(through: slot, with: 0)
         known[Int(slot)] = past.take(key) ?? KnownKey(key: key, at: now)
         known[Int(slot)].size = UInt32(clamping: size)
-        sizes.set(slot, size)
+        sizes.set(slot, size: size)
         links.prepend(slot, to: &order)
         places[Int(slot)] = UInt32(truncatingIfNeeded: drawable.count)
         drawable.append(slot)
@@ -143,7 +143,7 @@ struct ThreeLCachePolicy: StepwiseEviction {
     }
 
     mutating func change(_ slot: Slot, to size: Int) {
-        sizes.set(slot, size)
+        sizes.set(slot, size: size)
         known[Int(slot)].size = UInt32(clamping: size)
     }
 

@@ -68,7 +68,7 @@ struct WTinyLFUPolicy: EvictionPolicy {
         let hash = UInt32(truncatingIfNeeded: key >> 32)
         if popularity.isTight(for: count + 1) { popularity.grow(to: count + 1, keeping: heldHashes) }
         popularity.count(hash)
-        sizes.set(slot, size)
+        sizes.set(slot, size: size)
         hashes.extend(through: slot, with: 0)
         hashes[Int(slot)] = hash
         parts.extend(through: slot, with: .window)
@@ -93,7 +93,7 @@ struct WTinyLFUPolicy: EvictionPolicy {
         let part = parts[Int(slot)]
         remove(slot)
         makeRoom(upTo: capacity - size, &victims)
-        sizes.set(slot, size)
+        sizes.set(slot, size: size)
         link(slot, to: part)
         demote()
     }
@@ -116,23 +116,23 @@ struct WTinyLFUPolicy: EvictionPolicy {
         }
         while used > capacity, let victim = nextVictim {
             guard let candidate = next else {
-                drop(victim, &victims)
+                drop(victim, victims: &victims)
                 continue
             }
             // Those that moved lie in front of each other.
             next = links.before(candidate)
             let isBetter = popularity.estimate(hashes[Int(candidate)]) > popularity.estimate(hashes[Int(victim)])
-            drop(candidate != victim && isBetter ? victim : candidate, &victims)
+            drop(candidate != victim && isBetter ? victim : candidate, victims: &victims)
         }
     }
 
     private mutating func makeRoom(upTo bytes: Int, _ victims: inout [Slot]) {
-        while used > bytes, let victim = nextVictim { drop(victim, &victims) }
+        while used > bytes, let victim = nextVictim { drop(victim, victims: &victims) }
     }
 
     private var nextVictim: Slot? { probation.ends.last ?? protected.ends.last ?? window.ends.last }
 
-    private mutating func drop(_ slot: Slot, _ victims: inout [Slot]) {
+    private mutating func drop(_ slot: Slot, victims: inout [Slot]) {
         remove(slot)
         victims.append(slot)
     }

@@ -103,6 +103,242 @@ public struct StormScenario: Sendable, Hashable {
         guard let start = faults.map(\.from).min(), let end = faults.map(\.to).max(), start < end else { return nil }
         return start..<end
     }
+
+    /// Refuses values that make no sense, and runs that would not end within a sensible time.
+    ///
+    /// - Throws: ``StormScenarioError`` for the first one found, which names it.
+    public func validate() throws(StormScenarioError) {
+        try check("processes", value: Double(processes), range: 1...100_000)
+        try check("horizon", value: horizon, range: 0.001...86_400)
+        if !arrivals.isEmpty {
+            for (index, arrival) in arrivals.enumerated() {
+                try check("arrivals[\(index)].at", value: arrival.at, range: 0...86_400)
+                try check("arrivals[\(index)].calls", value: Double(arrival.calls), range: 1...1_000_000)
+                try check("arrivals[\(index)].spread", value: arrival.spread, range: 0...86_400)
+            }
+        } else if let burst {
+            try check("burst", value: Double(burst), range: 1...1_000_000)
+        } else if let rate {
+            try check("rate", value: rate, range: 0.001...1_000_000)
+            guard rate * horizon <= 10_000_000 else {
+                throw StormScenarioError(
+                    "rate",
+                    message: "\(rate) for \(horizon) s are more than 10 million calls; take fewer."
+                )
+            }
+        } else {
+            throw StormScenarioError("rate", message: "there is neither rate nor burst nor arrivals; set one of them.")
+        }
+        try check("warmUp", value: warmUp, range: 0...86_400)
+        try check("batch", value: Double(batch), range: 1...100_000)
+        try check("batchSpread", value: batchSpread, range: 0...86_400)
+        if let period { try check("period", value: period, range: 0.001...86_400) }
+        try check("resources", value: Double(resources), range: 1...1_000_000)
+        try check("server.workers", value: Double(server.workers), range: 1...100_000)
+        try check("server.mean", value: server.mean, range: 0.000_001...3_600)
+        try check("server.maxWait", value: server.maxWait, range: 0...86_400)
+        try check("server.refusal", value: Double(server.refusal), range: 400...599)
+        try check("attemptTimeout", value: attemptTimeout, range: 0.001...86_400)
+        try check("deadline", value: deadline, range: 0.001...86_400)
+        if let attempts { try check("attempts", value: Double(attempts), range: 1...1_000) }
+        guard !seeds.isEmpty else {
+            throw StormScenarioError("seeds", message: "there is none; give one for each run.")
+        }
+        for (index, fault) in faults.enumerated() { try check(fault, at: "faults[\(index)]") }
+    }
+
+    private func check(_ fault: StormFault, at place: String) throws(StormScenarioError) {
+        try check("\(place).from", value: fault.from, range: 0...86_400)
+        try check("\(place).to", value: fault.to, range: 0...86_400)
+        guard fault.from < fault.to else {
+            throw StormScenarioError("\(place).to", message: "\(fault.to) is not after the start at \(fault.from).")
+        }
+        try check("\(place).share", value: fault.share, range: 0...1)
+        if let resources = fault.resources {
+            try check("\(place).resources", value: Double(resources), range: 1...1_000_000)
+        }
+        switch fault.kind {
+        case .down, .once: break
+        case .slow: try check("\(place).amount", value: fault.amount, range: 0.001...1_000_000)
+        case .err: try check("\(place).amount", value: fault.amount, range: 0...1)
+        case .throttle, .unavailable: try check("\(place).amount", value: fault.amount, range: 0...86_400)
+        default:
+            let known = StormFault.Kind.all.map(\.rawValue).joined(separator: ", ")
+            throw StormScenarioError(
+                "\(place).kind",
+                message: "'\(fault.kind.rawValue)' is not known; the kinds are \(known)."
+            )
+        }
+    }
+
+    private func check(
+        _ property: String,
+        value: Double,
+        range: ClosedRange<Double>
+    ) throws(StormScenarioError) {
+        guard range.contains(value) else {
+            throw StormScenarioError(
+                property,
+                message: "\(value) is not within \(range.lowerBound) and \(range.upperBound)."
+            )
+        }
+    }
+
+    /// The server is down for 30 s at 70 % of its capacity, then healthy: what do retries add, and what comes after?
+    public static let outage: StormScenario = {
+        var scenario = StormScenario("outage", rate: 700)
+        scenario.horizon = 120
+        scenario.faults = [StormFault(.down, from: 30, to: 60)]
+        return scenario
+    }()
+
+    /// Service takes 2.5 times as long for 10 s at 70 % of the capacity: does the fleet ever recover?
+    public static let slow: StormScenario = {
+        var scenario = StormScenario("slow", rate: 700)
+        scenario.horizon = 120
+        scenario.faults = [StormFault(.slow, from: 30, to: 40, amount: 2.5)]
+        return scenario
+    }()
+
+    /// 2,000 calls at once to a server that is down for 10 s, with a minute and 50 attempts each: how do they return?
+    public static let herd: StormScenario = {
+        var scenario = StormScenario("herd", burst: 2_000)
+        scenario.faults = [StormFault(.down, from: 0, to: 10)]
+        scenario.deadline = 60
+        scenario.attempts = 50
+        return scenario
+    }()
+
+    /// A share of the requests fails by chance, for a minute, at 30 % of the capacity.
+    ///
+    /// - Parameter percent: how many in a hundred.
+    public static func brownout(_ percent: Double) -> StormScenario {
+        let name = percent == percent.rounded() ? "\(Int(max(0, min(percent, 100))))" : "\(percent)"
+        var scenario = StormScenario("brownout-\(name)", rate: 300)
+        scenario.faults = [StormFault(.err, from: 0, to: 60, amount: percent / 100)]
+        return scenario
+    }
+
+    /// 1,000 clients are told at once to return in 5 s: who is early, and do they return together?
+    public static let advisedHerd: StormScenario = {
+        var scenario = StormScenario("advised-herd", burst: 1_000)
+        scenario.processes = 1_000
+        scenario.faults = [StormFault(.throttle, from: 0, to: 1, amount: 5)]
+        scenario.deadline = 60
+        return scenario
+    }()
+
+    /// 500 calls a second to a server that answers 429 with Retry-After: 5 for 20 s: how many go out although a client knows?
+    public static let gate: StormScenario = {
+        var scenario = StormScenario("gate", rate: 500)
+        scenario.horizon = 60
+        scenario.faults = [StormFault(.throttle, from: 10, to: 30, amount: 5)]
+        return scenario
+    }()
+
+    /// S1: so many calls at once from a client that has just begun; each meets one failure.
+    ///
+    /// - Parameter calls: how many.
+    public static func blip(_ calls: Int) -> StormScenario {
+        var scenario = StormScenario("blip-\(calls)", arrivals: [Arrival(at: 0, calls: calls)])
+        scenario.faults = [StormFault(.once, from: 0, to: 60)]
+        scenario.server.workers = 500
+        scenario.seeds = Array(1...10)
+        return scenario
+    }
+
+    /// S2: the same after a hundred good calls and ten idle minutes.
+    ///
+    /// - Parameter calls: how many.
+    public static func idleBlip(_ calls: Int) -> StormScenario {
+        let good = (0..<100).map { Arrival(at: Double($0) / 10, calls: 1) }
+        var scenario = blip(calls)
+        scenario.name = "idle-blip-\(calls)"
+        scenario.arrivals = good + [Arrival(at: 610, calls: calls)]
+        (scenario.horizon, scenario.warmUp) = (700, 600)
+        scenario.faults = [StormFault(.once, from: 600, to: 700)]
+        return scenario
+    }
+
+    /// S2d: the same after a minute of outage, which drained the budget, and ten idle minutes.
+    ///
+    /// - Parameter calls: how many.
+    public static func drainedBlip(_ calls: Int) -> StormScenario {
+        let failing = (0..<120).map { Arrival(at: Double($0) / 2, calls: 1) }
+        var scenario = blip(calls)
+        scenario.name = "drained-blip-\(calls)"
+        scenario.arrivals = failing + [Arrival(at: 660, calls: calls)]
+        (scenario.horizon, scenario.warmUp) = (700, 600)
+        scenario.faults = [StormFault(.down, from: 0, to: 60), StormFault(.once, from: 600, to: 700)]
+        return scenario
+    }
+
+    /// S3: one client that calls ten times every ten seconds, while 30 % fail by chance.
+    public static let app: StormScenario = {
+        var scenario = StormScenario("app", rate: 1)
+        scenario.processes = 1
+        (scenario.batch, scenario.batchSpread, scenario.period) = (10, 0.05, 10)
+        scenario.horizon = 20_000
+        scenario.faults = [StormFault(.err, from: 0, to: 20_000, amount: 0.3)]
+        scenario.server.workers = 500
+        return scenario
+    }()
+
+    /// S4: 20,000 clients that call ten times every 200 s, while the server is down for a minute.
+    public static let apps: StormScenario = {
+        var scenario = StormScenario("apps", rate: 1_000)
+        scenario.processes = 20_000
+        (scenario.batch, scenario.batchSpread) = (10, 0.1)
+        scenario.horizon = 130
+        scenario.faults = [StormFault(.down, from: 30, to: 90)]
+        scenario.server.workers = 72
+        return scenario
+    }()
+
+    /// S5: one resource of 101 always answers 503 with Retry-After: 1; one client, 100 calls a second.
+    public static let oneResource: StormScenario = {
+        var scenario = StormScenario("one-resource", rate: 100)
+        scenario.processes = 1
+        scenario.resources = 101
+        scenario.horizon = 120
+        scenario.faults = [StormFault(.unavailable, from: 0, to: 120, amount: 1, resources: 1)]
+        scenario.server.workers = 500
+        return scenario
+    }()
+
+    /// S6: 500 calls a second of one client to a server that answers every one with 429 and Retry-After: 5 for 20 s.
+    public static let quota: StormScenario = {
+        var scenario = StormScenario("quota", rate: 500)
+        scenario.processes = 1
+        scenario.resources = 100
+        scenario.horizon = 60
+        scenario.faults = [StormFault(.throttle, from: 10, to: 30, amount: 5)]
+        scenario.server.workers = 500
+        return scenario
+    }()
+
+    /// S7: the load of quickstart: 8 % fail by chance, one answer in 300 with Retry-After: 1.
+    ///
+    /// - Parameter advises: whether there is a Retry-After; false is what to compare with.
+    public static func quickstart(advises: Bool = true) -> StormScenario {
+        var scenario = StormScenario(advises ? "quickstart" : "quickstart-unadvised", rate: 100)
+        scenario.processes = 1
+        scenario.resources = 20
+        scenario.horizon = 120
+        scenario.faults = [
+            StormFault(.unavailable, from: 0, to: 120, amount: 1, share: advises ? 1.0 / 300 : 0),
+            StormFault(.err, from: 0, to: 120, amount: 0.08 - (advises ? 1.0 / 300 : 0)),
+        ]
+        scenario.server.workers = 500
+        return scenario
+    }
+
+    /// The study: what a fleet does to a server (outage, slow server, brown-outs of 1, 5, 10, 30, 50 and 90 %, herd, advised
+    /// herd, gate), and what becomes of small clients and of other resources (the lines S1 to S7).
+    public static let study: [StormScenario] =
+        [outage, slow] + [1, 5, 10, 30, 50, 90].map { brownout($0) } + [herd, advisedHerd, gate]
+        + [blip(8), blip(32), idleBlip(32), drainedBlip(32), app, apps, oneResource, quota, quickstart()]
+        + [quickstart(advises: false)]
 }
 
 extension StormScenario: Codable {
@@ -156,7 +392,7 @@ public struct StormScenarioError: Error, Sendable, Hashable, CustomStringConvert
     /// What is wrong with it and what to write instead.
     public let message: String
 
-    init(_ property: String, _ message: String) {
+    init(_ property: String, message: String) {
         self.property = property
         self.message = message
     }
@@ -164,71 +400,77 @@ public struct StormScenarioError: Error, Sendable, Hashable, CustomStringConvert
     public var description: String { "\(property): \(message)" }
 }
 
-extension StormScenario {
-    /// Refuses values that make no sense, and runs that would not end within a sensible time.
-    ///
-    /// - Throws: ``StormScenarioError`` for the first one found, which names it.
-    public func validate() throws(StormScenarioError) {
-        try check("processes", Double(processes), 1...100_000)
-        try check("horizon", horizon, 0.001...86_400)
-        if !arrivals.isEmpty {
-            for (index, arrival) in arrivals.enumerated() {
-                try check("arrivals[\(index)].at", arrival.at, 0...86_400)
-                try check("arrivals[\(index)].calls", Double(arrival.calls), 1...1_000_000)
-                try check("arrivals[\(index)].spread", arrival.spread, 0...86_400)
-            }
-        } else if let burst {
-            try check("burst", Double(burst), 1...1_000_000)
-        } else if let rate {
-            try check("rate", rate, 0.001...1_000_000)
-            guard rate * horizon <= 10_000_000 else {
-                throw StormScenarioError("rate", "\(rate) for \(horizon) s are more than 10 million calls; take fewer.")
-            }
-        } else {
-            throw StormScenarioError("rate", "there is neither rate nor burst nor arrivals; set one of them.")
+/// Something that is wrong with a simulated server for a while.
+public struct StormFault: Sendable, Hashable, Codable {
+    /// What is wrong.
+    public struct Kind: RawRepresentable, Sendable, Hashable, Codable {
+        /// The word in scenario files.
+        public let rawValue: String
+
+        /// A kind from its word.
+        public init(rawValue: String) {
+            self.rawValue = rawValue
         }
-        try check("warmUp", warmUp, 0...86_400)
-        try check("batch", Double(batch), 1...100_000)
-        try check("batchSpread", batchSpread, 0...86_400)
-        if let period { try check("period", period, 0.001...86_400) }
-        try check("resources", Double(resources), 1...1_000_000)
-        try check("server.workers", Double(server.workers), 1...100_000)
-        try check("server.mean", server.mean, 0.000_001...3_600)
-        try check("server.maxWait", server.maxWait, 0...86_400)
-        try check("server.refusal", Double(server.refusal), 400...599)
-        try check("attemptTimeout", attemptTimeout, 0.001...86_400)
-        try check("deadline", deadline, 0.001...86_400)
-        if let attempts { try check("attempts", Double(attempts), 1...1_000) }
-        guard !seeds.isEmpty else { throw StormScenarioError("seeds", "there is none; give one for each run.") }
-        for (index, fault) in faults.enumerated() { try check(fault, "faults[\(index)]") }
+
+        /// Every request is refused at once.
+        public static let down = Kind(rawValue: "down")
+        /// Requests that begin meanwhile take `amount` times as long.
+        public static let slow = Kind(rawValue: "slow")
+        /// A share of `amount` (0 to 1) of the requests is refused at once, each by chance.
+        public static let err = Kind(rawValue: "err")
+        /// Every request is refused with 429 and `Retry-After: amount` (whole seconds) at once.
+        public static let throttle = Kind(rawValue: "throttle")
+        /// Every request is refused with 503 and `Retry-After: amount` (whole seconds) at once.
+        public static let unavailable = Kind(rawValue: "unavailable")
+        /// The first attempt of every call is refused at once, and no other.
+        public static let once = Kind(rawValue: "once")
+
+        static let all: [Kind] = [.down, .slow, .err, .throttle, .unavailable, .once]
     }
 
-    private func check(_ fault: StormFault, _ place: String) throws(StormScenarioError) {
-        try check("\(place).from", fault.from, 0...86_400)
-        try check("\(place).to", fault.to, 0...86_400)
-        guard fault.from < fault.to else {
-            throw StormScenarioError("\(place).to", "\(fault.to) is not after the start at \(fault.from).")
-        }
-        try check("\(place).share", fault.share, 0...1)
-        if let resources = fault.resources { try check("\(place).resources", Double(resources), 1...1_000_000) }
-        switch fault.kind {
-        case .down, .once: break
-        case .slow: try check("\(place).amount", fault.amount, 0.001...1_000_000)
-        case .err: try check("\(place).amount", fault.amount, 0...1)
-        case .throttle, .unavailable: try check("\(place).amount", fault.amount, 0...86_400)
-        default:
-            let known = StormFault.Kind.all.map(\.rawValue).joined(separator: ", ")
-            throw StormScenarioError("\(place).kind", "'\(fault.kind.rawValue)' is not known; the kinds are \(known).")
-        }
+    /// What is wrong.
+    public var kind: Kind
+    /// When it begins, in seconds.
+    public var from: Double
+    /// When it is over, in seconds.
+    public var to: Double
+    /// How bad it is, in the kind's own measure; 0 for `down` and `once`.
+    public var amount: Double
+    /// The share of requests that it befalls, each by chance; 1 by default.
+    public var share = 1.0
+    /// It befalls so many of the scenario's resources, from the first; nil, the default: all.
+    public var resources: Int?
+
+    /// A fault.
+    public init(
+        _ kind: Kind,
+        from: Double,
+        to: Double,
+        amount: Double = 0,
+        share: Double = 1,
+        resources: Int? = nil
+    ) {
+        self.kind = kind
+        self.from = from
+        self.to = to
+        self.amount = amount
+        self.share = share
+        self.resources = resources
     }
 
-    private func check(
-        _ property: String,
-        _ value: Double,
-        _ range: ClosedRange<Double>
-    ) throws(StormScenarioError) {
-        guard range.contains(value) else {
-            throw StormScenarioError(property, "\(value) is not within \(range.lowerBound) and \(range.upperBound).")
-        }
+    /// Reads a fault; `amount`, `share` and `resources` may be left out.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        kind = try container.decode(Kind.self, forKey: .kind)
+        from = try container.decode(Double.self, forKey: .from)
+        to = try container.decode(Double.self, forKey: .to)
+        amount = try container.decodeIfPresent(Double.self, forKey: .amount) ?? 0
+        share = try container.decodeIfPresent(Double.self, forKey: .share) ?? 1
+        resources = try container.decodeIfPresent(Int.self, forKey: .resources)
+    }
+
+    /// Whether it is there at a time, for a resource.
+    func isActive(at seconds: Double, for resource: Int) -> Bool {
+        from <= seconds && seconds < to && resources.map { resource < $0 } ?? true
     }
 }

@@ -5,38 +5,30 @@ internal import Synchronization
 
 extension DiskStore {
     public func list(after cursor: StoreCursor?, limit: Int, now: StoreInstant) async throws(StoreError) -> StorePage {
-        try engine.checkOpen()
+        try engine.health.checkOpen()
         let engine = engine
         let limit = max(1, limit)
-        var place = ListPlace(cursor)
+        var place = IndexPlace(cursor)
         var listed: [ListedEntry] = []
-        while place.shard < ShardedIndex.count {
-            let (from, wanted) = (place, limit - listed.count)
-            let page = try await engine.threads.run(.reads) { () throws(StoreError) -> [(IndexRow, ListedEntry?)] in
-                var page: [(IndexRow, ListedEntry?)] = []
-                for row in engine.rows(
-                    shard: from.shard,
-                    from: from.fragment,
-                    variant: from.variant,
-                    limit: min(wanted, Self.page)
-                ) {
-                    page.append((row, try engine.listed(row, shard: from.shard)))
+        while !place.isEnd {
+            let (from, wanted) = (place, min(limit - listed.count, Self.page))
+            let (rows, found) = try await engine.threads.run(.reads) { () throws(StoreError) in
+                let rows = engine.index.rows(from: from, limit: wanted)
+                var found: [ListedEntry] = []
+                for row in rows {
+                    if let entry = try engine.lookup.listed(row, shard: from.shard) { found.append(entry) }
                 }
-                return page
+                return (rows, found)
             }
-            listed += page.compactMap(\.1)
-            if let next = page.last?.0.next {
-                (place.fragment, place.variant) = next
-            } else {
-                place = ListPlace(shard: place.shard + 1)
-            }
-            if listed.count >= limit { return StorePage(listed: listed, next: place.cursor) }
+            listed += found
+            place.pass(rows, limit: wanted)
+            if listed.count >= limit { return StorePage(listed: listed, next: place.isEnd ? nil : place.cursor) }
         }
         return StorePage(listed: listed, next: nil)
     }
 }
 
-extension DiskEngine {
+extension Lookup {
     /// What a list shows of a row; nil when its entry has gone.
     fileprivate func listed(_ row: IndexRow, shard: Int) throws(StoreError) -> ListedEntry? {
         guard let entry = try entry(of: row, shard: shard), let source = entry.source else { return nil }
@@ -48,48 +40,22 @@ extension DiskEngine {
     }
 }
 
-/// Where a list of a disk store goes on: shard, fragment, variant.
-private struct ListPlace: Sendable {
-    var shard: Int
-    var fragment: UInt64 = 0
-    var variant: UInt32 = 0
-
-    init(shard: Int) {
-        self.shard = shard
-    }
-
-    init(_ cursor: StoreCursor?) {
-        self.init(shard: 0)
-        guard let (number, bytes) = cursor?.parts, number < UInt64(ShardedIndex.count), bytes.count == 12 else {
-            return
-        }
-        var decoder = ByteDecoder(bytes[...])
-        guard let fragment = decoder.number(UInt64.self), let variant = decoder.number(UInt32.self) else { return }
-        (shard, self.fragment, self.variant) = (Int(number), fragment, variant)
-    }
-
-    var cursor: StoreCursor {
-        var encoder = ByteEncoder()
-        encoder.put(fragment)
-        encoder.put(variant)
-        return StoreCursor(number: UInt64(clamping: shard), bytes: encoder.bytes)
-    }
-}
-
 extension DiskStore {
     /// Purges by the forms that take constant time: nothing is counted there.
     func purgeMarked(_ what: SequenceAllocator.Mark) async throws(StoreError) {
         let engine = engine
         let isMarked = try await engine.threads.run(.changes, isUrgent: true) { () throws(StoreError) in
-            try engine.mark(what)
+            try engine.purger.mark(what)
         }
-        if engine.orders.isCrowded { engine.sweepMarksSoon() }
+        if engine.orders.isCrowded { engine.purger.sweepMarksSoon() }
         if isMarked { return }
         // More marks than the background could deal with: what they take is taken out one by one, and then none is needed.
         let before = engine.orders.last
         _ = try await sweep { entry in entry == nil }
         engine.orders.withMarks { $0.forget(upTo: before) }
-        _ = try await engine.threads.run(.changes, isUrgent: true) { () throws(StoreError) in try engine.mark(what) }
+        _ = try await engine.threads.run(.changes, isUrgent: true) { () throws(StoreError) in
+            try engine.purger.mark(what)
+        }
     }
 
     /// Purges what a predicate names, writers under way included; it is asked on the caller's task and under no lock.
@@ -139,28 +105,22 @@ extension DiskStore {
     private func sweep(_ takes: (StoredEntry?) -> Bool) async throws(StoreError) -> Int {
         let engine = engine
         var count = 0
-        for number in 0..<ShardedIndex.count {
-            var fragment: UInt64 = 0
-            var variant: UInt32 = 0
-            while true {
-                let (from, beneath) = (fragment, variant)
-                let page = try await engine.threads.run(.reads) { () throws(StoreError) -> [(IndexRow, Found?)] in
-                    var page: [(IndexRow, Found?)] = []
-                    for row in engine.rows(shard: number, from: from, variant: beneath, limit: Self.page) {
-                        page.append((row, try engine.current(row, shard: number)))
-                    }
-                    return page
+        var place = IndexPlace()
+        while !place.isEnd {
+            let from = place
+            let page = try await engine.threads.run(.reads) { () throws(StoreError) -> [(IndexRow, Found?)] in
+                var page: [(IndexRow, Found?)] = []
+                for row in engine.index.rows(from: from, limit: Self.page) {
+                    page.append((row, try engine.lookup.current(row, shard: from.shard)))
                 }
-                for (row, found) in page {
-                    let primary = ShardedIndex.primary(shard: number, row.fragment)
-                    count += try await remove(found, row, primary: primary, shard: number, takes) ? 1 : 0
-                }
-                guard let last = page.last?.0, page.count == Self.page else { break }
-                guard let next = last.next else { break }
-                (fragment, variant) = next
+                return page
             }
+            for (row, found) in page {
+                count += try await remove(found, row, shard: from.shard, takes) ? 1 : 0
+            }
+            place.pass(page.map(\.0), limit: Self.page)
         }
-        engine.counters.entriesRemoved.add(count, ordering: .relaxed)
+        engine.health.counters.entriesRemoved.add(count, ordering: .relaxed)
         return count
     }
 
@@ -171,18 +131,18 @@ extension DiskStore {
     private func remove(
         _ found: Found?,
         _ row: IndexRow,
-        primary: UInt64,
         shard number: Int,
         _ takes: (StoredEntry?) -> Bool
     ) async throws(StoreError) -> Bool {
         let engine = engine
+        let primary = ShardedIndex.primary(shard: number, row.fragment)
         var found = found
         // Each turn after the first is another's change; what is put again and again need not go.
         for _ in 0..<256 {
             guard let seen = found, takes(seen.entry) else { return false }
-            if try await engine.remove(seen.row, primary: primary) { return true }
+            if try await engine.writer.remove(seen.row, primary: primary) { return true }
             found = try await engine.threads.run(.reads) { () throws(StoreError) in
-                try engine.current(row, shard: number)
+                try engine.lookup.current(row, shard: number)
             }
         }
         return false
@@ -192,37 +152,27 @@ extension DiskStore {
     static var page: Int { 256 }
 }
 
-extension IndexRow {
-    /// The place just behind this row in the order of a table; nil at the very end.
-    var next: (fragment: UInt64, variant: UInt32)? {
-        if variant < .max { return (fragment, variant + 1) }
-        return fragment + 1 < 1 << UInt64(Self.fragmentBits) ? (fragment + 1, 0) : nil
-    }
-}
-
 extension DiskStore: InspectableStore {
     public func verify(
         _ progress: @escaping @Sendable (VerificationProgress) -> Void
     ) async throws(StoreError) -> VerificationReport {
-        try engine.checkOpen()
+        try engine.health.checkOpen()
         var report = VerificationReport()
         var done = VerificationProgress(entries: 0, bytesRead: 0, bytesTotal: engine.ledger.used)
-        for number in 0..<ShardedIndex.count {
-            var place: (fragment: UInt64, variant: UInt32)? = (0, 0)
-            while let from = place {
-                if Task.isCancelled { throw Self.verificationCancelled }
-                let engine = engine
-                let page = try await engine.threads.run(.reads) { () throws(StoreError) -> [(IndexRow, Checked)] in
-                    var page: [(IndexRow, Checked)] = []
-                    for row in engine.rows(shard: number, from: from.fragment, variant: from.variant, limit: 32) {
-                        page.append((row, try engine.check(row, shard: number)))
-                    }
-                    return page
+        var place = IndexPlace()
+        while !place.isEnd {
+            if Task.isCancelled { throw StoreError.verificationCancelled }
+            let (engine, from) = (engine, place)
+            let page = try await engine.threads.run(.reads) { () throws(StoreError) -> [(IndexRow, EntryCheck)] in
+                var page: [(IndexRow, EntryCheck)] = []
+                for row in engine.index.rows(from: from, limit: 32) {
+                    page.append((row, try engine.lookup.check(row, shard: from.shard)))
                 }
-                for (row, checked) in page { report.add(checked, row, &done) }
-                place = page.last?.0.next
-                progress(done)
+                return page
             }
+            for (_, check) in page { report.add(check, &done) }
+            place.pass(page.map(\.0), limit: 32)
+            progress(done)
         }
         done.bytesTotal = done.bytesRead
         progress(done)
@@ -231,20 +181,19 @@ extension DiskStore: InspectableStore {
 
     @discardableResult
     public func compact() async throws(StoreError) -> CompactionReport {
-        try engine.checkOpen()
+        try engine.health.checkOpen()
         let before = engine.ledger.used
         var moved = 0
         // By their numbers: who holds a segment keeps its bytes from being free.
-        for number in engine.log.withLock({ $0.sealedSegments.map(\.number) }) {
+        for number in engine.log.ask({ $0.sealedSegments.map(\.number) }) {
             if Task.isCancelled { throw Self.compactionCancelled }
             moved += try await engine.threads.run(.changes, isUrgent: true) { [engine] () throws(StoreError) in
-                try engine.compact(number)
+                try engine.reclaimer.compact(number)
             }
         }
         return CompactionReport(bytesBefore: before, bytesAfter: engine.ledger.used, entriesMoved: moved)
     }
 
-    private static let verificationCancelled = StoreError(.cancelled, "The task that verified the store was cancelled.")
     private static let compactionCancelled = StoreError(
         .cancelled,
         "The task that compacted the store was cancelled; what it moved so far stays moved."
@@ -252,31 +201,35 @@ extension DiskStore: InspectableStore {
 }
 
 /// What checking one entry gave.
-enum Checked: Sendable {
-    case whole(key: StoreKey, body: Int)
-    case damaged(StoreKey?)
-    case sealed
-    case gone
+struct EntryCheck: Sendable {
+    enum Outcome: Sendable {
+        case whole(body: Int)
+        case damaged(StoreKey?, String)
+        case sealed
+        case gone
+    }
+
+    var outcome: Outcome
+    var bytesRead: Int
+}
+
+extension StoreError {
+    static let verificationCancelled = StoreError(.cancelled, "The task that verified the store was cancelled.")
 }
 
 extension VerificationReport {
-    fileprivate mutating func add(_ checked: Checked, _ row: IndexRow, _ done: inout VerificationProgress) {
+    /// Counts what checking an entry gave.
+    mutating func add(_ check: EntryCheck, _ done: inout VerificationProgress) {
         done.entries += 1
-        done.bytesRead += Int(row.place.units) * 16
-        switch checked {
-        case .whole(_, let body):
+        done.bytesRead += check.bytesRead
+        switch check.outcome {
+        case .whole(let body):
             entriesChecked += 1
             bodyBytesChecked += body
-            if row.hasBlob { done.bytesRead += body }
-        case .damaged(let key):
+        case .damaged(let key, let message):
             entriesChecked += 1
             entriesDamaged += 1
-            note(
-                Damage(
-                    key: key,
-                    message: "The entry failed its checks and was removed; it is fetched again when asked for."
-                )
-            )
+            note(Damage(key: key, message: message))
         case .sealed:
             entriesSealed += 1
         case .gone:
@@ -285,34 +238,39 @@ extension VerificationReport {
     }
 }
 
-extension DiskEngine {
+extension Lookup {
     /// Reads one entry whole and checks it; one that is damaged is removed. Blocks.
-    fileprivate func check(_ row: IndexRow, shard number: Int) throws(StoreError) -> Checked {
+    fileprivate func check(_ row: IndexRow, shard number: Int) throws(StoreError) -> EntryCheck {
+        var check = EntryCheck(outcome: .gone, bytesRead: Int(row.place.units) * Geometry.unit)
+        let message = "The entry failed its checks and was removed; it is fetched again when asked for."
         let damagedBefore = counters.entriesCorrupt.load(ordering: .relaxed)
-        let entry: StoredEntry?
+        var key: StoreKey?
         do throws(StoreError) {
-            entry = try self.entry(of: row, shard: number)
-        } catch {
-            if error.code == .corrupt { return .damaged(nil) }
-            throw error
-        }
-        guard let entry, let source = entry.source else {
-            if counters.entriesCorrupt.load(ordering: .relaxed) > damagedBefore { return .damaged(nil) }
-            return isSealed(row, shard: number) ? .sealed : .gone
-        }
-        do throws(StoreError) {
-            guard source.header.hasBlob else {
-                return .whole(key: entry.key, body: try inlineBody(of: source).count)
+            guard let entry = try self.entry(of: row, shard: number), let source = entry.source else {
+                if counters.entriesCorrupt.load(ordering: .relaxed) > damagedBefore {
+                    check.outcome = .damaged(nil, message)
+                } else if isSealed(row, shard: number) {
+                    check.outcome = .sealed
+                }
+                return check
             }
-            return try checkBlob(source) ? .whole(key: entry.key, body: entry.bodyLength) : .gone
+            key = entry.key
+            if source.header.hasBlob {
+                try checkBlob(source)
+                check.bytesRead += entry.bodyLength
+            } else {
+                _ = try inlineBody(of: source)
+            }
+            check.outcome = .whole(body: entry.bodyLength)
         } catch {
             switch error.code {
-            case .corrupt: return .damaged(entry.key)
-            case .sealed: return .sealed
-            case .superseded: return .gone
+            case .corrupt: check.outcome = .damaged(key, message)
+            case .sealed: check.outcome = .sealed
+            case .superseded: break
             default: throw error
             }
         }
+        return check
     }
 
     private func isSealed(_ row: IndexRow, shard number: Int) -> Bool {
@@ -321,54 +279,13 @@ extension DiskEngine {
         return source.header.keyID != 0 && (try? self.entry(source, nil)) == nil
     }
 
-    private func checkBlob(_ source: RecordSource) throws(StoreError) -> Bool {
-        let file: BlobFile
-        do throws(FileSystemError) {
-            file = try blobs.read(source.header.bodyWord, bytes: source.header.storedBlobBytes)
+    private func checkBlob(_ source: RecordSource) throws(StoreError) {
+        let file = try blob(of: source)
+        do throws(StoreError) {
+            try BlobReader(host: self).check(source, file)
         } catch {
-            if error.errno != SystemNumber.notFound { throw failed(error) }
-            if dropDamaged(source) { throw Self.damaged }
-            return false
+            // One that went meanwhile is no damage.
+            throw error.code == .corrupt && !dropDamaged(source) ? StoreError.gone : error
         }
-        let shape = BlobShape(source.header)
-        let reader = BlobReader(engine: self)
-        var index = 0
-        while index < shape.chunks {
-            let end = min(shape.chunks, index + BlobReader.window)
-            do throws(StoreError) {
-                _ = try reader.read(shape, file, chunks: index..<end, waits: true)
-            } catch {
-                if error.code == .corrupt, !dropDamaged(source) { return false }
-                throw error
-            }
-            index = end
-        }
-        return true
-    }
-
-    /// Changes: moves what lives in a sealed segment to the main log and removes it, where that frees something.
-    ///
-    /// - Returns: how many entries were moved.
-    fileprivate func compact(_ number: UInt64) throws(StoreError) -> Int {
-        guard let sealed = log.withLock({ $0.sealed(number) }) else { return 0 }
-        let segment = sealed.segment
-        let table = try self.table(of: sealed)
-        var live = 0
-        var entries = 0
-        for row in table.rows where row.kind == .entry {
-            let fragment = ShardedIndex.fragment(of: row.primary)
-            let isLive = index.shard(of: row.primary).state.withLock { shard in
-                guard let current = shard.table.row(fragment, variant: row.variant) else { return false }
-                return current.place.slot == segment.slot && current.place.unit == row.place
-            }
-            if isLive {
-                live += Int(row.units) * 16
-                entries += 1
-            }
-        }
-        // A segment that is mostly alive is left as it is: copying it frees next to nothing.
-        guard live < segment.size / 4 * 3 else { return 0 }
-        _ = try reclaim(sealed, mode: .carryAll, recyclingFor: nil)
-        return entries
     }
 }

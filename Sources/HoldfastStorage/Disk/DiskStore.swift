@@ -44,6 +44,10 @@ public final class DiskStore: CacheStore {
     /// Kept in the directory beside the entries.
     public let secret: [UInt8]
     let engine: DiskEngine
+    // What every call goes by, within reach.
+    private let health: StoreHealth
+    private let lookup: Lookup
+    private let writer: Writer
 
     /// The least capacity a store on the disk may have, in bytes.
     public static let minimumCapacity = Geometry.minimumCapacity
@@ -51,6 +55,7 @@ public final class DiskStore: CacheStore {
     init(secret: [UInt8], engine: DiskEngine) {
         self.secret = secret
         self.engine = engine
+        (health, lookup, writer) = (engine.health, engine.lookup, engine.writer)
     }
 
     /// Opens the store in a directory, making it when it is missing, and goes on with what is there.
@@ -97,40 +102,37 @@ public final class DiskStore: CacheStore {
                 files: fileSystem,
                 capacity: capacity,
                 limits: limits,
-                seal: seal
+                seal: seal,
+                threads: threads
             )
             // What was opened is handed over whole: a segment that someone still holds gives no room when it goes.
-            let engine = DiskEngine(
-                try opening.open(),
-                threads: threads,
-                seal: seal
-            )
+            let engine = DiskEngine(try opening.open())
             engine.start(now: now)
-            return DiskStore(secret: engine.manifest.content.format.secret, engine: engine)
+            return DiskStore(secret: engine.log.manifest.content.format.secret, engine: engine)
         }
     }
 
     public func peek(_ key: StoreKey, now: StoreInstant) -> [StoredEntry]? {
-        guard engine.answers(now: now) else { return nil }
-        guard let entries = try? engine.look(key, waits: false, for: .caller) else { return nil }
-        engine.counted(entries)
+        guard health.answers(now: now) else { return nil }
+        guard let entries = try? lookup.look(key, waits: false, for: .caller) else { return nil }
+        lookup.counted(entries)
         return entries
     }
 
     public func entries(for key: StoreKey, now: StoreInstant) async throws(StoreError) -> [StoredEntry] {
-        try engine.admit(now: now)
-        var entries = try engine.look(key, waits: false, for: .caller)
-        if entries == nil { entries = try await engine.lookOnThread(key, for: .callerAgain) }
-        engine.counted(entries ?? [])
+        try health.admit(now: now)
+        var entries = try lookup.look(key, waits: false, for: .caller)
+        if entries == nil { entries = try await lookup.lookOnThread(key, for: .callerAgain) }
+        lookup.counted(entries ?? [])
         return entries ?? []
     }
 
     public func body(of entry: StoredEntry) async throws(StoreError) -> any StoredBody {
-        try engine.admit(now: nil)
-        if let body = try engine.bodyAtHand(of: entry) { return body }
-        if let source = entry.source { return try await engine.body(of: source) }
-        guard let source = try await engine.source(of: entry) else { throw DiskEngine.gone }
-        return try await engine.body(of: source)
+        try health.admit(now: nil)
+        if let body = try lookup.bodyAtHand(of: entry) { return body }
+        if let source = entry.source { return try await lookup.body(of: source) }
+        guard let source = try await lookup.source(of: entry) else { throw StoreError.gone }
+        return try await lookup.body(of: source)
     }
 
     public func write(
@@ -140,12 +142,12 @@ public final class DiskStore: CacheStore {
         expectedLength: Int?,
         now: StoreInstant
     ) async throws(StoreError) -> any EntryWriter {
-        try engine.admit(now: now)
+        try health.admit(now: now)
         let description = description.kept
-        let overhead = engine.size(key, variant, description)
+        let overhead = writer.size(key, variant, description)
         let (size, overflow) = overhead.addingReportingOverflow(max(0, expectedLength ?? 0))
-        guard !overflow, size <= engine.maximumEntrySize, overhead <= engine.geometry.recordLimit else {
-            throw engine.tooLarge
+        guard !overflow, size <= writer.maximumEntrySize, overhead <= engine.log.geometry.recordLimit else {
+            throw writer.tooLarge
         }
         let identity = engine.identity(key, variant)
         let since = engine.orders.last
@@ -172,11 +174,12 @@ public final class DiskStore: CacheStore {
         body: ByteChunk,
         now: StoreInstant
     ) async throws(StoreError) -> StoredEntry {
-        try engine.admit(now: now)
+        try health.admit(now: now)
         let description = description.kept
-        let overhead = engine.size(key, variant, description)
-        guard overhead <= engine.geometry.recordLimit, body.count <= engine.maximumEntrySize - overhead else {
-            throw engine.tooLarge
+        let overhead = writer.size(key, variant, description)
+        guard overhead <= engine.log.geometry.recordLimit, body.count <= writer.maximumEntrySize - overhead
+        else {
+            throw writer.tooLarge
         }
         let draft = EntryDraft(
             key: key,
@@ -189,11 +192,36 @@ public final class DiskStore: CacheStore {
         )
         // Before a blob is written: a mark from then on takes the entry.
         let since = engine.orders.last
-        if body.count > engine.geometry.inlineLimit { return try await engine.putLong(draft, body, since: since) }
-        guard let stored = try await engine.store(draft, isPinned: nil, .put(since: since)) else {
-            throw DiskEngine.superseded
+        if body.count > engine.log.geometry.inlineLimit { return try await putLong(draft, body, since: since) }
+        guard let stored = try await writer.store(draft, isPinned: nil, .put(since: since)) else {
+            throw StoreError.superseded
         }
         return stored
+    }
+
+    /// Writes a new entry whose whole body is in memory and needs a blob.
+    private func putLong(_ draft: EntryDraft, _ whole: ByteChunk, since: UInt64) async throws(StoreError) -> StoredEntry
+    {
+        // It takes a while: an invalidation meanwhile must know of it.
+        let shard = engine.index.shard(of: draft.identity.primary)
+        let id = shard.state.withLock { $0.writers.begin(draft) }
+        let body = GrowingDiskBody(whole, engine: engine)
+        do throws(StoreError) {
+            try await body.settle(isEnd: true)
+            guard let place = body.place else { throw StoreError.ended }
+            var draft = draft
+            draft.body = place
+            let purpose = Writer.Purpose.commit(writer: id, since: since)
+            guard let stored = try await writer.store(draft, isPinned: nil, body: body, purpose) else {
+                throw StoreError.superseded
+            }
+            body.letGo()
+            return stored
+        } catch {
+            shard.state.withLock { _ = $0.writers.end(id) }
+            body.abandon()
+            throw error
+        }
     }
 
     @discardableResult
@@ -202,34 +230,34 @@ public final class DiskStore: CacheStore {
         with description: EntryDescription,
         now: StoreInstant
     ) async throws(StoreError) -> StoredEntry? {
-        try engine.admit(now: now)
-        return try await engine.rewrite(entry, description.kept, isPinned: nil)
+        try health.admit(now: now)
+        return try await writer.rewrite(entry, description.kept, isPinned: nil)
     }
 
     public func remove(_ entry: StoredEntry) async throws(StoreError) {
-        try engine.checkOpen()
-        if engine.isDisplaced { return }
-        guard let source = try await engine.source(of: entry) else { return }
-        if try await engine.remove(source.row, primary: source.header.primary) {
-            engine.counters.entriesRemoved.add(1, ordering: .relaxed)
+        try health.checkOpen()
+        if health.isDisplaced { return }
+        guard let source = try await lookup.source(of: entry) else { return }
+        if try await writer.remove(source.row, primary: source.header.primary) {
+            health.counters.entriesRemoved.add(1, ordering: .relaxed)
         }
     }
 
     public func invalidate(_ key: StoreKey) async throws(StoreError) {
-        try engine.checkOpen()
-        if engine.isDisplaced { return }
-        try await engine.invalidate(key)
+        try health.checkOpen()
+        if health.isDisplaced { return }
+        try await writer.invalidate(key)
     }
 
     @discardableResult
     public func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int? {
-        try engine.checkOpen()
-        if engine.isDisplaced { return 0 }
+        try health.checkOpen()
+        if health.isDisplaced { return 0 }
         switch selection.form {
         case .all:
             return try await engine.threads.run(.changes, isUrgent: true) { [engine] () throws(StoreError) in
-                try engine.checkOpen()
-                return try engine.purgeAll()
+                try engine.health.checkOpen()
+                return try engine.purger.purgeAll()
             }
         case .tag(let tag):
             try await purgeMarked(.tag(engine.hashing.tag(tag)))
@@ -248,13 +276,13 @@ public final class DiskStore: CacheStore {
 
     @discardableResult
     public func setPinned(_ pinned: Bool, _ entry: StoredEntry) async throws(StoreError) -> Bool {
-        try engine.admit(now: nil)
-        guard let source = try await engine.source(of: entry) else { return false }
+        try health.admit(now: nil)
+        guard let source = try await lookup.source(of: entry) else { return false }
         if source.row.isPinned == pinned { return true }
         let identity = EntryIdentity(primary: source.header.primary, variant: source.header.variant)
-        if pinned, !engine.pins.pin(identity, weight: engine.pinWeight(source.header)) { return false }
+        if pinned, !engine.pins.pin(identity, weight: writer.pinWeight(source.header)) { return false }
         do throws(StoreError) {
-            if try await engine.rewrite(entry, nil, isPinned: pinned) != nil {
+            if try await writer.rewrite(entry, nil, isPinned: pinned) != nil {
                 if !pinned { engine.pins.release(identity) }
                 return true
             }

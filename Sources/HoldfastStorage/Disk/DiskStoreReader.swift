@@ -11,7 +11,8 @@ internal import Synchronization
 /// - **What it shows** is the store as it was at one instant: when it was opened, when ``refresh()`` was called last, or when it last
 ///   came across something that had moved on. Newer entries show after that, and what was removed since may be shown until then,
 ///   but never after its bytes were given up: a record is checked at each reading against the key, order and segment it was
-///   listed by, and what fails because the store has replaced it is `.superseded` or nowhere, not damage.
+///   listed by, and what fails because the store has replaced it is `.superseded` or nowhere, not damage. So ends a long body whose
+///   entry goes while it is read.
 /// - **Crashes.** Of what a process left that was killed, it shows what ``DiskStore`` would find; after a power loss
 ///   entries say ``StoredEntry/needsValidation``.
 /// - **Damage** is counted and left as it is.
@@ -100,14 +101,14 @@ public final class DiskStoreReader: CacheStore {
         return try await engine.threads.run(.reads) { [engine] () throws(StoreError) -> any StoredBody in
             var source = entry.source
             if source == nil { source = try engine.source(of: entry) }
-            guard let source else { throw DiskEngine.gone }
+            guard let source else { throw StoreError.gone }
             if source.header.hasBlob {
-                return BlobBody(engine: engine, source: source, file: try engine.blob(of: source))
+                return BlobBody(host: engine, source: source, file: try engine.blob(of: source))
             }
             try engine.checkInline(source)
             let bytes = try source.openedBody(seal: engine.seal)
             engine.counters.bytesRead.add(bytes.count, ordering: .relaxed)
-            return InlineBody(bytes)
+            return MemoryBody(bytes)
         }
     }
 
@@ -199,12 +200,12 @@ extension DiskStoreReader: InspectableStore {
     public func list(after cursor: StoreCursor?, limit: Int, now: StoreInstant) async throws(StoreError) -> StorePage {
         try engine.checkOpen()
         let limit = max(1, limit)
-        var (shard, place) = Self.place(cursor)
+        var place = IndexPlace(cursor)
         var listed: [ListedEntry] = []
-        while shard < ShardedIndex.count {
-            let (number, from, wanted) = (shard, place, min(limit - listed.count, DiskStore.page))
+        while !place.isEnd {
+            let (from, wanted) = (place, min(limit - listed.count, DiskStore.page))
             let page = try await engine.threads.run(.reads) { [engine] () throws(StoreError) in
-                try engine.page(shard: number, from: from, limit: wanted) {
+                try engine.page(from: from, limit: wanted) {
                     row,
                     snapshot,
                     handles throws(StoreError) -> ListedEntry?? in
@@ -212,8 +213,8 @@ extension DiskStoreReader: InspectableStore {
                 }
             }
             listed += page.values.compactMap(\.self)
-            if let next = page.next { place = next } else { (shard, place) = (shard + 1, ReaderEngine.Place()) }
-            if listed.count >= limit { return StorePage(listed: listed, next: Self.cursor(shard, place)) }
+            place = page.next
+            if listed.count >= limit { return StorePage(listed: listed, next: place.isEnd ? nil : place.cursor) }
         }
         return StorePage(listed: listed, next: nil)
     }
@@ -228,62 +229,23 @@ extension DiskStoreReader: InspectableStore {
         var report = VerificationReport()
         report.note(engine.snapshot.damage)
         var done = VerificationProgress(entries: 0, bytesRead: 0, bytesTotal: engine.snapshot.bytesUsed)
-        for shard in 0..<ShardedIndex.count {
-            var next: ReaderEngine.Place? = ReaderEngine.Place()
-            while let from = next {
-                if Task.isCancelled { throw Self.verificationCancelled }
-                let page = try await engine.threads.run(.reads) { [engine] () throws(StoreError) in
-                    try engine.page(shard: shard, from: from, limit: 32) {
-                        row,
-                        snapshot,
-                        handles throws(StoreError) -> ReadCheck? in
-                        try engine.check(row, snapshot, handles)
-                    }
+        var place = IndexPlace()
+        while !place.isEnd {
+            if Task.isCancelled { throw StoreError.verificationCancelled }
+            let from = place
+            let page = try await engine.threads.run(.reads) { [engine] () throws(StoreError) in
+                try engine.page(from: from, limit: 32) { row, snapshot, handles throws(StoreError) -> EntryCheck? in
+                    try engine.check(row, snapshot, handles)
                 }
-                for check in page.values { report.add(check, &done) }
-                progress(done)
-                next = page.next
             }
+            for check in page.values { report.add(check, &done) }
+            progress(done)
+            place = page.next
         }
         done.bytesTotal = done.bytesRead
         progress(done)
         return report
     }
-
-    private static let verificationCancelled = StoreError(.cancelled, "The task that verified the store was cancelled.")
-
-    private static func place(_ cursor: StoreCursor?) -> (shard: Int, ReaderEngine.Place) {
-        guard let (number, bytes) = cursor?.parts, number < UInt64(ShardedIndex.count), bytes.count == 12 else {
-            return (0, ReaderEngine.Place())
-        }
-        var decoder = ByteDecoder(bytes[...])
-        guard let fragment = decoder.number(UInt64.self), let variant = decoder.number(UInt32.self) else {
-            return (0, ReaderEngine.Place())
-        }
-        return (Int(number), ReaderEngine.Place(fragment: fragment, variant: variant))
-    }
-
-    private static func cursor(_ shard: Int, _ place: ReaderEngine.Place) -> StoreCursor {
-        var encoder = ByteEncoder()
-        encoder.put(place.fragment)
-        encoder.put(place.variant)
-        return StoreCursor(number: UInt64(clamping: shard), bytes: encoder.bytes)
-    }
-}
-
-/// What checking one entry gave.
-private struct ReadCheck: Sendable {
-    enum Outcome: Sendable {
-        case whole(body: Int)
-        case damaged(StoreKey?)
-        case sealed
-        case gone
-    }
-
-    var outcome: Outcome
-    var bytesRead: Int
-    /// The file that holds the record.
-    var segment: UInt64
 }
 
 extension VerificationReport {
@@ -298,25 +260,6 @@ extension VerificationReport {
         entriesChecked += lost
         entriesDamaged += lost
         note(Damage(key: nil, message: "\(lost) entries have lost their bodies."))
-    }
-
-    fileprivate mutating func add(_ check: ReadCheck, _ done: inout VerificationProgress) {
-        done.entries += 1
-        done.bytesRead += check.bytesRead
-        switch check.outcome {
-        case .whole(let body):
-            entriesChecked += 1
-            bodyBytesChecked += body
-        case .damaged(let key):
-            entriesChecked += 1
-            entriesDamaged += 1
-            let file = FileNumber.name(check.segment) + StoreLayout.segmentSuffix
-            note(Damage(key: key, message: "The entry in \(file) failed its checks; it is left as it is."))
-        case .sealed:
-            entriesSealed += 1
-        case .gone:
-            break
-        }
     }
 }
 
@@ -353,12 +296,8 @@ extension ReaderEngine {
         _ row: IndexRow,
         _ snapshot: StoreSnapshot,
         _ handles: SegmentHandles
-    ) throws(StoreError) -> ReadCheck? {
-        var check = ReadCheck(
-            outcome: .gone,
-            bytesRead: Int(row.place.units) * Geometry.unit,
-            segment: snapshot.segment(of: row) ?? 0
-        )
+    ) throws(StoreError) -> EntryCheck? {
+        var check = EntryCheck(outcome: .gone, bytesRead: Int(row.place.units) * Geometry.unit)
         var key: StoreKey?
         do throws(StoreError) {
             switch try read(row, in: snapshot, handles) {
@@ -372,7 +311,7 @@ extension ReaderEngine {
                 let isSealed = source.header.keyID != 0 && entry == nil && detail == nil
                 if entry == nil, !isSealed { return check }
                 if source.header.hasBlob {
-                    try checkBlob(source, opens: !isSealed)
+                    try BlobReader(host: self, opens: !isSealed).check(source, try blob(of: source))
                     check.bytesRead += source.header.bodyLength
                 } else {
                     try checkInline(source)
@@ -382,24 +321,14 @@ extension ReaderEngine {
             }
         } catch {
             switch error.code {
-            case .corrupt: check.outcome = .damaged(key)
+            case .corrupt:
+                let file = FileNumber.name(snapshot.segment(of: row) ?? 0) + StoreLayout.segmentSuffix
+                check.outcome = .damaged(key, "The entry in \(file) failed its checks; it is left as it is.")
             case .sealed: check.outcome = .sealed
             case .superseded: return nil
             default: throw error
             }
         }
         return check
-    }
-
-    private func checkBlob(_ source: RecordSource, opens: Bool) throws(StoreError) {
-        let file = try blob(of: source)
-        let shape = BlobShape(source.header)
-        let reader = BlobReader(engine: self, opens: opens)
-        var index = 0
-        while index < shape.chunks {
-            let end = min(shape.chunks, index + BlobReader.window)
-            _ = try reader.read(shape, file, chunks: index..<end, waits: true)
-            index = end
-        }
     }
 }

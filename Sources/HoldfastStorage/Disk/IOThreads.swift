@@ -95,7 +95,7 @@ final class IOThreads: Sendable {
         case .full:
             answer.give(.failure(StoreError(.resting, "Too many operations wait for the disk; treat this as a miss.")))
         case .stopped:
-            answer.give(.failure(StoreError(.closed, "The store is closed; open a new one.")))
+            answer.give(.failure(.closed))
         }
     }
 

@@ -49,7 +49,7 @@ final class ReaderEngine: Sendable {
     func checkOpen() throws(StoreError) {
         let (isClosed, isReplaced) = state.withLock { ($0.isClosed, $0.isReplaced) }
         if isReplaced { throw StoreError(.closed, "\(layout.root) holds another store now; open it again.") }
-        if isClosed { throw StoreError(.closed, "The store is closed; open a new one.") }
+        if isClosed { throw StoreError.closed }
     }
 
     /// Later calls throw; threads end when they have done what they were given. Does not block.
@@ -126,7 +126,7 @@ final class ReaderEngine: Sendable {
     /// The stored inline body of a record; throws `.superseded` where it was overtaken while it was read, `.corrupt`.
     func checkInline(_ source: RecordSource) throws(StoreError) {
         if source.header.sum(of: source.inlineBytes) == source.header.bodyWord { return }
-        guard try isThere(source.header.segment) else { throw DiskEngine.gone }
+        guard try isThere(source.header.segment) else { throw StoreError.gone }
         throw damaged()
     }
 
@@ -138,7 +138,7 @@ final class ReaderEngine: Sendable {
             blobs.letGo(file.number)
             return file
         } catch {
-            if error.errno == SystemNumber.notFound { throw DiskEngine.gone }
+            if error.errno == SystemNumber.notFound { throw StoreError.gone }
             throw failed(error)
         }
     }
@@ -157,17 +157,6 @@ extension ReaderEngine: BlobHost {
     }
 
     func succeeded() {}
-
-    func readBody<Value: Sendable>(
-        _ work: @escaping @Sendable () throws(StoreError) -> Value
-    ) async throws(StoreError) -> Value {
-        do throws(StoreError) {
-            return try await threads.run(.reads, work)
-        } catch {
-            guard error.code == .closed else { throw error }
-            return try work()
-        }
-    }
 
     @discardableResult
     func dropDamaged(_ source: RecordSource) -> Bool {
@@ -208,37 +197,26 @@ extension ReaderEngine {
         return []
     }
 
-    /// Where a list stands within a shard.
-    struct Place: Sendable {
-        var fragment: UInt64 = 0
-        var variant: UInt32 = 0
-    }
-
-    /// A few of the rows of a shard, each with what `work` made of it, and where the next ones begin.
-    struct Page<Value: Sendable>: Sendable {
-        var values: [Value] = []
-        var next: Place?
-    }
-
-    /// Hands the next rows of a shard to `work`; one for which it returns nil has moved, and is looked at again in a new snapshot.
+    /// Hands the next rows to `work`; one for which it returns nil has moved, and is looked at again in a new snapshot.
     ///
     /// - Parameters:
+    ///   - start: where to begin; rows of its shard alone are looked at.
     ///   - giveUp: what becomes of a row that moves on again and again.
+    /// - Returns: what `work` made of them, and where the next ones begin.
     func page<Value: Sendable>(
-        shard number: Int,
-        from start: Place,
+        from start: IndexPlace,
         limit: Int,
         giveUp: Value? = nil,
         _ work: (IndexRow, StoreSnapshot, SegmentHandles) throws(StoreError) -> Value?
-    ) throws(StoreError) -> Page<Value> {
-        var page = Page<Value>()
+    ) throws(StoreError) -> (values: [Value], next: IndexPlace) {
+        var values: [Value] = []
         var place = start
         var tries = Self.tries
         again: while true {
             let snapshot = snapshot
             let handles = SegmentHandles(layout, files)
-            let wanted = limit - page.values.count
-            let rows = snapshot.rows(shard: number, from: place.fragment, variant: place.variant, limit: wanted)
+            let wanted = limit - values.count
+            let rows = snapshot.index.rows(from: place, limit: wanted)
             for row in rows {
                 let value = try work(row, snapshot, handles)
                 if value == nil, tries > 0 {
@@ -247,12 +225,12 @@ extension ReaderEngine {
                     continue again
                 }
                 tries = Self.tries
-                if let value = value ?? giveUp { page.values.append(value) }
-                guard let next = row.next else { return page }
-                place = Place(fragment: next.fragment, variant: next.variant)
+                if let value = value ?? giveUp { values.append(value) }
+                place.pass(row)
+                if place.shard != start.shard { return (values, place) }
             }
-            page.next = rows.count < wanted ? nil : place
-            return page
+            if rows.count < wanted { place.pass(nil) }
+            return (values, place)
         }
     }
 }
@@ -326,11 +304,6 @@ final class StoreSnapshot: Sendable {
             let (bytes, overflow) = sum.addingReportingOverflow(SpaceLedger.blocks(segment.fileSize))
             return overflow ? .max : bytes
         }
-    }
-
-    /// The rows of one shard from a place on, by ascending fragment and variant.
-    func rows(shard number: Int, from fragment: UInt64, variant: UInt32, limit: Int) -> [IndexRow] {
-        index.shards[number].state.withLock { $0.table.rows(from: fragment, variant: variant, limit: limit) }
     }
 
     /// The number of the segment in which a row's record lies; nil for a row of another snapshot.
@@ -512,9 +485,5 @@ struct SnapshotTaking: Sendable {
             throw StoreError(.badConfiguration, "\(layout.root) holds no cache: it has no file FORMAT.")
         }
         throw StoreError(.badConfiguration, "\(layout.format) is damaged or of another version of the disk format.")
-    }
-
-    private func disk<Value>(_ step: () throws(FileSystemError) -> Value) throws(StoreError) -> Value {
-        do { return try step() } catch { throw StoreError(disk: error) }
     }
 }

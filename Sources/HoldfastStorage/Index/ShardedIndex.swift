@@ -78,6 +78,13 @@ final class ShardedIndex: Sendable {
         UInt64(truncatingIfNeeded: number) << 58 | fragment
     }
 
+    /// Rows in their order, from a place in a shard on.
+    func rows(from place: IndexPlace, limit: Int) -> [IndexRow] {
+        shards[place.shard].state.withLock {
+            $0.table.rows(from: place.fragment, variant: place.variant, limit: limit)
+        }
+    }
+
     /// The shard in which everything about a primary key lies.
     func shard(of primary: UInt64) -> IndexShard {
         shards[Self.number(of: primary)]
@@ -238,5 +245,51 @@ struct WritersInFlight: Sendable {
             if writers[middle].id < id { low = middle + 1 } else { high = middle }
         }
         return low < writers.count && writers[low].id == id ? low : nil
+    }
+}
+
+/// Where a walk through all rows stands: they come in the order of shard, fragment and variant.
+struct IndexPlace: Sendable {
+    var shard = 0
+    var fragment: UInt64 = 0
+    var variant: UInt32 = 0
+
+    /// The first row.
+    init() {}
+
+    /// What a cursor tells; the first row where it tells nothing.
+    init(_ cursor: StoreCursor?) {
+        guard let (number, bytes) = cursor?.parts, number < UInt64(ShardedIndex.count), bytes.count == 12 else {
+            return
+        }
+        var decoder = ByteDecoder(bytes[...])
+        guard let fragment = decoder.number(UInt64.self), let variant = decoder.number(UInt32.self) else { return }
+        (shard, self.fragment, self.variant) = (Int(number), fragment, variant)
+    }
+
+    var cursor: StoreCursor {
+        var encoder = ByteEncoder()
+        encoder.put(fragment)
+        encoder.put(variant)
+        return StoreCursor(number: UInt64(clamping: shard), bytes: encoder.bytes)
+    }
+
+    /// Whether no shard is left.
+    var isEnd: Bool { shard >= ShardedIndex.count }
+
+    /// Goes on behind a row; nil: in the next shard.
+    mutating func pass(_ row: IndexRow?) {
+        if let row, row.variant < .max {
+            (fragment, variant) = (row.fragment, row.variant + 1)
+        } else if let row, row.fragment + 1 < 1 << UInt64(IndexRow.fragmentBits) {
+            (fragment, variant) = (row.fragment + 1, 0)
+        } else {
+            (shard, fragment, variant) = (shard + 1, 0, 0)
+        }
+    }
+
+    /// Goes on behind rows of which no more than `limit` were asked for.
+    mutating func pass(_ rows: [IndexRow], limit: Int) {
+        pass(rows.count < limit ? nil : rows.last)
     }
 }

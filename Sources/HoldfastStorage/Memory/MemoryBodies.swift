@@ -84,7 +84,7 @@ final class GrowingBody: StoredBody {
         let available = try await progress.available(past: offset)
         if offset >= available || count <= 0 { return ByteChunk() }
         let limit = min(count, available - offset)
-        guard let chunk = bytes.withLock({ $0.read(from: offset, upTo: limit) }) else { throw Self.abandoned }
+        guard let chunk = bytes.withLock({ $0.read(from: offset, upTo: limit) }) else { throw StoreError.abandoned }
         onRead(chunk.count)
         return chunk
     }
@@ -127,13 +127,8 @@ final class GrowingBody: StoredBody {
 
     /// Ends the body before it is whole and frees its bytes; nothing happens once it is whole.
     func abandon() {
-        if progress.end(.failed(Self.abandoned)) { bytes.withLock { $0 = Bytes() } }
+        if progress.end(.failed(StoreError.abandoned)) { bytes.withLock { $0 = Bytes() } }
     }
-
-    private static let abandoned = StoreError(
-        .abandoned,
-        "The writer gave up before the body was whole; send the request again."
-    )
 }
 
 /// The body of a committed entry that lies in memory.

@@ -86,13 +86,13 @@ public final class MemoryStore: CacheStore {
 
     public func entries(for key: StoreKey, now: StoreInstant) async throws(StoreError) -> [StoredEntry] {
         let found = lookUp(key, now: now)
-        if found.isClosed { throw Self.closed }
+        if found.isClosed { throw StoreError.closed }
         return found.entries
     }
 
     public func body(of entry: StoredEntry) async throws(StoreError) -> any StoredBody {
         guard let bytes = peekBody(of: entry) else {
-            if withShard(of: hash(of: entry.key), { $0.isClosed }) { throw Self.closed }
+            if withShard(of: hash(of: entry.key), { $0.isClosed }) { throw StoreError.closed }
             throw StoreError(.superseded, "This version of the entry is gone; look the key up again.")
         }
         return MemoryBody(bytes)
@@ -124,7 +124,7 @@ public final class MemoryStore: CacheStore {
         for number in page.firstShard..<max(page.firstShard, MemoryShards.count) {
             let taken = page
             page = try shards.withLock(number) { state throws(StoreError) in
-                if state.isClosed { throw Self.closed }
+                if state.isClosed { throw StoreError.closed }
                 return taken.adding(state.table.groups, ofShard: number)
             }
             if page.isFull { break }
@@ -196,7 +196,7 @@ public final class MemoryStore: CacheStore {
         var gone: [MemoryRecord] = []
         defer { withExtendedLifetime(gone) {} }
         return try book.withLock { book throws(StoreError) in
-            if book.isClosed { throw Self.closed }
+            if book.isClosed { throw StoreError.closed }
             for noted in MemoryShards.NotePlace.all { book.passOn(noted, of: shards) }
             if let now { book.ledger.latestNow = now }
             defer {
@@ -235,8 +235,6 @@ public final class MemoryStore: CacheStore {
             if !gone.isEmpty { shards.dropCopies() }
         }
     }
-
-    static let closed = StoreError(.closed, "The store is closed; open a new one.")
 }
 
 /// Changes of single entries: the ledger says who leaves, the shards show what is there.
@@ -346,7 +344,7 @@ extension MemoryStore {
 
     func reserve(_ count: Int, for id: UInt64) throws(StoreError) {
         try change { book throws(StoreError) in
-            guard let writer = book.ledger.writers[id] else { throw Self.ended }
+            guard let writer = book.ledger.writers[id] else { throw StoreError.ended }
             try limits.check(writer.reserved, and: count)
             try book.ledger.makeRoom(count, &book.leaving)
             book.ledger.reserve(count, for: id)
@@ -360,10 +358,8 @@ extension MemoryStore {
         now: StoreInstant
     ) throws(StoreError) -> StoredEntry {
         try change(now: now) { book throws(StoreError) in
-            guard let writer = book.ledger.writers[id] else { throw Self.ended }
-            if writer.isSuperseded {
-                throw StoreError(.superseded, "The key was invalidated while this entry was written; fetch it again.")
-            }
+            guard let writer = book.ledger.writers[id] else { throw StoreError.ended }
+            if writer.isSuperseded { throw StoreError.superseded }
             let description = newDescription?.kept ?? writer.description
             let cost = MemoryLimits.cost(writer.key, writer.variant, description, body: body.count)
             try limits.check(cost)
@@ -463,8 +459,6 @@ extension MemoryStore {
             state.record(of: entry, hash)
         }
     }
-
-    static let ended = StoreError(.abandoned, "The writer has already committed or abandoned; start a new one.")
 }
 
 /// Purges, and what else looks at every entry.

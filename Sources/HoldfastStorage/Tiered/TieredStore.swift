@@ -236,3 +236,351 @@ public final class TieredStore: CacheStore {
     /// The latest instant a caller told of.
     var now: StoreInstant { StoreInstant(milliseconds: latestNow.load(ordering: .relaxed)) }
 }
+
+/// Changes go to the lower tier; the upper one forgets what they touch before anyone is asked to believe it again.
+extension TieredStore {
+    @discardableResult
+    public func replaceDescription(
+        of entry: StoredEntry,
+        with description: EntryDescription,
+        now: StoreInstant
+    ) async throws(StoreError) -> StoredEntry? {
+        let bytes = await heldBody(of: entry)?.bytesInMemory
+        let changed = try await change(entry.key) { () async throws(StoreError) in
+            try await lower.replaceDescription(of: entry, with: description, now: now)
+        }
+        // The body is the same, so that it need not be earned anew.
+        if let changed, let bytes { startPromotion(of: changed, bytes) }
+        return changed
+    }
+
+    public func remove(_ entry: StoredEntry) async throws(StoreError) {
+        try await change(entry.key) { () async throws(StoreError) in try await lower.remove(entry) }
+    }
+
+    public func invalidate(_ key: StoreKey) async throws(StoreError) {
+        try await change(key) { () async throws(StoreError) in try await lower.invalidate(key) }
+    }
+
+    @discardableResult
+    public func setPinned(_ pinned: Bool, _ entry: StoredEntry) async throws(StoreError) -> Bool {
+        let bytes = await heldBody(of: entry)?.bytesInMemory
+        let isDone = try await change(entry.key) { () async throws(StoreError) in
+            try await lower.setPinned(pinned, entry)
+        }
+        if let bytes { startPromotion(of: entry, bytes) }
+        return isDone
+    }
+
+    /// Purges the lower tier and then the upper one; the count is the lower tier's.
+    ///
+    /// An entry that was evicted below and is still there above is shown to a predicate as well.
+    @discardableResult
+    public func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int? {
+        noteChange(of: nil)
+        let outcome: Result<Int?, StoreError>
+        if case .matching(let predicate) = selection.form {
+            let verdicts = PurgeVerdicts(predicate)
+            await purgeAbove(verdicts.noting, now: now)
+            outcome = await purgeBelow(verdicts.recording, now: now)
+            await purgeAbove(verdicts.applying, now: now)
+        } else {
+            outcome = await purgeBelow(selection, now: now)
+            await purgeAbove(selection, now: now)
+        }
+        noteChanged(nil)
+        return try outcome.get()
+    }
+
+    /// Runs a change of one key below, and has the upper tier forget the key whatever came of it.
+    @discardableResult
+    func change<Outcome>(
+        _ key: StoreKey,
+        _ step: () async throws(StoreError) -> Outcome
+    ) async throws(StoreError) -> Outcome {
+        noteChange(of: key)
+        let outcome: Result<Outcome, StoreError>
+        do throws(StoreError) {
+            outcome = .success(try await step())
+        } catch {
+            outcome = .failure(error)
+        }
+        await forget(key)
+        noteChanged(key)
+        return try outcome.get()
+    }
+
+    /// Takes a key out of the upper tier, the copy of it under way included.
+    func forget(_ key: StoreKey) async {
+        do throws(StoreError) {
+            try await upper.invalidate(key)
+        } catch {
+            await forgetAll()
+        }
+    }
+
+    private func purgeBelow(_ selection: PurgeSelection, now: StoreInstant) async -> Result<Int?, StoreError> {
+        do throws(StoreError) {
+            return .success(try await lower.purge(selection, now: now))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func purgeAbove(_ selection: PurgeSelection, now: StoreInstant) async {
+        do throws(StoreError) {
+            try await upper.purge(selection, now: now)
+        } catch {
+            await forgetAll()
+        }
+    }
+
+    /// The upper tier could not be made to forget something, so nothing it holds is believed again.
+    func forgetAll() async {
+        generation.add(1, ordering: .sequentiallyConsistent)
+        _ = try? await upper.purge(.all, now: now)
+    }
+}
+
+/// What a purge's predicate said of the entries that lie in both tiers, so that it is asked once for each.
+private final class PurgeVerdicts: Sendable {
+    private let predicate: @Sendable (StoredEntry) -> Bool
+    /// Of the versions above: what the predicate said, nil where it was not asked.
+    private let verdicts = Mutex<[StoredEntry.Version: Bool?]>([:])
+
+    init(_ predicate: @escaping @Sendable (StoredEntry) -> Bool) {
+        self.predicate = predicate
+    }
+
+    /// Notes what lies above, and takes nothing.
+    var noting: PurgeSelection {
+        .matching { [self] upper in
+            if let promoted = PromotedEntry(upper) {
+                verdicts.withLock { _ = $0.updateValue(nil, forKey: promoted.entry.version) }
+            }
+            return false
+        }
+    }
+
+    /// Asks below, and records what concerns the entries above.
+    var recording: PurgeSelection {
+        .matching { [self] entry in
+            let takes = predicate(entry)
+            verdicts.withLock { verdicts in
+                if verdicts[entry.version] != nil { verdicts[entry.version] = .some(takes) }
+            }
+            return takes
+        }
+    }
+
+    /// Takes above what was taken below, and asks about the rest.
+    var applying: PurgeSelection {
+        .matching { [self] upper in
+            guard let entry = PromotedEntry(upper)?.entry else { return true }
+            if case .some(.some(let takes)) = verdicts.withLock({ $0[entry.version] }) { return takes }
+            return predicate(entry)
+        }
+    }
+}
+
+/// Copying entries from the lower tier into the upper one.
+///
+/// In this order, so that nothing comes back that was changed meanwhile: the promotion is registered, the lower tier is
+/// read, the upper tier's writers begin, the register is asked whether a change began since, and only then the writers commit. A
+/// change that begins later finds the writers there, and its invalidation of the upper tier stops or undoes them.
+extension TieredStore {
+    /// More variants than every store keeps would push each other out of the upper tier.
+    private static let maximumVariants = 8
+    private static let pieceLength = 256 << 10
+
+    /// The body as the reader gets it, which may bring about a promotion.
+    func promoting(_ body: any StoredBody, of entry: StoredEntry) -> any StoredBody {
+        guard entry.bodyLength <= rule.maximumBody(capacity: capacity), isDue(entry) else { return body }
+        if let bytes = body.bytesInMemory {
+            startPromotion(of: entry, bytes)
+            return body
+        }
+        return PromotingBody(body, length: entry.bodyLength) { [weak self] bytes in
+            self?.startPromotion(of: entry, bytes, or: body)
+        }
+    }
+
+    /// Copies an entry into the upper tier in a task of its own, unless too much is under way.
+    ///
+    /// - Parameters:
+    ///   - bytes: its body; nil to read it from `body`.
+    func startPromotion(of entry: StoredEntry, _ bytes: ByteChunk?, or body: (any StoredBody)? = nil) {
+        guard ledger.withLock({ $0.beginPromotion(of: entry.key, bytes: entry.bodyLength) }) else {
+            promotionsDropped.add(1, ordering: .relaxed)
+            return
+        }
+        Task {
+            let isDone = (try? await promote(entry, bytes, or: body)) ?? false
+            if isDone {
+                promotions.add(1, ordering: .relaxed)
+                bytesPromoted.add(entry.bodyLength, ordering: .relaxed)
+            } else {
+                promotionsDropped.add(1, ordering: .relaxed)
+            }
+            endPromotion(of: entry.key)
+        }
+    }
+
+    /// Has the upper tier forget a key in a task of its own, unless too much is under way.
+    func startForgetting(_ key: StoreKey) {
+        guard ledger.withLock({ $0.beginPromotion(of: key, bytes: 0) }) else { return }
+        Task {
+            await forget(key)
+            endPromotion(of: key)
+        }
+    }
+
+    /// Waits until no promotion is under way.
+    func settle() async {
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            let isSettled = settling.withLock { settling in
+                if ledger.withLock({ $0.isIdle }) { return true }
+                settling.append(continuation)
+                return false
+            }
+            if isSettled { continuation.resume() }
+        }
+    }
+
+    private func endPromotion(of key: StoreKey) {
+        ledger.withLock { $0.endPromotion(of: key) }
+        let settled = settling.withLock { settling in
+            guard ledger.withLock({ $0.isIdle }) else { return [CheckedContinuation<Void, Never>]() }
+            defer { settling = [] }
+            return settling
+        }
+        for continuation in settled { continuation.resume() }
+    }
+
+    private func isDue(_ entry: StoredEntry) -> Bool {
+        var earlier = 0
+        if rule.hits > 1 {
+            let hash = UInt64(truncatingIfNeeded: entry.key.hashValue)
+            earlier = sketch.withLock { $0.note(hash) }
+        }
+        return rule.promotes(bodyLength: entry.bodyLength, earlierHits: earlier, capacity: capacity)
+    }
+
+    private func promote(
+        _ entry: StoredEntry,
+        _ captured: ByteChunk?,
+        or body: (any StoredBody)?
+    ) async throws(StoreError) -> Bool {
+        let now = now
+        let life = generation.load(ordering: .acquiring)
+        let below: [StoredEntry]
+        if let known = lower.peek(entry.key, now: now) {
+            below = known
+        } else {
+            below = try await lower.entries(for: entry.key, now: now)
+        }
+        guard below.count <= TieredStore.maximumVariants,
+            below.contains(where: { $0.version == entry.version && $0.variant == entry.variant }),
+            let bytes = try await whole(entry, captured, body)
+        else { return false }
+        let held = PromotedEntry.group(upper.peek(entry.key, now: now) ?? [], generation: life)
+        let isHeld = held?.map(\.entry) == below
+        let number =
+            isHeld
+            ? held?.first?.group ?? 0 : groups.add(1, ordering: .relaxed).newValue
+        var writers: [any EntryWriter] = []
+        for (index, variant) in below.enumerated() where !isHeld || variant.version == entry.version {
+            let hasBody = variant.version == entry.version
+            let promoted = PromotedEntry(
+                variant,
+                group: number,
+                generation: life,
+                index: index,
+                count: below.count,
+                hasBody: hasBody
+            )
+            let writer = try await upper.write(
+                variant.key,
+                variant: variant.variant,
+                description: promoted.description,
+                expectedLength: hasBody ? bytes.count : 0,
+                now: now
+            )
+            if hasBody, !bytes.isEmpty { try await writer.append(bytes) }
+            writers.append(writer)
+        }
+        guard ledger.withLock({ $0.isCurrent(entry.key) }), generation.load(ordering: .acquiring) == life else {
+            return false
+        }
+        for writer in writers { try await writer.commit(nil, now: now) }
+        return true
+    }
+
+    private func whole(
+        _ entry: StoredEntry,
+        _ captured: ByteChunk?,
+        _ body: (any StoredBody)?
+    ) async throws(StoreError) -> ByteChunk? {
+        if let captured { return captured.count == entry.bodyLength ? captured : nil }
+        guard let body else { return nil }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(entry.bodyLength)
+        while bytes.count < entry.bodyLength {
+            let count = min(TieredStore.pieceLength, entry.bodyLength - bytes.count)
+            let piece = try await body.read(from: bytes.count, upTo: count)
+            if piece.isEmpty { return nil }
+            bytesReread.add(piece.count, ordering: .relaxed)
+            piece.append(to: &bytes)
+        }
+        return ByteChunk(bytes)
+    }
+}
+
+/// What can be checked and packed is the lower tier: the upper one holds copies.
+extension TieredStore: InspectableStore {
+    public func verify(
+        _ progress: @escaping @Sendable (VerificationProgress) -> Void
+    ) async throws(StoreError) -> VerificationReport {
+        try await inspectable.verify(progress)
+    }
+
+    @discardableResult
+    public func compact() async throws(StoreError) -> CompactionReport {
+        try await inspectable.compact()
+    }
+
+    private var inspectable: any InspectableStore {
+        get throws(StoreError) {
+            if let lower = lower as? any InspectableStore { return lower }
+            throw StoreError(
+                .badConfiguration,
+                "The lower tier can be neither verified nor compacted; make it conform to InspectableStore."
+            )
+        }
+    }
+}
+
+/// Changes of the lower tier that others made: what a store that several processes share is told of.
+extension TieredStore {
+    /// Somebody else is changing, or has changed, a key below; from here on the upper tier is not asked for it until ``forgetOutsideChange(of:)``.
+    package func noteOutsideChange(of key: StoreKey) {
+        noteChange(of: key)
+    }
+
+    /// Takes what the upper tier holds of a key that ``noteOutsideChange(of:)`` told of.
+    package func forgetOutsideChange(of key: StoreKey) async {
+        await forget(key)
+        noteChanged(key)
+    }
+
+    /// Changes below may be missed from here on: the upper tier is not asked until ``trustUpperTier()``.
+    package func distrustUpperTier() {
+        noteChange(of: nil)
+    }
+
+    /// Nothing is missed any more; what the upper tier holds from before is not believed again.
+    package func trustUpperTier() async {
+        await forgetAll()
+        noteChanged(nil)
+    }
+}

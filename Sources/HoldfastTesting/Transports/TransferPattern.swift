@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+package import Foundation
+package import Holdfast
 public import HoldfastStorage
+internal import Synchronization
 
 #if canImport(Darwin)
     private import Darwin
+#elseif canImport(Glibc)
+    private import Glibc
 #elseif canImport(Musl)
     private import Musl
-#else
-    private import Glibc
+#endif
+
+#if canImport(FoundationNetworking)
+    private import FoundationNetworking
 #endif
 
 /// Bytes that are known by their position, so that a body of any length can be made and checked without being held.
@@ -79,5 +86,86 @@ public enum TransferPattern {
         let right = UnsafeRawBufferPointer(rebasing: right)
         guard let first = left.baseAddress, let second = right.baseAddress else { return left.isEmpty && right.isEmpty }
         return left.count == right.count && memcmp(first, second, left.count) == 0
+    }
+}
+
+/// The ``TransferPattern`` as a request body, with a gauge of what was taken from it.
+final class PatternSource: ByteSource {
+    /// What it fails with, if it was told to.
+    struct Failure: Error {}
+
+    /// How many bytes were handed out.
+    let gauge: ByteGauge
+    private let count: Int
+    private let fails: Bool
+    private let position = Mutex(0)
+    private let ending = Atomic(false)
+
+    /// A source of `count` bytes, after which it ends or fails.
+    init(_ count: Int, fails: Bool = false, gauge: ByteGauge = ByteGauge()) {
+        self.count = count
+        self.fails = fails
+        self.gauge = gauge
+    }
+
+    func next() async throws -> ByteChunk? {
+        if ending.load(ordering: .acquiring) { throw CancellationError() }
+        try Task.checkCancellation()
+        let chunk: ByteChunk? = position.withLock { position in
+            guard position < count else { return nil }
+            let chunk = TransferPattern.bytes(count - position, at: position)
+            position += chunk.count
+            return chunk
+        }
+        guard let chunk else {
+            if fails { throw Failure() }
+            return nil
+        }
+        gauge.add(chunk.count)
+        return chunk
+    }
+
+    func cancel() {
+        ending.store(true, ordering: .releasing)
+    }
+}
+
+extension TransportRun {
+    /// Hands `use` request bodies that are longer than what sockets hold, for exchanges that end while they are on their way:
+    /// a stream and a file.
+    func withUnfinishedBodies(_ use: (RequestBody) async throws -> Void) async throws {
+        let count = TransportRun.socketBuffers * 2
+        try await use(.factory(length: count) { PatternSource(count) })
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("holdfast-\(UUID().uuidString)")
+        try Data().write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let handle = try FileHandle(forWritingTo: file)
+        // A file with holes: long, and of no weight.
+        try handle.truncate(atOffset: UInt64(count))
+        try handle.close()
+        try await use(.file(file))
+    }
+}
+
+extension Transport {
+    /// Sends without a pipeline.
+    package func send(
+        _ url: URL,
+        _ method: String = "GET",
+        fields: [String: String] = [:],
+        body: RequestBody = .none,
+        context: CallContext = CallContext()
+    ) async throws -> Response {
+        var request = URLRequest(url: url)
+        request.httpMethod = method
+        for (name, value) in fields { request.setValue(value, forHTTPHeaderField: name) }
+        return try await send(request, body: body, context: context)
+    }
+}
+
+extension Response {
+    /// The whole body as text.
+    package func text() async throws -> String {
+        String(decoding: try await body.collect(), as: UTF8.self)
     }
 }

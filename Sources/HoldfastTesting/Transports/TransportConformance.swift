@@ -1,6 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import Foundation
+public import Holdfast
+internal import HoldfastSemantics
+internal import HoldfastStorage
+internal import Synchronization
+
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
+
 /// The promises of `Transport` as checks that any transport can be held to, against a real server.
 ///
 /// Needs no test framework: a check gives findings, and none means that the transport passes. With Swift Testing:
@@ -82,5 +92,206 @@ public enum TransportConformance {
         var findings: [Finding] = []
         for check in checks { findings += await check.findings(of: subject, at: factory) }
         return findings
+    }
+}
+
+/// A transport that ``TransportConformance`` is tried on.
+public struct TransportSubject: Sendable, CustomStringConvertible {
+    /// What the transport is called.
+    public let description: String
+    /// What it declares to do.
+    public let capabilities: TransportCapabilities
+    /// Makes a transport; checks run beside each other in tests, each with one of its own.
+    public let make: @Sendable () async throws -> any Transport
+    /// Ends a transport that a check is done with.
+    public let close: @Sendable (any Transport) async -> Void
+
+    /// A subject.
+    ///
+    /// - Parameters:
+    ///   - description: what the transport is called.
+    ///   - capabilities: what it declares to do.
+    ///   - make: makes a transport; one that is shared is fine too.
+    ///   - close: ends a transport; by default dropping it does.
+    public init(
+        _ description: String,
+        capabilities: TransportCapabilities,
+        make: @escaping @Sendable () async throws -> any Transport,
+        close: @escaping @Sendable (any Transport) async -> Void = { _ in }
+    ) {
+        self.description = description
+        self.capabilities = capabilities
+        self.make = make
+        self.close = close
+    }
+}
+
+/// How the servers are made that ``TransportConformance`` asks.
+public struct OriginFactory: Sendable, CustomStringConvertible {
+    /// A version of HTTP.
+    public enum Version: Sendable, Hashable {
+        /// HTTP/1.1 (RFC 9112): a broken exchange costs its connection.
+        case http1
+        /// HTTP/2 (RFC 9113): exchanges are streams of one connection.
+        case http2
+    }
+
+    /// What the servers are called.
+    public let description: String
+    /// What they speak.
+    public let version: Version
+    /// Starts a server that goes by a script.
+    public let start: @Sendable (_ script: LoopbackScript) async throws -> any LoopbackOrigin
+
+    /// A factory.
+    ///
+    /// - Parameters:
+    ///   - description: what the servers are called.
+    ///   - version: what they speak.
+    ///   - start: starts a server that goes by a script.
+    public init(
+        _ description: String,
+        version: Version = .http1,
+        start: @escaping @Sendable (_ script: LoopbackScript) async throws -> any LoopbackOrigin
+    ) {
+        self.description = description
+        self.version = version
+        self.start = start
+    }
+
+    /// ``LoopbackServer``: HTTP/1.1 without TLS on 127.0.0.1.
+    public static let http1 = OriginFactory("HTTP/1.1") { try LoopbackServer.start(script: $0) }
+}
+
+/// One run of one check: makes servers and transports, and gathers findings.
+final class TransportRun: Sendable {
+    /// A server may have got rid of this much beyond what a transport declares: it lies in the sockets of both sides.
+    static let socketBuffers = 16 << 20
+
+    let longBody: Int
+    let version: OriginFactory.Version
+    private let check: String
+    private let subject: TransportSubject
+    private let factory: OriginFactory
+    private let found = Mutex<[TransportConformance.Finding]>([])
+    private let origins = Mutex<[any LoopbackOrigin]>([])
+    private let transports = Mutex<[any Transport]>([])
+
+    init(check: String, subject: TransportSubject, factory: OriginFactory, longBody: Int) {
+        self.check = check
+        self.subject = subject
+        self.factory = factory
+        self.longBody = longBody
+        version = factory.version
+    }
+
+    var findings: [TransportConformance.Finding] { found.withLock { $0 } }
+    var capabilities: TransportCapabilities { subject.capabilities }
+
+    /// Runs `body` to its end, or until the patience is over.
+    func run(_ body: @escaping @Sendable (TransportRun) async throws -> Void, within patience: Duration) async {
+        let work = Task {
+            do {
+                try await body(self)
+            } catch {
+                report("threw \(error)")
+            }
+        }
+        let isOver = await ended(work, within: patience)
+        if !isOver {
+            report("did not end within \(patience)")
+            work.cancel()
+        }
+        for origin in origins.withLock({ $0 }) { await origin.stop() }
+        // A transport that hangs may not end either, and then nobody waits for it.
+        let transports = transports.withLock { $0 }
+        let close = subject.close
+        let closing = Task {
+            for transport in transports { await close(transport) }
+        }
+        if isOver { await closing.value }
+    }
+
+    private func ended(_ work: Task<Void, Never>, within patience: Duration) async -> Bool {
+        await withCheckedContinuation { continuation in
+            let waiting = OneAnswer(continuation)
+            let watch = Task {
+                guard (try? await Task.sleep(for: patience)) != nil else { return }
+                waiting.answer(false)
+            }
+            Task {
+                await work.value
+                waiting.answer(true)
+                watch.cancel()
+            }
+        }
+    }
+
+    /// Starts a server; it is stopped with the run.
+    func origin(
+        opening: @escaping @Sendable (_ connection: Int) -> LoopbackOpening = { _ in .serve },
+        intake: @escaping @Sendable (_ head: LoopbackRequest) -> LoopbackIntake = { _ in .keep },
+        handler: @escaping @Sendable (_ request: LoopbackRequest) -> LoopbackReply
+    ) async throws -> any LoopbackOrigin {
+        let origin = try await factory.start(LoopbackScript(opening: opening, intake: intake, handler: handler))
+        origins.withLock { $0.append(origin) }
+        return origin
+    }
+
+    /// Makes a transport; it is closed with the run.
+    func transport() async throws -> any Transport {
+        let transport = try await subject.make()
+        transports.withLock { $0.append(transport) }
+        return transport
+    }
+
+    /// Adds a finding; after twenty of them no more.
+    func report(_ message: String) {
+        let finding = TransportConformance.Finding(check: check, message: "\(subject), \(factory): \(message)")
+        found.withLock { if $0.count < 20 { $0.append(finding) } }
+    }
+
+    /// Adds a finding unless `holds`.
+    func check(_ holds: Bool, _ message: @autoclosure () -> String) {
+        if !holds { report(message()) }
+    }
+
+    /// Adds a finding unless both values are equal.
+    func equal<Value: Equatable>(_ value: Value, _ expected: Value, _ what: @autoclosure () -> String) {
+        if value != expected { report("\(what()): \(brief(value)), not \(brief(expected))") }
+    }
+
+    /// The ``ServiceError`` that `body` throws; nil, with a finding, when it throws none or another error.
+    func failure(_ what: String, _ body: () async throws -> String) async -> ServiceError? {
+        do {
+            report("\(what) gave \(try await body()), not an error")
+        } catch let error as ServiceError {
+            return error
+        } catch {
+            report("\(what) threw \(error), not a ServiceError")
+        }
+        return nil
+    }
+
+    private func brief(_ value: some Any) -> String {
+        let text = "\(value)"
+        return text.count <= 200 ? "\u{201C}\(text)\u{201D}" : "\(text.prefix(200))…"
+    }
+}
+
+/// Resumes one continuation, with the first of two answers.
+private final class OneAnswer: Sendable {
+    private let continuation: Mutex<CheckedContinuation<Bool, Never>?>
+
+    init(_ continuation: CheckedContinuation<Bool, Never>) {
+        self.continuation = Mutex(continuation)
+    }
+
+    func answer(_ answer: Bool) {
+        let waiting = continuation.withLock { continuation in
+            defer { continuation = nil }
+            return continuation
+        }
+        waiting?.resume(returning: answer)
     }
 }

@@ -36,7 +36,7 @@
             var status: Int32 = 0
             do {
                 for (request, place) in zip(requests, places) {
-                    let outcome = try await fetch(request, to: place, pipeline)
+                    let outcome = try await fetch(request, to: place, pipeline: pipeline)
                     if status == 0 { status = outcome }
                 }
             } catch {
@@ -49,15 +49,15 @@
             return status
         }
 
-        private func fetch(_ request: GetRequest, to place: URL?, _ pipeline: Pipeline) async throws -> Int32 {
+        private func fetch(_ request: GetRequest, to place: URL?, pipeline: Pipeline) async throws -> Int32 {
             do {
                 guard let limit = command.deadline?.duration else {
-                    return try await exchange(request, to: place, pipeline)
+                    return try await exchange(request, to: place, pipeline: pipeline)
                 }
                 return try await withThrowingTaskGroup(of: Int32.self) { group in
                     let clock = environment.clock
                     let end = clock.now.advanced(by: limit)
-                    group.addTask { try await exchange(request, to: place, pipeline) }
+                    group.addTask { try await exchange(request, to: place, pipeline: pipeline) }
                     group.addTask {
                         try await clock.sleep(until: end)
                         throw ServiceError(.deadlineExceeded, "The deadline of \(TimeSpan(limit)) passed.")
@@ -76,17 +76,17 @@
             }
         }
 
-        private func exchange(_ request: GetRequest, to place: URL?, _ pipeline: Pipeline) async throws -> Int32 {
+        private func exchange(_ request: GetRequest, to place: URL?, pipeline: Pipeline) async throws -> Int32 {
             let start = environment.clock.now
             let response = try await pipeline.send(request.request, body: request.body, options: callOptions)
             let status = GetStatus.of(response.status)
-            if command.verbose { tell(response, start) }
+            if command.verbose { tell(response, start: start) }
             if command.fail, status != 0 {
                 response.body.discard()
                 console.error("holdfast: \(request.name): status \(response.status)\n")
                 return status
             }
-            let head = HeadText.head(response.status, response.fields, prefix: "") + "\n"
+            let head = HeadText.head(response.status, fields: response.fields, prefix: "") + "\n"
             if command.include || command.head { try await write(Data(head.utf8)) }
             if command.head {
                 response.body.discard()
@@ -120,7 +120,7 @@
             try await BlockingWork.run { console.write(data) }
         }
 
-        private func tell(_ response: Response, _ start: MonotonicInstant) {
+        private func tell(_ response: Response, start: MonotonicInstant) {
             if let decision = response.cacheDecision {
                 let age = decision.age.map { ", age \($0) s" } ?? ""
                 let left = decision.freshnessLeft.map { $0 >= 0 ? ", fresh for \($0) s" : ", stale for \(-$0) s" } ?? ""
@@ -128,14 +128,14 @@
             }
             if case .network = response.source {
             } else {
-                console.error(HeadText.head(response.status, response.fields, prefix: "< "))
+                console.error(HeadText.head(response.status, fields: response.fields, prefix: "< "))
             }
             if let line = response.fields[.cacheStatus] {
                 console.error("* Cache-Status: \(HeadText.printable(line))\n")
             }
             let took = HeadText.seconds(start.duration(to: environment.clock.now))
             let count = response.attempts.count
-            let sent = count == 0 ? "nothing sent" : FigureText.count(count, "attempt")
+            let sent = count == 0 ? "nothing sent" : FigureText.count(count, of: "attempt")
             console.error("* answered in \(took), \(sent)\n")
         }
 
@@ -158,7 +158,7 @@
                 let transport = environment.transport
                 let log = VerboseLog(console: console) { transport.implicitFields(for: $0) }
                 configuration.observers = [log]
-                configuration.surroundings = [log]
+                configuration.interceptors = [log]
             }
             let factory: any RetrierFactory =
                 switch command.retry {
@@ -189,5 +189,47 @@
                 return HTTPCache.inMemory(options: options)
             }
         }
+    }
+
+    /// What `holdfast get` exits with; a script tells by it what went wrong.
+    enum GetStatus {
+        /// The status of the response is 400 or above.
+        static let http: Int32 = 22
+        static let network: Int32 = 70
+        static let resolve: Int32 = 71
+        static let connect: Int32 = 72
+        static let tls: Int32 = 73
+        static let broken: Int32 = 74
+        static let timeout: Int32 = 75
+        static let redirects: Int32 = 76
+        static let heldBack: Int32 = 77
+
+        /// The status for a response.
+        static func of(_ status: StatusCode) -> Int32 { status.rawValue >= 400 ? http : 0 }
+
+        /// The status for an error.
+        static func of(_ error: any Error) -> Int32 {
+            if let failure = error as? CommandFailure { return failure.exitStatus }
+            guard let error = error as? ServiceError else { return network }
+            switch error.code {
+            case .resolve: return resolve
+            case .connect, .offline: return connect
+            case .tls, .certificate: return tls
+            case .connectionLost, .protocolError: return broken
+            case .timeout, .deadlineExceeded: return timeout
+            case .tooManyRedirects: return redirects
+            case .throttled, .circuitOpen, .tooManyInFlight: return heldBack
+            case .badRequest: return 64
+            default: return network
+            }
+        }
+
+        static let help = """
+            Exit status: 0 every answer has a status below 400; 22 an answer has a status of 400 or above (its body is printed all \
+            the same, unless --fail); 1 this machine refused something (a file cannot be written); 64 a wrong command line; 130 \
+            interrupted. No answer, or a broken one: 71 the host has no address, 72 no connection, 73 TLS or certificate refused, \
+            74 the connection broke or spoke no HTTP, 75 --timeout or --deadline passed, 76 too many redirects, 77 held back since \
+            the server asked for it, 70 anything else. Of several URLs all are fetched; the first failure gives the status.
+            """
     }
 #endif

@@ -6,28 +6,29 @@
     internal import Holdfast
     internal import HoldfastCommand
     internal import HoldfastSemantics
+    internal import Synchronization
 
     #if canImport(FoundationNetworking)
         internal import FoundationNetworking
     #endif
 
     /// What `-v` shows on standard error: `>` what is sent, `<` what comes, `*` what is decided.
-    struct VerboseLog: CallSurrounding, EventObserver {
+    struct VerboseLog: CallInterceptor, EventObserver {
         let console: Console
         let implicitFields: @Sendable (URLRequest) -> HeaderFields
 
-        func surroundCall(
+        func interceptCall(
             _ request: URLRequest,
-            _ context: CallContext,
-            _ proceed: () async throws -> Response
+            context: CallContext,
+            proceed: () async throws -> Response
         ) async throws -> Response {
             try await proceed()
         }
 
-        func surroundSend(
+        func interceptSend(
             _ request: URLRequest,
-            _ context: CallContext,
-            _ proceed: (URLRequest) async throws -> Response
+            context: CallContext,
+            proceed: (URLRequest) async throws -> Response
         ) async throws -> Response {
             let target = request.url.map { RedactedURL($0) }
             var text = "> \(request.httpMethod ?? "GET") \(target.map { "\($0)" } ?? "")\n"
@@ -38,7 +39,7 @@
             }
             console.error(text)
             let response = try await proceed(request)
-            console.error(HeadText.head(response.status, response.fields, prefix: "< "))
+            console.error(HeadText.head(response.status, fields: response.fields, prefix: "< "))
             return response
         }
 
@@ -73,6 +74,70 @@
             case .backgroundRevalidationFailed: return "revalidation failed: \(event.errorCode ?? event.detail ?? "")"
             default: return nil
             }
+        }
+    }
+
+    /// Heads of messages as text for people.
+    enum HeadText {
+        /// Status and fields, a line each. The version of HTTP is left out: after a cache there is none.
+        static func head(_ status: StatusCode, fields: HeaderFields, prefix: String) -> String {
+            prefix + "HTTP \(status)\n" + fields.map { "\(prefix)\($0.name): \(printable($0.value))\n" }.joined()
+        }
+
+        /// Text of a stranger's as a terminal may show it: no control characters.
+        static func printable(_ text: String) -> String {
+            guard text.unicodeScalars.contains(where: isControl) else { return text }
+            return String(String.UnicodeScalarView(text.unicodeScalars.map { isControl($0) ? "?" : $0 }))
+        }
+
+        /// `1.25 s`, `80 ms`.
+        static func seconds(_ duration: Duration) -> String {
+            let milliseconds = max(0, duration.wholeMilliseconds)
+            if milliseconds < 1_000 { return "\(milliseconds) ms" }
+            let hundredths = milliseconds / 10
+            let rest = hundredths % 100
+            if rest == 0 { return "\(hundredths / 100) s" }
+            return "\(hundredths / 100).\(rest < 10 ? "0" : "")\(rest) s"
+        }
+
+        private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+            scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
+        }
+    }
+
+    /// How far a transfer is, as a line on a terminal with size and rate.
+    final class TransferProgress: Sendable {
+        private let line: ProgressLine
+        private let length: Int?
+        private let clock: any HoldfastClock
+        private let start: MonotonicInstant
+        private let bytes = Mutex(0)
+
+        init(_ console: Console, length: Int?, clock: any HoldfastClock) {
+            line = ProgressLine(on: console)
+            self.length = length
+            self.clock = clock
+            start = clock.now
+        }
+
+        func add(_ count: Int) {
+            let bytes = bytes.withLock { bytes in
+                bytes += count
+                return bytes
+            }
+            let fraction = length.map { $0 > 0 ? Double(bytes) / Double($0) : 1 }
+            line.draw(fraction, text: Self.text(bytes, of: length, in: start.duration(to: clock.now)))
+        }
+
+        func end() {
+            line.clear()
+        }
+
+        /// `1.2 MB of 5 MB, 3.1 MB/s`.
+        static func text(_ bytes: Int, of length: Int?, in time: Duration) -> String {
+            let seconds = max(0.001, time / .seconds(1))
+            let rate = ByteCount(Int(min(Double(bytes) / seconds, 0x1p52)))
+            return "\(ByteCount(bytes))" + (length.map { " of \(ByteCount($0))" } ?? "") + ", \(rate)/s"
         }
     }
 #endif

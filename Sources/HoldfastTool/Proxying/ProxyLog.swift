@@ -33,7 +33,7 @@
 
         /// Takes a line down.
         func note(_ record: ProxyRecord) {
-            let line = Array((ProxyLog.line(record, kind) + "\n").utf8)
+            let line = Array((ProxyLog.line(record, kind: kind) + "\n").utf8)
             let begins = state.withLock { state in
                 guard state.pending.count + line.count <= ProxyLog.limit else {
                     state.lost += 1
@@ -73,7 +73,7 @@
         ///
         /// `access` is the combined format of web servers with the length at the head of the answer; `decisions` says what was
         /// done and why.
-        static func line(_ record: ProxyRecord, _ kind: ProxyCommand.Log) -> String {
+        static func line(_ record: ProxyRecord, kind: ProxyCommand.Log) -> String {
             let client = record.clientAddress ?? "-"
             let target = quotable(record.target)
             if kind == .decisions {

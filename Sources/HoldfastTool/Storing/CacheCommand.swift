@@ -3,6 +3,11 @@
 
 #if Tool
     internal import ArgumentParser
+    internal import Foundation
+    internal import Holdfast
+    internal import HoldfastCommand
+    internal import HoldfastSemantics
+    internal import HoldfastStorage
 
     /// `holdfast cache`: looking into a cache on disk, and taking things out of it.
     struct CacheCommand: AsyncParsableCommand {
@@ -26,5 +31,138 @@
                 ExportCommand.self,
             ]
         )
+    }
+
+    /// Which cache, and by which rules its freshness is judged.
+    struct CacheLocation: ParsableArguments {
+        enum Mode: String, ExpressibleByArgument, CaseIterable {
+            case `private`
+            case shared
+        }
+
+        @Option(
+            name: [.customShort("d"), .long],
+            help: ArgumentHelp("The cache's directory, as given to `holdfast proxy --disk`.", valueName: "dir")
+        )
+        var directory: String
+
+        @Option(help: "Judge freshness as a cache of this kind does: by s-maxage in a shared one.")
+        var mode: Mode = .private
+
+        /// The directory in full.
+        var url: URL { URL(fileURLWithPath: directory, isDirectory: true).standardizedFileURL }
+
+        var options: CacheOptions { CacheOptions(mode: mode == .shared ? .shared : .private) }
+
+        /// Opens the cache for reading only.
+        func read() async throws -> ReadCache {
+            do throws(StoreError) {
+                let reader = try await DiskStoreReader.open(directory: url.path)
+                return ReadCache(cache: HTTPCache(store: reader, options: options), reader: reader)
+            } catch {
+                throw CommandFailure(error)
+            }
+        }
+    }
+
+    /// A cache that is read beside the process that may have it open.
+    struct ReadCache: Sendable {
+        let cache: HTTPCache
+        let reader: DiskStoreReader
+
+        /// Says what a list could not show.
+        func tellSealed(on console: Console) {
+            let count = reader.sealedEntriesPassedOver
+            guard count > 0 else { return }
+            console.error("holdfast: \(count) encrypted entries were passed over; their key is not at hand\n")
+        }
+    }
+
+    extension CommandFailure {
+        /// What a store could not do, with what the system said.
+        init(_ error: StoreError) {
+            self.init(error.message + (error.cause.map { " (\($0))" } ?? ""))
+        }
+    }
+
+    /// Which stored responses: those that fit everything that is asked for.
+    struct EntryFilter: ParsableArguments {
+        @Option(help: "Responses for this URL; may be given several times.")
+        var url: [String] = []
+
+        @Option(help: "Responses for this URL and what lies beneath it.")
+        var prefix: String?
+
+        @Option(help: "Responses from this host; *.example.com takes those below it as well.")
+        var host: String?
+
+        @Flag(help: "Fresh responses.")
+        var fresh = false
+
+        @Flag(help: "Stale responses, and those that must be confirmed before use.")
+        var stale = false
+
+        @Option(help: "Responses with this tag; given several times, with all of them.")
+        var tag: [String] = []
+
+        @Option(help: ArgumentHelp("Responses of a greater age, such as 90s, 12h, 7d.", valueName: "age"))
+        var olderThan: TimeSpan?
+
+        @Option(help: ArgumentHelp("Responses with a longer body, such as 500kB, 10MB.", valueName: "size"))
+        var largerThan: ByteCount?
+
+        func validate() throws {
+            if fresh, stale { throw ValidationError("--fresh and --stale exclude each other.") }
+            _ = try targets
+            _ = try prefixTarget
+        }
+
+        /// Whether nothing is asked for.
+        var isEmpty: Bool {
+            url.isEmpty && prefix == nil && host == nil && !fresh && !stale && tag.isEmpty && olderThan == nil
+                && largerThan == nil
+        }
+
+        private var targets: Set<TargetURI> {
+            get throws { Set(try url.map(Self.target)) }
+        }
+
+        private var prefixTarget: TargetURI? {
+            get throws { try prefix.map(Self.target) }
+        }
+
+        /// A URL as people write it.
+        static func target(_ text: String) throws -> TargetURI {
+            do throws(TargetURI.Rejection) {
+                return try TargetURI(mapping: text)
+            } catch {
+                throw ValidationError("Not an absolute http or https URL: \(text.prefix(200))")
+            }
+        }
+
+        /// The filter as a question about one response.
+        func predicate() throws -> @Sendable (CacheEntryInfo) -> Bool {
+            let (targets, prefix, tags) = (try targets, try prefixTarget, Set(tag))
+            let (fresh, stale) = (fresh, stale)
+            let host = host?.lowercased()
+            let age = olderThan.map { $0.duration.components.seconds }
+            let size = largerThan?.bytes
+            return { info in
+                if !targets.isEmpty, !targets.contains(info.target) { return false }
+                if let prefix, !prefix.isPrefix(of: info.target.canonical) { return false }
+                if let host, !Self.isHost(info.target.host, wanted: host) { return false }
+                if fresh, !info.isFresh { return false }
+                if stale, info.isFresh { return false }
+                if !tags.isSubset(of: info.tags) { return false }
+                if let age, info.age <= age { return false }
+                if let size, info.bodyLength <= size { return false }
+                return true
+            }
+        }
+
+        private static func isHost(_ host: String, wanted: String) -> Bool {
+            guard wanted.hasPrefix("*.") else { return host == wanted }
+            return host == wanted.dropFirst(2) || host.hasSuffix(wanted.dropFirst(1))
+        }
     }
 #endif

@@ -35,7 +35,7 @@ struct ClientRun: Sendable {
         let earlier = try await ServiceLedger.read(of: url, by: session)
         let clock = ContinuousClock()
         let start = clock.now
-        let outcome = try await dashboard.run(reader(session, pipeline, cache))
+        let outcome = try await dashboard.run(reader(session, pipeline: pipeline, cache: cache))
         let duration = start.duration(to: clock.now)
         await pipeline.drain()
         let ledger = try await ServiceLedger.read(of: url, by: session).since(earlier)
@@ -53,8 +53,8 @@ struct ClientRun: Sendable {
 
     private func reader(
         _ session: URLSession,
-        _ pipeline: Pipeline,
-        _ cache: HTTPCache
+        pipeline: Pipeline,
+        cache: HTTPCache
     ) -> @Sendable (Question) async throws -> Reading {
         let key = "\(kind.rawValue)-\(side.rawValue)"
         let url = url
@@ -93,5 +93,32 @@ extension CommandFailure {
     /// A client was named whose trait is off.
     static func missing(_ kind: ClientKind) -> CommandFailure {
         .usage("the client \(kind.rawValue) needs a build with --traits \(kind.missingTrait ?? "")")
+    }
+}
+
+/// The clients that the example runs.
+enum ClientKind: String, CaseIterable, Sendable {
+    case urlSession = "urlsession"
+    case asyncHTTPClient = "async-http-client"
+    case generated
+
+    /// The trait that must be on for it, where that is off; nil where the client is there.
+    var missingTrait: String? {
+        switch self {
+        case .urlSession:
+            return nil
+        case .asyncHTTPClient:
+            #if AsyncHTTPClient
+                return nil
+            #else
+                return "AsyncHTTPClient"
+            #endif
+        case .generated:
+            #if HTTPTypes
+                return nil
+            #else
+                return "HTTPTypes"
+            #endif
+        }
     }
 }

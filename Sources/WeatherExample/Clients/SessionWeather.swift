@@ -16,11 +16,11 @@ struct SessionWeather: Sendable {
 
     func readBefore(_ request: URLRequest) async throws -> Reading {
         let (data, response) = try await session.data(for: request)
-        return Reading(data, response)
+        return Reading(data, response: response)
     }
 
     func readAfter(_ request: URLRequest) async throws -> Reading {
         let (data, response) = try await pipeline.data(for: request)
-        return Reading(data, response)
+        return Reading(data, response: response)
     }
 }

@@ -13,20 +13,24 @@
 
         /// GET /stations.
         func listStations(acceptLanguage: String) async throws -> Reading {
-            try await get("/stations", acceptLanguage, operationID: "listStations")
+            try await get("/stations", language: acceptLanguage, operationID: "listStations")
         }
 
         /// GET /stations/{station}/current.
         func getCurrent(station: Int, acceptLanguage: String) async throws -> Reading {
-            try await get("/stations/\(station)/current", acceptLanguage, operationID: "getCurrent")
+            try await get("/stations/\(station)/current", language: acceptLanguage, operationID: "getCurrent")
         }
 
         /// GET /stations/{station}/forecast.
         func getForecast(station: Int, days: Int, acceptLanguage: String) async throws -> Reading {
-            try await get("/stations/\(station)/forecast?days=\(days)", acceptLanguage, operationID: "getForecast")
+            try await get(
+                "/stations/\(station)/forecast?days=\(days)",
+                language: acceptLanguage,
+                operationID: "getForecast"
+            )
         }
 
-        private func get(_ path: String, _ language: String, operationID: String) async throws -> Reading {
+        private func get(_ path: String, language: String, operationID: String) async throws -> Reading {
             var request = HTTPRequest(method: .get, scheme: nil, authority: nil, path: path)
             request.headerFields[.acceptLanguage] = language
             if let name = HTTPField.Name("X-API-Key") { request.headerFields[name] = key }

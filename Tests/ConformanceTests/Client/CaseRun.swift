@@ -15,7 +15,7 @@ import Synchronization
 /// Carries the requests of one case to a cache of the case's own, and its answers back.
 protocol CaseCourier: Sendable {
     /// Sends a request; a call that fails is a response with a failure.
-    func receive(_ request: URLRequest, handsRedirectsUp: Bool) async -> ReceivedResponse
+    func receive(_ request: URLRequest, returnsRedirects: Bool) async -> ReceivedResponse
 
     /// Lets what a call left running in the background reach its end; none of it waits for anything but its turn.
     func settle() async
@@ -74,7 +74,7 @@ struct CaseRun {
                 return (.setupFailed("request \(index + 1): \(error)"), transcript)
             }
             let seenBefore = origin.exchanges.count
-            let response = await courier.receive(request, handsRedirectsUp: config.handsRedirectsUp)
+            let response = await courier.receive(request, returnsRedirects: config.returnsRedirects)
             await courier.settle()
             responses.append(response)
             transcript += lines(index + 1, request, origin.exchanges.dropFirst(seenBefore), response)

@@ -28,13 +28,13 @@ struct PipelineCourier: CaseCourier {
         handingUp = Pipeline(transport: origin, cache: cache, configuration: configuration)
     }
 
-    func receive(_ request: URLRequest, handsRedirectsUp: Bool) async -> ReceivedResponse {
+    func receive(_ request: URLRequest, returnsRedirects: Bool) async -> ReceivedResponse {
         let interim = InterimLog()
         var options = CallOptions()
         options.onInterimResponse = { interim.append(InterimHead($0)) }
         var received = ReceivedResponse()
         do {
-            let pipeline = handsRedirectsUp ? handingUp : following
+            let pipeline = returnsRedirects ? handingUp : following
             let response = try await pipeline.send(request, options: options)
             received.body = String(decoding: try await response.body.collect().array, as: UTF8.self)
             received.status = response.status.rawValue

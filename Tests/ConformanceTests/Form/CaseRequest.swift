@@ -26,7 +26,7 @@ struct CaseRequest: Sendable {
     let query: String?
     let filename: String?
     let forcesRevalidation: Bool
-    let handsRedirectsUp: Bool
+    let returnsRedirects: Bool
     let countsFromServerNow: Bool
     let pausesAfter: Bool
 
@@ -60,7 +60,7 @@ struct CaseRequest: Sendable {
         query = json["query_arg"]?.text
         filename = json["filename"]?.text
         forcesRevalidation = json["cache"]?.text == "no-cache"
-        handsRedirectsUp = json["redirect"]?.text == "manual"
+        returnsRedirects = json["redirect"]?.text == "manual"
         countsFromServerNow = json["magic_ims"]?.isTrue ?? false
         pausesAfter = json["pause_after"]?.isTrue ?? false
 

@@ -32,11 +32,11 @@
             proxy = try await ProxyServer.start(configuration)
         }
 
-        func receive(_ request: URLRequest, handsRedirectsUp: Bool) async -> ReceivedResponse {
+        func receive(_ request: URLRequest, returnsRedirects: Bool) async -> ReceivedResponse {
             var asked = RawAsk(request)
             var received = await asked.answer(from: proxy.port)
             // What a client does that follows redirects; the proxy hands them up.
-            for _ in 0..<20 where !handsRedirectsUp {
+            for _ in 0..<20 where !returnsRedirects {
                 guard let head = RequestHead(asked), let status = received.status,
                     let next = Redirection.next(
                         after: ResponseHead(status: StatusCode(rawValue: status), fields: received.fields),

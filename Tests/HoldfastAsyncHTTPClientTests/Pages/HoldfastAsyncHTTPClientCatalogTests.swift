@@ -15,7 +15,7 @@
         import FoundationNetworking
     #endif
 
-    /// The code of `HoldfastAsyncHTTPClient.docc`: article and tutorial.
+    /// The code of `HoldfastAsyncHTTPClient.docc`: article, and the steps from first to last.
     @Suite("Catalog: HoldfastAsyncHTTPClient", .timeLimit(.minutes(20)))
     struct HoldfastAsyncHTTPClientCatalogTests {
         struct Prices: Sendable {

@@ -46,6 +46,22 @@
             #expect(request.values(of: "Cookie") == [])
         }
 
+        @Test("a status below 100 is no answer, and ends no process", arguments: ["000", "099"], ["own", "shared"])
+        func statusBelow100(_ status: String, _ whose: String) async throws {
+            let server = try LoopbackServer.start { _ in
+                LoopbackReply(
+                    framing: .bare,
+                    before: [.raw("HTTP/1.1 \(status) X\r\nContent-Length: 0\r\n\r\n"), .close]
+                )
+            }
+            let url = try #require(URL(string: "http://127.0.0.1:\(server.port)/"))
+            let transport = whose == "own" ? AsyncHTTPClientTransport() : AsyncHTTPClientTransport(client: .shared)
+            let error = try await #require(throws: ServiceError.self) {
+                try await transport.send(URLRequest(url: url), body: .none, context: CallContext())
+            }
+            #expect(error.code == .protocolError)
+        }
+
         @Test("a body is read to its end although its transport was let go of")
         func bodyOutlivesTransport() async throws {
             let gate = LoopbackGate()

@@ -5,10 +5,11 @@
     import AsyncHTTPClient
     import Foundation
     import Holdfast
-    import HoldfastAsyncHTTPClient
     import HoldfastTesting
     import NIOHTTP1
     import Testing
+
+    @testable import HoldfastAsyncHTTPClient
 
     #if canImport(FoundationNetworking)
         import FoundationNetworking
@@ -38,25 +39,86 @@
             #expect(server.requests.count == 1)
         }
 
-        @Test("that it follows nevertheless are told of, and stored by no cache", arguments: [303, 302])
+        @Test(
+            "are the pipeline's to follow, those included that the client would follow by itself",
+            arguments: [303, 302]
+        )
         func followed(_ status: Int) async throws {
             let server = try server()
             let recorder = EventRecorder()
             var configuration = PipelineConfiguration()
             configuration.observers = [recorder]
             let client = HTTPClient.shared.holdfast(cache: .default, configuration: configuration)
-            let isPost = status == 302
             for count in 1...2 {
                 var request = HTTPClientRequest(url: server.url("/\(status)").absoluteString)
-                if isPost { request.method = .POST }
+                request.method = .POST
                 let response = try await client.respond(to: request)
                 #expect(response.status == 200)
+                #expect(response.url == server.url("/there"))
+                #expect(try await response.body.data() == Data("there".utf8))
+                #expect(server.requests.filter { $0.method == "POST" }.count == count)
+            }
+            #expect(recorder.events.filter { $0.name == .redirected }.count == 2)
+            #expect(recorder.events.allSatisfy { $0.name != AsyncHTTPClientTransport.clientFollowedRedirect })
+        }
+
+        @Test("that a client follows whose configuration was not read are told of, and stored by no cache")
+        func followedUnread() async throws {
+            let server = try server()
+            let recorder = EventRecorder()
+            var configuration = PipelineConfiguration()
+            configuration.observers = [recorder]
+            let transport = AsyncHTTPClientTransport(unread: .shared)
+            let pipeline = Pipeline(transport: transport, cache: .default, configuration: configuration)
+            for count in 1...2 {
+                let response = try await pipeline.send(URLRequest(url: server.url("/303")))
                 #expect(response.url == server.url("/there"))
                 #expect(try await response.body.data() == Data("there".utf8))
                 #expect(server.requests.count == 2 * count)
             }
             let told = recorder.events.filter { $0.name == AsyncHTTPClientTransport.clientFollowedRedirect }
             #expect(told.count == 2)
+        }
+
+        @Test(
+            "to a port above 65535 end no process, whatever the status and the client",
+            arguments: [301, 302, 303],
+            ["GET", "POST"]
+        )
+        func trappingPort(_ status: Int, _ method: String) async throws {
+            let server = try LoopbackServer.start { _ in
+                LoopbackReply(status, fields: [("Location", "http://127.0.0.1:65536/")])
+            }
+            var following = HTTPClient.Configuration()
+            following.redirectConfiguration = .follow(max: 5, allowCycles: true)
+            let theirs = HTTPClient(configuration: following)
+            for client in [HTTPClient.shared, theirs] {
+                let pipeline = Pipeline(transport: AsyncHTTPClientTransport(client: client))
+                var request = URLRequest(url: server.url("/"))
+                request.httpMethod = method
+                let response = try await pipeline.send(request)
+                #expect(response.status.rawValue == status)
+            }
+            try await theirs.shutdown()
+        }
+
+        @Test("of content to a URL that fills a connection's buffer fail, and end no process")
+        func longLocation() async throws {
+            let server = try LoopbackServer.start { _ in
+                LoopbackReply(307, fields: [("Location", "/" + String(repeating: "a", count: 70_000))])
+            }
+            let pipeline = Pipeline(transport: AsyncHTTPClientTransport())
+            var request = URLRequest(url: server.url("/"))
+            request.httpMethod = "POST"
+            let error = try await #require(throws: ServiceError.self) {
+                try await pipeline.send(request, body: .data(Data("content".utf8)))
+            }
+            #expect(error.code == .badRequest)
+            #expect(server.requests.count == 1)
+            // Without content it is the server's to judge.
+            var long = URLRequest(url: server.url("/" + String(repeating: "b", count: 70_000)))
+            long.httpMethod = "GET"
+            _ = try? await pipeline.send(long)
         }
 
         @Test("to a port that is none are handed up, and such a URL is never sent", arguments: [0, 65_536, 99_999])

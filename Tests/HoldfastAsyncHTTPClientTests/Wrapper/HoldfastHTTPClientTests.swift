@@ -225,6 +225,24 @@
             try await transport.shutdown()
         }
 
+        @Test(
+            "a field that no request may have is the client's error, not left out",
+            arguments: ["X\r\nY", "", "X Y", "X"],
+            ["1", "1\r\nZ: 2", "1\n", "\0"]
+        )
+        func badFields(_ name: String, _ value: String) async throws {
+            let server = try LoopbackServer.start { _ in LoopbackReply() }
+            var request = HTTPClientRequest(url: server.url("/").absoluteString)
+            request.headers.add(name: name, value: value)
+            let client = HTTPClient.shared.holdfast()
+            guard name != "X" || value != "1" else { return }
+            let error = await #expect(throws: HTTPClientError.self) {
+                try await client.execute(request, timeout: .minutes(5))
+            }
+            #expect(error == (name == "X" ? .invalidHeaderFieldValues([value]) : .invalidHeaderFieldNames([name])))
+            #expect(server.requests.isEmpty)
+        }
+
         @Test("what the client has no word for is a ServiceError, and a redirect loop has one")
         func otherErrors() async throws {
             let throttled = ScriptedTransport([.fail(ServiceError(.throttled, "later"))])

@@ -12,7 +12,7 @@
         import FoundationNetworking
     #endif
 
-    /// The code of `HoldfastCrypto.docc`: article and tutorial.
+    /// The code of `HoldfastCrypto.docc`: article, and the steps from first to last.
     @Suite("Catalog: HoldfastCrypto", .timeLimit(.minutes(20)))
     struct HoldfastCryptoCatalogTests {
         func makeSeal(_ bytes: [UInt8]) throws -> AEADSeal {

@@ -13,7 +13,7 @@
         import FoundationNetworking
     #endif
 
-    /// The code of `HoldfastHTTPTypes.docc`: article and tutorial.
+    /// The code of `HoldfastHTTPTypes.docc`: article, and the steps from first to last.
     @Suite("Catalog: HoldfastHTTPTypes", .timeLimit(.minutes(20)))
     struct HoldfastHTTPTypesCatalogTests {
         private enum Head {

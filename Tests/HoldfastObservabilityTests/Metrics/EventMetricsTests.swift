@@ -76,6 +76,22 @@
             #expect(Labels.status(StatusCode(rawValue: 599)) == 599)
         }
 
+        @Test(
+            "An operation without a name is none, since Prometheus takes an empty label for a missing one",
+            arguments: [nil, ""]
+        )
+        func unnamed(_ name: String?) throws {
+            let metrics = TestMetrics()
+            var event = ServiceEvent(
+                .callEnded,
+                callID: CallID(number: 1),
+                timestamp: Timestamp(secondsSinceEpoch: 0)
+            )
+            event.subject = CallSubject(method: .get, url: nil, operationName: name)
+            PipelineObserver(metrics: metrics).observe(event)
+            #expect(metrics.counters.map { $0.dimensions.first { $0.0 == "operation" }?.1 } == ["none"])
+        }
+
         @Test("Ten thousand hosts, methods, operations and codes make no more series than the bounds allow")
         func bounded() throws {
             let metrics = TestMetrics()

@@ -15,7 +15,7 @@
         import FoundationNetworking
     #endif
 
-    /// The code of `HoldfastObservability.docc`: article and tutorial.
+    /// The code of `HoldfastObservability.docc`: article, and the steps from first to last.
     @Suite("Catalog: HoldfastObservability", .timeLimit(.minutes(20)))
     struct HoldfastObservabilityCatalogTests {
         private struct First {
@@ -74,8 +74,8 @@
         @Test("Logs and metrics")
         func tutorial() async {
             let cache = HTTPCache.inMemory()
-            #expect(First().makeClient(cache: cache).configuration.surroundings.count == 1)
-            #expect(makeClient(cache: cache).configuration.surroundings.isEmpty)
+            #expect(First().makeClient(cache: cache).configuration.interceptors.count == 1)
+            #expect(makeClient(cache: cache).configuration.interceptors.isEmpty)
             let reporting = Task { await report(cache) }
             reporting.cancel()
             await reporting.value

@@ -62,7 +62,7 @@
             var configuration = PipelineConfiguration()
             configuration.observe(with: PipelineObserver(logger: Logger(label: "weather")))
             #expect(configuration.observers.count == 1)
-            #expect(configuration.surroundings.count == 1)
+            #expect(configuration.interceptors.count == 1)
             let pipeline = Pipeline(transport: ScriptedTransport([.respond()]), configuration: configuration)
             #expect(try await pipeline.send(try request()).status == .ok)
         }
@@ -81,7 +81,7 @@
             let observer = PipelineObserver(logger: logger, metrics: metrics, options: options)
             var configuration = PipelineConfiguration()
             configuration.observe(with: observer)
-            #expect(configuration.surroundings.isEmpty)
+            #expect(configuration.interceptors.isEmpty)
             let pipeline = Pipeline(transport: ScriptedTransport([.respond()]), configuration: configuration)
             _ = try await pipeline.send(try request())
             #expect(handler.entries.last?.metadata["url"] == "https://example.com/?key=REDACTED")

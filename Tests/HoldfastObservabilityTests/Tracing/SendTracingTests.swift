@@ -105,7 +105,7 @@
             configuration.clock = clock
             configuration.attemptTimeout = .seconds(5)
             let progress = Progress()
-            configuration.surroundings = [progress]
+            configuration.interceptors = [progress]
             configuration.observe(with: PipelineObserver(tracer: tracer))
             let pipeline = Pipeline(transport: Endless(), configuration: configuration)
             let request = URLRequest(url: try #require(URL(string: "https://example.com/")))

@@ -24,7 +24,7 @@
         let cache: HTTPCache
         let model: InspectorModel
         let pipeline: Pipeline
-        let desk: InspectorDesk
+        let desk: InspectorResponder
 
         /// - Parameter answer: by default a response that is fresh for a minute, with the path as its body.
         init(
@@ -48,7 +48,7 @@
                 retrierFactory: retrierFactory,
                 configuration: configuration
             )
-            desk = InspectorDesk(
+            desk = InspectorResponder(
                 model: model,
                 governor: retrierFactory.governor,
                 guarding: InspectorGuard(port: Self.port, word: Self.word)

@@ -9,7 +9,7 @@
     import Synchronization
     import Testing
 
-    /// The code of `HoldfastProxy.docc`: article and tutorial.
+    /// The code of `HoldfastProxy.docc`: article, and the steps from first to last.
     @Suite("Catalog: HoldfastProxy", .timeLimit(.minutes(20)))
     struct HoldfastProxyCatalogTests {
         private struct First {

@@ -15,7 +15,7 @@
             _ framing: ResponseHeadWriter.Framing
         ) -> [UInt8] {
             var buffer = ByteBuffer()
-            ResponseHeadWriter.write(status, fields, framing: framing, to: &buffer)
+            ResponseHeadWriter.write(status, fields: fields, framing: framing, to: &buffer)
             return Array(buffer.readableBytesView)
         }
 

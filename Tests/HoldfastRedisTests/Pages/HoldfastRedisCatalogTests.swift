@@ -8,7 +8,7 @@
     import HoldfastTesting
     import Testing
 
-    /// The code of `HoldfastRedis.docc`: article and tutorial. Nothing here needs a server: a store is there whether it is or not.
+    /// The code of `HoldfastRedis.docc`: article, and the steps from first to last. Nothing here needs a server: a store is there whether it is or not.
     @Suite("Catalog: HoldfastRedis", .timeLimit(.minutes(20)))
     struct HoldfastRedisCatalogTests {
         private struct First {

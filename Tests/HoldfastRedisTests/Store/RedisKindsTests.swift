@@ -114,7 +114,7 @@
             let store: RedisStore
             private let pipeline: Pipeline
 
-            init(_ address: String, _ origin: Origin) async throws {
+            init(_ address: String, _ origin: any Transport) async throws {
                 var options = RedisOptions()
                 (options.prefix, options.capacity, options.memory) = ("kinds", 64 << 20, 8 << 20)
                 (options.connectTimeout, options.commandTimeout) = (.seconds(5), .seconds(2))
@@ -304,6 +304,11 @@
                     )
                     #expect(found.isEmpty, "\(kind) \(fault): k\(number) is still there after \(change)")
                 }
+                let page = try await stores[0].list(after: nil, limit: 100, now: StoreInstant(milliseconds: 0))
+                #expect(
+                    page.listed.allSatisfy { $0.entry.key.bytes.first != 107 },
+                    "\(kind) \(fault): listed after \(change)"
+                )
                 for _ in 0..<2 { try? await write(stores[0], "after") }
                 let found = try await stores[1].entries(for: Self.key("after"), now: StoreInstant(milliseconds: 0))
                 #expect(found.count == 1, "\(kind) \(fault): nothing is stored after \(change)")
@@ -311,6 +316,29 @@
                 #expect(stores[0].secret == stores[1].secret)
             }
             for store in stores { await store.close() }
+        }
+
+        @Test("A purge that a user has no right to takes everything, and the store lives on")
+        func refusedPurge() async throws {
+            let server = try RedisServer()
+            server.ask(["ACL", "SETUSER", "cache"] + Kind.rules + ["-rename"])
+            var options = RedisOptions()
+            (options.prefix, options.memory) = ("kinds", 0)
+            let store = try await RedisStore.connect("redis://cache:open@127.0.0.1:\(server.port)", options: options)
+            let writer = try await store.write(
+                Self.key("k"),
+                variant: StoreKey([]),
+                description: EntryDescription(metadata: ByteChunk([1]), tags: ["t"]),
+                expectedLength: nil,
+                now: StoreInstant(milliseconds: 0)
+            )
+            try await writer.commit(nil, now: StoreInstant(milliseconds: 0))
+            _ = try await store.purge(.tag("t"), now: StoreInstant(milliseconds: 0))
+            #expect(try await RedisFleetStoreTests.read(store, "k") == nil)
+            try await RedisFleetStoreTests.write(store, "after", [1])
+            #expect(try await RedisFleetStoreTests.read(store, "after") == [1])
+            #expect(store.status.isReachable && store.status.refusals > 0 && store.status.lastError != nil)
+            await store.close()
         }
 
         @Test("A process that comes after FLUSHALL agrees with the others on a secret, or they with it")
@@ -336,6 +364,87 @@
             try await stores[0].invalidate(Self.key("what a is called under the former secret"))
             #expect(try await RedisFleetStoreTests.read(third[0], "a") == nil)
             for store in stores + third { await store.close() }
+        }
+
+        @Test(
+            "What was asked for before another process invalidated it is not stored, however late it is written",
+            arguments: ["key", "tag", "prefix", "matching", "all", "nothing"],
+            ["whole", "evicted", "full"]
+        )
+        func askedForBefore(_ change: String, _ state: String) async throws {
+            let server = try RedisServer()
+            let stores = try await Self.pair(server)
+            try await RedisFleetStoreTests.write(stores[0], "warm", [1])
+            for number in 0..<3 { try await stores[0].invalidate(Self.key("other\(number)")) }
+            // The epoch, which counts as a change as well, is some milliseconds old.
+            try await Task.sleep(for: .milliseconds(30))
+            let start = ContinuousClock.now
+            if state == "full" { server.ask("CONFIG", "SET", "maxmemory", "1") }
+            switch change {
+            case "key": try await stores[0].invalidate(Self.key("k"))
+            case "tag": try await stores[0].purge(.tag("t"), now: StoreInstant(milliseconds: 0))
+            case "prefix": try await stores[0].purge(.keyPrefix([107]), now: StoreInstant(milliseconds: 0))
+            case "matching": try await stores[0].purge(.matching { _ in true }, now: StoreInstant(milliseconds: 0))
+            case "all": try await stores[0].purge(.all, now: StoreInstant(milliseconds: 0))
+            default: break
+            }
+            if state == "full" { server.ask("CONFIG", "SET", "maxmemory", "0") }
+            if state == "evicted" { server.ask("DEL", "holdfast:2:{pair}:changed") }
+            func isStored(askedFor age: Int64) async throws -> Bool {
+                var description = EntryDescription(metadata: ByteChunk([1]), tags: ["t"])
+                description.requestedAt = StoreInstant(milliseconds: 1_000_000 - age)
+                let writer = try await stores[1].write(
+                    Self.key("k"),
+                    variant: StoreKey([]),
+                    description: description,
+                    expectedLength: nil,
+                    now: StoreInstant(milliseconds: 1_000_000)
+                )
+                do {
+                    try await writer.commit(nil, now: StoreInstant(milliseconds: 1_000_000))
+                } catch {
+                    #expect(error.code == .superseded)
+                    return false
+                }
+                return true
+            }
+            let isLost = change != "nothing" || state == "evicted"
+            #expect(try await isStored(askedFor: Int64((.now - start) / .milliseconds(1)) + 1) == !isLost)
+            // An answer that takes long on its way counts as asked for earlier.
+            try await RedisFleetStoreTests.until("what is asked for afterwards is stored") {
+                try await isStored(askedFor: 0)
+            }
+            #expect(stores.allSatisfy { $0.status.isReachable && $0.status.refusals == 0 }, "\(stores[0].status)")
+            for store in stores { await store.close() }
+        }
+
+        @Test("A response that was under way while another process sent a POST is not stored")
+        func underWay() async throws {
+            let server = try RedisServer()
+            let (gate, origin) = (LoopbackGate(), Origin())
+            let slow = SlowOrigin(origin: origin, gate: gate)
+            let first = try await Member(server.address, slow)
+            let second = try await Member(server.address, origin)
+            let look = Task { try await first.call("/slow") }
+            try await RedisFleetStoreTests.until("the slow look-up is answered") { origin.asked.count == 1 }
+            _ = try await second.call("/slow", method: "POST")
+            gate.open()
+            #expect(try await look.value[1] == "0")
+            #expect(try await second.call("/slow")[1] == "1")
+            #expect(try await first.call("/slow")[1] == "1")
+            for member in [first, second] { await member.store.close() }
+        }
+
+        /// Has answers to GET wait on their way.
+        private struct SlowOrigin: Transport {
+            let origin: Origin
+            let gate: LoopbackGate
+
+            func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
+                let response = try await origin.send(request, body: body, context: context)
+                try await gate.opened()
+                return response
+            }
         }
 
         @Test("Reads of what is asked for often do not write")

@@ -8,35 +8,35 @@ import Testing
     @Test(
         "RFC 9211 §2.2: each reason and the way a request took",
         arguments: [
-            (CacheHandling(.hit, .fresh, freshnessLeft: 30), "c;hit;ttl=30"),
-            (CacheHandling(.hit, .acceptedStale, freshnessLeft: -4), "c;hit;ttl=-4;detail=accepted-stale"),
+            (CacheHandling(.hit, reason: .fresh, freshnessLeft: 30), "c;hit;ttl=30"),
+            (CacheHandling(.hit, reason: .acceptedStale, freshnessLeft: -4), "c;hit;ttl=-4;detail=accepted-stale"),
             (
-                CacheHandling(.hit, .staleWhileRevalidate, freshnessLeft: -4),
+                CacheHandling(.hit, reason: .staleWhileRevalidate, freshnessLeft: -4),
                 "c;hit;ttl=-4;detail=stale-while-revalidate"
             ),
-            (CacheHandling(.hit, .condition, freshnessLeft: 5), "c;hit;ttl=5;detail=condition"),
+            (CacheHandling(.hit, reason: .condition, freshnessLeft: 5), "c;hit;ttl=5;detail=condition"),
             (
-                CacheHandling(.hit, .staleIfError, originStatus: 502, freshnessLeft: -4),
+                CacheHandling(.hit, reason: .staleIfError, originStatus: 502, freshnessLeft: -4),
                 "c;fwd=stale;fwd-status=502;ttl=-4;detail=stale-if-error"
             ),
-            (CacheHandling(.hit, .disconnected, freshnessLeft: -4), "c;fwd=stale;ttl=-4;detail=disconnected"),
-            (CacheHandling(.hit, .patience, freshnessLeft: 4), "c;fwd=request;ttl=4;detail=patience"),
-            (CacheHandling(.forwarded, .notStored, isStored: true), "c;fwd=uri-miss;stored"),
-            (CacheHandling(.forwarded, .noVariant), "c;fwd=vary-miss"),
-            (CacheHandling(.forwarded, .stale), "c;fwd=stale"),
-            (CacheHandling(.forwarded, .partial), "c;fwd=partial"),
-            (CacheHandling(.forwarded, .unreadable), "c;fwd=miss;detail=unreadable"),
+            (CacheHandling(.hit, reason: .disconnected, freshnessLeft: -4), "c;fwd=stale;ttl=-4;detail=disconnected"),
+            (CacheHandling(.hit, reason: .patience, freshnessLeft: 4), "c;fwd=request;ttl=4;detail=patience"),
+            (CacheHandling(.forwarded, reason: .notStored, isStored: true), "c;fwd=uri-miss;stored"),
+            (CacheHandling(.forwarded, reason: .noVariant), "c;fwd=vary-miss"),
+            (CacheHandling(.forwarded, reason: .stale), "c;fwd=stale"),
+            (CacheHandling(.forwarded, reason: .partial), "c;fwd=partial"),
+            (CacheHandling(.forwarded, reason: .unreadable), "c;fwd=miss;detail=unreadable"),
             (
-                CacheHandling(.revalidated, .mustValidate, freshnessLeft: 9),
+                CacheHandling(.revalidated, reason: .mustValidate, freshnessLeft: 9),
                 "c;fwd=request;fwd-status=304;ttl=9;detail=must-validate"
             ),
             (
-                CacheHandling(.revalidated, .softPurged, freshnessLeft: 9),
+                CacheHandling(.revalidated, reason: .softPurged, freshnessLeft: 9),
                 "c;fwd=stale;fwd-status=304;ttl=9;detail=soft-purged"
             ),
-            (CacheHandling(.collapsed, .notStored, isStored: true), "c;fwd=uri-miss;stored;collapsed"),
-            (CacheHandling(.bypassed, .method), "c;fwd=method"),
-            (CacheHandling(.bypassed, .content), "c;fwd=bypass;detail=content"),
+            (CacheHandling(.collapsed, reason: .notStored, isStored: true), "c;fwd=uri-miss;stored;collapsed"),
+            (CacheHandling(.bypassed, reason: .method), "c;fwd=method"),
+            (CacheHandling(.bypassed, reason: .content), "c;fwd=bypass;detail=content"),
         ]
     )
     func entries(handling: CacheHandling, expected: String) {
@@ -45,7 +45,7 @@ import Testing
 
     @Test("RFC 9211 §2.7: the key is shown where it is given")
     func key() {
-        let entry = CacheHandling(.hit, .fresh).entry(of: "my cache", key: "GET /a")
+        let entry = CacheHandling(.hit, reason: .fresh).entry(of: "my cache", key: "GET /a")
         #expect(CacheStatus([entry]).description == "\"my cache\";hit;key=\"GET /a\"")
     }
 }

@@ -4,7 +4,7 @@
 import HoldfastSemantics
 import Testing
 
-/// The code of `HoldfastSemantics.docc`: articles and tutorial.
+/// The code of `HoldfastSemantics.docc`: articles, and the steps from first to last.
 @Suite("Catalog: HoldfastSemantics", .timeLimit(.minutes(20)))
 struct HoldfastSemanticsCatalogTests {
     private let now = Timestamp(secondsSinceEpoch: 1_700_000_000)

@@ -11,8 +11,8 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// The steps of the tutorial in `HoldfastServices.docc`; each file begins with the one before it, so the last one has them all.
-@Suite("Tutorial: From a URL to a typed call", .timeLimit(.minutes(20)))
+/// The steps from a URL to a typed call; each file begins with the one before it, so the last one has them all.
+@Suite("From a URL to a typed call", .timeLimit(.minutes(20)))
 struct FromAURLToATypedCallTests {
     struct NotesAPI: HttpService {
         var apiUrl: any UrlConvertible { "notes.example/v1" }

@@ -11,8 +11,8 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// The code of README.md on typed clients.
-@Suite("README: Typed clients", .timeLimit(.minutes(20)))
+/// The code of docs/recipes.md on typed requests.
+@Suite("Page: Recipes, typed requests", .timeLimit(.minutes(20)))
 struct ReadmeTypedPageTests {
     struct Shop: HttpService {
         var apiUrl: any UrlConvertible { "api.example.com" }

@@ -28,14 +28,14 @@ struct MissRatioPlotTests {
 
     @Test("marks stand at powers of ten, or closer where these are few")
     func ticks() {
-        let wide = PlotFrame([curve("a", [(500, 1), (2e6, 0)])], .bytes)
+        let wide = PlotFrame([curve("a", [(500, 1), (2e6, 0)])], form: .bytes)
         #expect(wide.ticks.map(\.name) == ["1 kB", "10 kB", "100 kB", "1 MB"])
-        let narrow = PlotFrame([curve("a", [(1.5e6, 1), (3e7, 0)])], .bytes)
+        let narrow = PlotFrame([curve("a", [(1.5e6, 1), (3e7, 0)])], form: .bytes)
         #expect(narrow.ticks.map(\.name) == ["2 MB", "5 MB", "10 MB", "20 MB"])
-        let percent = PlotFrame([curve("a", [(0.01, 1), (100, 0)])], .percent)
+        let percent = PlotFrame([curve("a", [(0.01, 1), (100, 0)])], form: .percent)
         #expect(percent.ticks.map(\.name) == ["0.01 %", "0.1 %", "1 %", "10 %", "100 %"])
         #expect(percent.ticks.first?.x == PlotFrame.left && percent.ticks.last?.x == PlotFrame.right)
-        let small = PlotFrame([curve("a", [(0.4, 1), (30, 0)])], .bytes)
+        let small = PlotFrame([curve("a", [(0.4, 1), (30, 0)])], form: .bytes)
         #expect(small.ticks.map(\.name) == ["0.5 B", "1 B", "2 B", "5 B", "10 B", "20 B"])
     }
 
@@ -45,7 +45,7 @@ struct MissRatioPlotTests {
     )
     func inside(_ points: [(Double, Double)]) {
         let curve = curve("a", points)
-        let frame = PlotFrame([curve], .bytes)
+        let frame = PlotFrame([curve], form: .bytes)
         for point in curve.points {
             #expect((PlotFrame.left...PlotFrame.right).contains(frame.x(point.size)))
             #expect((PlotFrame.top...PlotFrame.bottom).contains(frame.y(point.missRatio)))

@@ -23,10 +23,10 @@ func compare(_ trace: RequestTrace, capacities: [Int]) -> [HitRateResult] {
 }
 
 func smallestSize(_ trace: RequestTrace, missingAtMost ratio: Double) -> Double? {
-    MissRatioCurve(.memory, trace).smallestSize(missingAtMost: ratio)
+    MissRatioCurve(.memory, trace: trace).smallestSize(missingAtMost: ratio)
 }
 
-/// The code of `HoldfastSimulation.docc`: articles and tutorial.
+/// The code of `HoldfastSimulation.docc`: articles, and the steps from first to last.
 @Suite("Catalog: HoldfastSimulation", .timeLimit(.minutes(20)))
 struct HoldfastSimulationCatalogTests {
     private let log = (0..<4_000).map { (path: "/\($0 * $0 % 997)", bytes: UInt32(4_096)) }
@@ -47,7 +47,7 @@ struct HoldfastSimulationCatalogTests {
             print(result.policy, result.capacity, result.objectHitRatio, result.byteHitRatio)
         }
         #expect(simulator.results.count == 4)
-        let curve = MissRatioCurve(.memory, trace)
+        let curve = MissRatioCurve(.memory, trace: trace)
         let plot = MissRatioPlot(title: "shop", curves: [curve])
         print(curve.smallestSize(missingAtMost: 0.5) ?? 0, plot.svg.count)
         #expect(curve.points.count > 1)
@@ -62,7 +62,7 @@ struct HoldfastSimulationCatalogTests {
         rules.budget = .ratio(0.2)
         var scenario = StormScenario.outage
         scenario.seeds = [1]
-        let figures = try await Storm(scenario).run(StormSubject("mine", rules)).figures
+        let figures = try await Storm(scenario).run(StormSubject("mine", rules: rules)).figures
         print(figures.load, figures.success, figures.recoverySeconds ?? 0)
         #expect(figures.load < 1.5)
     }

@@ -57,7 +57,7 @@ struct MeasuringPageTests {
     @Test("In your own program: curves, their picture, and LRU's whole curve from one pass")
     func curves() throws {
         let trace = shop()
-        let curves = [EvictionStrategy.memory, .lru].map { MissRatioCurve($0, trace) }
+        let curves = [EvictionStrategy.memory, .lru].map { MissRatioCurve($0, trace: trace) }
         #expect(curves[0].smallestSize(missingAtMost: 0.4) != nil)
         let svg = MissRatioPlot(title: "shop", curves: curves).svg
         #expect(svg.hasPrefix("<svg ") && svg.contains(">memory<") && svg.contains(">lru<"))

@@ -18,7 +18,7 @@ struct RankHeapTests {
             let slot = UInt32.random(in: 0..<60, using: &generator)
             if Int.random(in: 0..<3, using: &generator) > 0 {
                 let rank = UInt64.random(in: 0..<1_000, using: &generator) * 64 + UInt64(slot)
-                heap.set(slot, rank)
+                heap.set(slot, rank: rank)
                 model[slot] = rank
             } else if model.removeValue(forKey: slot) != nil {
                 heap.remove(slot)

@@ -10,7 +10,7 @@ import Testing
 struct AdviceTests {
     @Test(
         "E6, complaint 3 of 12: of 1,000 clients told 5 s at once none is early, and the peak is a tenth of a burst at most",
-        arguments: [StormSubject("default", .default), StormSubject("patient", .patient)]
+        arguments: [StormSubject("default", rules: .default), StormSubject("patient", rules: .patient)]
     )
     func advisedHerd(_ subject: StormSubject) async throws {
         var scenario = StormScenario.advisedHerd
@@ -43,7 +43,10 @@ struct AdviceTests {
 
     @Test(
         "E7: behind a closed gate a partition sends one attempt a second at most",
-        arguments: [StormSubject("default", .default), StormSubject("patient", .patient), StormSubject("none", .none)]
+        arguments: [
+            StormSubject("default", rules: .default), StormSubject("patient", rules: .patient),
+            StormSubject("none", rules: .none),
+        ]
     )
     func gate(_ subject: StormSubject) async throws {
         let figures = try await Storm(Self.gate).run(subject).figures

@@ -43,7 +43,7 @@ struct DefectTests {
     func reserve() async throws {
         var rules = StormSubject.fullJitter.rules
         rules.budget = .finagle
-        let finagle = StormSubject("finagle", rules)
+        let finagle = StormSubject("finagle", rules: rules)
         #expect(try await Storm(Self.slow).run(finagle).figures.recovers == false)
     }
 

@@ -53,7 +53,10 @@ struct FaithfulnessTests {
 
     /// Those that the other simulator has as well.
     static let subjects =
-        [StormSubject("none", .none), StormSubject("pool", .default), StormSubject("patient-pool", .patient)]
+        [
+            StormSubject("none", rules: .none), StormSubject("pool", rules: .default),
+            StormSubject("patient-pool", rules: .patient),
+        ]
         + StormSubject.peers.filter { $0.name != "finagle" && $0.name != "polly" }
 
     /// A figure of the other simulator; no mean: it never recovered.

@@ -24,7 +24,7 @@ struct StormFiguresTests {
             StormWorld.Call(start: .seconds($0), end: .seconds($1), succeeded: $2)
         }
         book.attempts = attempts.map { .seconds($0) }
-        return StormFigures(scenario, book)
+        return StormFigures(scenario, book: book)
     }
 
     @Test("Success and load are counted over all, and over the fault by the begin of the call")

@@ -40,7 +40,7 @@ struct DiskPutTests {
             storedAt: .at(0),
             version: nil
         )
-        var purpose = DiskEngine.Purpose.put(since: engine.orders.last)
+        var purpose = Writer.Purpose.put(since: engine.orders.last)
         if count > 1_000 {
             // One that takes long has a writer that stands for it.
             let writer = engine.index.shard(of: identity.primary).state.withLock { $0.writers.begin(draft) }
@@ -50,12 +50,12 @@ struct DiskPutTests {
         // The first place in a log makes its segment.
         _ = try await Self.put(store, "other", 10)
         let bytes = RecordBytes(draft, isSealed: false)
-        let reserved = try engine.reserve(draft, bytes, tags: [], isPinned: nil, &purpose)
+        let reserved = try engine.writer.reserve(draft, bytes, tags: [], isPinned: nil, &purpose)
         guard case .done(let record?) = reserved else {
             Issue.record("\(reserved)")
             return
         }
-        try engine.write(record, bytes)
+        try engine.writer.write(record, bytes)
         // A purge by a predicate waits for what is being put, and takes it then.
         let purge = Task {
             switch form {
@@ -65,7 +65,7 @@ struct DiskPutTests {
             }
         }
         if form != "predicate" { try await purge.value }
-        let published = engine.publish(record, isWritten: true, lingers: false, purpose)
+        let published = engine.writer.publish(record, isWritten: true, lingers: false, purpose)
         if form != "predicate" { #expect(!published.isIn) }
         try await purge.value
         #expect(try await store.entries(for: key, now: .at(1)).isEmpty)

@@ -4,7 +4,7 @@
 import HoldfastStorage
 import Testing
 
-/// The code of `HoldfastStorage.docc`: articles and tutorial.
+/// The code of `HoldfastStorage.docc`: articles, and the steps from first to last.
 @Suite("Catalog: HoldfastStorage", .timeLimit(.minutes(20)))
 struct HoldfastStorageCatalogTests {
     private let now = StoreInstant(milliseconds: 1_700_000_000_000)

@@ -10,7 +10,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// The code of `HoldfastTesting.docc`: articles and tutorial.
+/// The code of `HoldfastTesting.docc`: articles, and the steps from first to last.
 @Suite("Catalog: HoldfastTesting", .timeLimit(.minutes(20)))
 struct HoldfastTestingCatalogTests {
     private func request() throws -> URLRequest {

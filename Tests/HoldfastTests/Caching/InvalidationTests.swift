@@ -155,7 +155,7 @@ struct InvalidationTests {
         }
         // What says nothing of the same leaves the policy as it is.
         options.cache = .default
-        options.cache.staleAfter = .seconds(1)
+        options.cache.serveStaleAfter = .seconds(1)
         await #expect(throws: ServiceError.self) { try await bench.load(request, options) }
         #expect(bench.sends == 0)
     }

@@ -141,4 +141,17 @@ struct RefusedEntryTests {
         options.cache = .onlyIfCached
         #expect(try await bench.load(.get(), options).body == "good")
     }
+
+    @Test("A call that comes while the first caller judges the response has it, and sends nothing")
+    func duringJudgement() async throws {
+        let bench = CacheBench([.respond(200, ["Cache-Control": "max-age=60"], body: "1")])
+        var options = CallOptions()
+        options.acceptance = Acceptance { _ in
+            let second = try await bench.load()
+            #expect(second == CacheBench.Answer(status: 200, body: "1", source: .collapsed))
+        }
+        #expect(try await bench.load(.get(), options) == .network("1"))
+        #expect(bench.sends == 1)
+        #expect(try await bench.load() == .fresh("1"))
+    }
 }

@@ -11,8 +11,8 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// The steps of the tutorial in `Holdfast.docc`, one after another, against a server.
-@Suite("Tutorial: A client that holds fast", .timeLimit(.minutes(20)))
+/// The steps of a client that holds fast, one after another, against a server.
+@Suite("A client that holds fast", .timeLimit(.minutes(20)))
 struct AClientThatHoldsFastTests {
     /// Answers with a forecast that is fresh for a minute, after so many failures.
     private static func server(failures: Int = 0) throws -> LoopbackServer {

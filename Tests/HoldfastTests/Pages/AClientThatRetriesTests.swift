@@ -11,8 +11,8 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// The last section of the tutorial in `Holdfast.docc`: a server that fails once.
-@Suite("Tutorial: A client that holds fast, retries", .timeLimit(.minutes(20)))
+/// A server that fails once.
+@Suite("A client that holds fast, retries", .timeLimit(.minutes(20)))
 struct AClientThatRetriesTests {
     private struct Journal: ServiceHook {}
 

@@ -25,7 +25,7 @@ struct HoldfastSteeringCatalogTests {
         let frontPage = try #require(request.url)
         var options = CallOptions()
         options.cache = .maxStale(.seconds(300))
-        options.cache.staleAfter = .seconds(2)
+        options.cache.serveStaleAfter = .seconds(2)
         options.tags = ["news"]
         let (data, _) = try await client.data(for: request, options: options)
         #expect(data == Data("hello".utf8))

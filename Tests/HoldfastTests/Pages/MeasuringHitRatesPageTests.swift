@@ -111,7 +111,7 @@ struct MeasuringHitRatesPageTests {
         #expect(simulator.results.count == 6)
         #expect(simulator.results.allSatisfy { $0.objectHitRatio > 0 })
 
-        let curves = [EvictionStrategy.memory, .lru].map { MissRatioCurve($0, trace) }
+        let curves = [EvictionStrategy.memory, .lru].map { MissRatioCurve($0, trace: trace) }
         let enough = curves[0].smallestSize(missingAtMost: 0.4)
         let svg = MissRatioPlot(title: "shop", curves: curves).svg
 

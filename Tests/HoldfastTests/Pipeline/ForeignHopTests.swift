@@ -316,7 +316,7 @@ private struct AnnouncedFields: ServiceHook {
     }
 }
 
-/// Adds a field beneath the hooks, but on foreign hops.
+/// Adds a field below the hooks, but on foreign hops.
 private struct ChoosyTransport: Transport {
     let inner: ScriptedTransport
     var enforcesDeadline: Bool { true }

@@ -37,7 +37,7 @@ struct HookModel: Sendable, CustomStringConvertible {
 
     init(using random: inout SeededGenerator) {
         let count = Int.random(in: 0...5, using: &random)
-        // Whoever passes on lets more be seen of those beneath.
+        // Whoever passes on lets more be seen of those below.
         func mostly<Value>(_ usual: [Value], _ all: [Value]) -> Value {
             let values = Int.random(in: 0..<6, using: &random) == 0 ? all : usual
             return values[Int.random(in: 0..<values.count, using: &random)]

@@ -97,7 +97,7 @@ struct HookModelTests {
         forwarding.schedule = { request, context in
             request.url = request.url.flatMap { URL(string: $0.absoluteString + "f") }
             let chain = try #require(context.chain)
-            return try await chain.forward(request, beneath: context.currentHook, &context)
+            return try await chain.forward(request, below: context.currentHook, context: &context)
         }
         var answering = hook("x")
         answering.schedule = { request, _ in

@@ -31,14 +31,14 @@ struct IdleMomentsTests {
     func table() {
         let idle = IdleMoments()
         let all = (0..<70).flatMap { [(IdleMoments.Moment.schedule, $0), (.success, $0)] }
-        #expect(all.allSatisfy { !idle.isIdle($0.0, $0.1) })
+        #expect(all.allSatisfy { !idle.isIdle($0.0, index: $0.1) })
         for (moment, index) in [
             (IdleMoments.Moment.schedule, 0), (.success, 5), (.schedule, 63), (.success, 64), (.success, 69),
         ] {
-            idle.note(moment, index)
-            idle.note(moment, index)
+            idle.note(moment, index: index)
+            idle.note(moment, index: index)
         }
-        let known = all.filter { idle.isIdle($0.0, $0.1) }.map { "\($0.0) \($0.1)" }
+        let known = all.filter { idle.isIdle($0.0, index: $0.1) }.map { "\($0.0) \($0.1)" }
         #expect(known == ["schedule 0", "success 5", "schedule 63"])
     }
 
@@ -81,7 +81,7 @@ struct IdleMomentsTests {
         let pipeline = Pipeline(transport: transport, hooks: [first, Bare(), Bare()])
         for _ in 0..<3 { await call(pipeline) }
         #expect(last.value == 0)
-        // In the first call the defaults of the hooks beneath ran; in the others nothing but the first hook's own.
+        // In the first call the defaults of the hooks below ran; in the others nothing but the first hook's own.
         #expect(names.value == [2, 0, 0])
     }
 

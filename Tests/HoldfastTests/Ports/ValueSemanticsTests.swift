@@ -76,7 +76,7 @@ struct ValueSemanticsTests {
                 )
             ]
         },
-        Part("cacheDecision", \.cacheDecision) { CacheDecision(.hit, .fresh) },
+        Part("cacheDecision", \.cacheDecision) { CacheDecision(.hit, reason: .fresh) },
         Part("presentation", \.presentation) { .hidden },
         Part("hasAgeDeducted", \.hasAgeDeducted) { true },
         Part("storedOrigin", \.storedOrigin) { Origin() },
@@ -99,7 +99,7 @@ struct ValueSemanticsTests {
         Part("retrierFactory", \.retrierFactory) { NilRetrier.Factory() },
         Part("acceptance", \.acceptance) { .successful },
         Part("isIdempotent", \.isIdempotent) { true },
-        Part("bearsAuthorization", \.bearsAuthorization) { false },
+        Part("bearsAuthorization", \.usesAuthorization) { false },
         Part("credentialFields", \.credentialFields) { ["X-Key"] },
         Part("prepare", \.prepare) { [{ _, _ in }] },
         Part("exactHead", \.exactHead) {
@@ -166,8 +166,8 @@ struct ValueSemanticsTests {
         Part("callerFields", \.callerFields) { ["X-Own": "1"] },
         Part("mayBeApplied", \.mayBeApplied) { true },
         Part("state", { $0[Mark.self] = Mark(text: "a") }, { "\($0[Mark.self]?.text ?? "none")" }),
-        Part("flightPath", \.flightPath) { [ObjectIdentifier(Origin.self)] },
-        Part("subject", \.subject) { CallSubject(.get(), CallContext(), operationName: "op") },
+        Part("flightPath", \.fetchPath) { [ObjectIdentifier(Origin.self)] },
+        Part("subject", \.subject) { CallSubject(.get(), context: CallContext(), operationName: "op") },
         Part("verdict", \.verdict) { Verdict() },
     ]
 

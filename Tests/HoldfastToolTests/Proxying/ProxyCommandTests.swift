@@ -194,12 +194,14 @@
         @Test("Nothing that a client sends ends a line of the log, or a quotation in it")
         func lines() {
             let record = ProxyRecordSample.record(target: "/a\"\u{85}\\b", userAgent: "x\" 200 \u{7F}")
-            let line = ProxyLog.line(record, .access)
+            let line = ProxyLog.line(record, kind: .access)
             #expect(
                 line
                     == "- - - [14/Nov/2023:22:13:20 +0000] \"GET /a\\x22\\x85\\x5Cb HTTP/1.1\" 200 4 \"-\" \"x\\x22 200 \\x7F\""
             )
-            #expect(ProxyLog.line(record, .decisions) == "GET /a\\x22\\x85\\x5Cb 200 1500ms 2 sent, not from a cache")
+            #expect(
+                ProxyLog.line(record, kind: .decisions) == "GET /a\\x22\\x85\\x5Cb 200 1500ms 2 sent, not from a cache"
+            )
         }
 
         #if !Redis

@@ -10,7 +10,7 @@
     import Testing
     import XMLCoder
 
-    /// The code of `HoldfastXML.docc`: article and tutorial.
+    /// The code of `HoldfastXML.docc`: article, and the steps from first to last.
     @Suite("Catalog: HoldfastXML", .timeLimit(.minutes(20)))
     struct HoldfastXMLCatalogTests {
         struct Order: Codable, Sendable, Equatable {

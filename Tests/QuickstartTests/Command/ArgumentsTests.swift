@@ -113,7 +113,7 @@ struct ArgumentsTests {
 
     @Test("A failure is one line, whatever the error beneath prints")
     func oneLine() {
-        let failure = CommandFailure.unreachable("http://a.test/", "first\nsecond\r\nthird")
+        let failure = CommandFailure.unreachable("http://a.test/", reason: "first\nsecond\r\nthird")
         #expect(failure.description == "http://a.test/ cannot be reached: first second third")
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+import HoldfastCommand
 import Testing
 
 @testable import Quickstart

@@ -30,7 +30,7 @@ struct ReportTests {
                     result("bare", cached: false, sends: 200, failed: 9), result("retries", cached: false, sends: 210),
                     result("cache+retries", cached: true, sends: 50), result("from disk", cached: true, sends: 20),
                 ],
-                try Arguments(parsing: ["--seed", "77"])
+                arguments: try Arguments(parsing: ["--seed", "77"])
             )
         }
     }

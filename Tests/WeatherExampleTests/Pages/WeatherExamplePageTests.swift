@@ -26,11 +26,11 @@ struct WeatherExamplePageTests {
         let pipeline = Pipeline(transport: transport, cache: .inMemory(), retrierFactory: .default)
         func readBefore(_ request: URLRequest) async throws -> Reading {
             let (data, response) = try await session.data(for: request)
-            return Reading(data, response)
+            return Reading(data, response: response)
         }
         func readAfter(_ request: URLRequest) async throws -> Reading {
             let (data, response) = try await pipeline.data(for: request)
-            return Reading(data, response)
+            return Reading(data, response: response)
         }
         let request = Question(subject: .current(station: 1), language: "en").request(to: service.url, key: "page")
         let plain = try await readBefore(request)

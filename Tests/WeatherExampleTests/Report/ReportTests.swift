@@ -60,10 +60,10 @@ struct ReportTests {
     func contradictions() {
         let question = Question(subject: .stations, language: "en")
         var one = Dashboard.Outcome()
-        one.note(question, .init([1]))
+        one.note(question, data: .init([1]))
         var other = Dashboard.Outcome()
-        other.note(question, .init([2]))
-        other.note(question, nil)
+        other.note(question, data: .init([2]))
+        other.note(question, data: nil)
         one.add(other)
         #expect(one.contradictions == 1)
         #expect(one.calls == 3)

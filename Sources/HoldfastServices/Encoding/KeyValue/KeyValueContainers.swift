@@ -7,7 +7,7 @@ struct KeyValuePlace: SingleValueEncodingContainer {
     let node: KeyValueNode
     let codingPath: [any CodingKey]
 
-    func encodeNil() throws { try encoding.fill(node, .null, for: "null", at: codingPath) }
+    func encodeNil() throws { try encoding.fill(node, kind: .null, for: "null", at: codingPath) }
     func encode(_ value: Bool) throws {
         let words = encoding.encoder.booleans
         try fill(value ? words.yes : words.no)
@@ -30,10 +30,10 @@ struct KeyValuePlace: SingleValueEncodingContainer {
     func encode<Value: Encodable>(_ value: Value) throws { try encoding.encode(value, into: node, at: codingPath) }
 
     private func fill(_ text: String) throws {
-        try encoding.fill(node, .text(text), for: text, at: codingPath)
+        try encoding.fill(node, kind: .text(text), for: text, at: codingPath)
     }
 
-    private func fill(_ value: Any, _ make: () throws -> String) throws {
+    private func fill(_ value: Any, make: () throws -> String) throws {
         guard let text = try encoding.text(at: codingPath, of: value, make) else { return }
         try fill(text)
     }

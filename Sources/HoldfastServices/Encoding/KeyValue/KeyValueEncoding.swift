@@ -31,14 +31,14 @@ package final class KeyValueEncoding {
         guard depth < KeyValueEncoding.depthLimit else {
             throw KeyValueEncoding.error(
                 value,
-                path,
-                "It lies deeper than \(KeyValueEncoding.depthLimit) levels, or contains itself."
+                path: path,
+                reason: "It lies deeper than \(KeyValueEncoding.depthLimit) levels, or contains itself."
             )
         }
         depth += 1
         defer { depth -= 1 }
-        if let whole = keepingWhole(value) { return try fill(node, .whole(whole), for: value, at: path) }
-        if let text = try text(of: value, at: path) { return try fill(node, .text(text), for: value, at: path) }
+        if let whole = keepingWhole(value) { return try fill(node, kind: .whole(whole), for: value, at: path) }
+        if let text = try text(of: value, at: path) { return try fill(node, kind: .text(text), for: value, at: path) }
         if let unordered = value as? any UnorderedEncodable {
             if let ordered = unordered.inOrder { return try encode(ordered, into: node, at: path) }
             node.chanceOrder = type(of: unordered).elementsTogether
@@ -50,9 +50,13 @@ package final class KeyValueEncoding {
         }
     }
 
-    func fill(_ node: KeyValueNode, _ kind: KeyValueNode.Kind, for value: Any, at path: [any CodingKey]) throws {
+    func fill(_ node: KeyValueNode, kind: KeyValueNode.Kind, for value: Any, at path: [any CodingKey]) throws {
         guard node.fill(kind) else {
-            throw KeyValueEncoding.error(value, path, "It was asked to be an object or a list, and a value besides.")
+            throw KeyValueEncoding.error(
+                value,
+                path: path,
+                reason: "It was asked to be an object or a list, and a value besides."
+            )
         }
     }
 
@@ -65,7 +69,7 @@ package final class KeyValueEncoding {
             isTooDeep
             ? "It lies deeper than \(KeyValueEncoding.depthLimit * 2) levels."
             : "It was asked to be two of: an object, a list, a value."
-        failure = failure ?? KeyValueEncoding.error(path.last?.stringValue ?? "", path, reason)
+        failure = failure ?? KeyValueEncoding.error(path.last?.stringValue ?? "", path: path, reason: reason)
         let unread = KeyValueNode()
         _ = unread.claim(asList: asList)
         return unread
@@ -77,7 +81,7 @@ package final class KeyValueEncoding {
             return try make()
         } catch is KeyValueScalar.NoText {
             if looksAtShapeAlone { return "" }
-            throw KeyValueEncoding.error(value, path, "It has no text that a server could read.")
+            throw KeyValueEncoding.error(value, path: path, reason: "It has no text that a server could read.")
         }
     }
 
@@ -94,12 +98,12 @@ package final class KeyValueEncoding {
         if let failure = encoding.failure { throw failure }
         switch node.kind {
         case .vacant, .list, .fields: break
-        case .null, .text, .whole: throw error(value, [], "It has no parts; put it into a struct.")
+        case .null, .text, .whole: throw error(value, path: [], reason: "It has no parts; put it into a struct.")
         }
     }
 
     /// Names the value's type and not the value, which may be a secret, and which need not be printable: an extreme `Date` traps.
-    static func error(_ value: Any, _ path: [any CodingKey], _ reason: String) -> EncodingError {
+    static func error(_ value: Any, path: [any CodingKey], reason: String) -> EncodingError {
         let name = path.isEmpty ? "The value" : path.map(\.stringValue).joined(separator: ".")
         return .invalidValue(
             type(of: value),

@@ -40,8 +40,8 @@ struct KeyValueWriter {
         case .null, .text, .whole, .list:
             throw KeyValueEncoding.error(
                 tree,
-                [],
-                "It is no object, so there is no name for it; put it into a struct, or send it as JSON."
+                path: [],
+                reason: "It is no object, so there is no name for it; put it into a struct, or send it as JSON."
             )
         }
         return leaves
@@ -59,7 +59,7 @@ struct KeyValueWriter {
             }
         case .list:
             for (index, element) in try elements(of: node).enumerated() {
-                try append(element, named: elementName(element, index, in: name), to: &leaves)
+                try append(element, named: elementName(element, index: index, in: name), to: &leaves)
             }
         }
     }
@@ -77,7 +77,7 @@ struct KeyValueWriter {
             .flatMap(\.0)
     }
 
-    private func elementName(_ element: KeyValueNode, _ index: Int, in name: String) -> String {
+    private func elementName(_ element: KeyValueNode, index: Int, in name: String) -> String {
         switch (element.kind, encoder.arrays.style) {
         case (.list, _), (.fields, _), (_, .indexed): "\(name)[\(index)]"
         case (_, .brackets): "\(name)[]"

@@ -23,11 +23,11 @@ struct FileSnapshot: Sendable, Hashable {
     init(of url: URL) throws {
         let path = url.resolvingSymlinksInPath().path
         guard url.isFileURL, let attributes = try? FileManager.default.attributesOfItem(atPath: path) else {
-            throw FileSnapshot.unreadable(url, "is not there")
+            throw FileSnapshot.unreadable(url, what: "is not there")
         }
         guard attributes[.type] as? FileAttributeType == .typeRegular,
             let size = (attributes[.size] as? NSNumber)?.uint64Value
-        else { throw FileSnapshot.unreadable(url, "is not a regular file") }
+        else { throw FileSnapshot.unreadable(url, what: "is not a regular file") }
         self.url = url
         self.size = Int(clamping: size)
         device = (attributes[.systemNumber] as? NSNumber)?.uint64Value ?? 0
@@ -43,13 +43,13 @@ struct FileSnapshot: Sendable, Hashable {
         do {
             reader = try SnapshotReader(self)
         } catch {
-            throw FileSnapshot.unreadable(url, "is not there any more or cannot be opened")
+            throw FileSnapshot.unreadable(url, what: "is not there any more or cannot be opened")
         }
         try reader.check(isOpening: true)
         return reader
     }
 
-    fileprivate static func unreadable(_ url: URL, _ what: String) -> ServiceError {
+    fileprivate static func unreadable(_ url: URL, what: String) -> ServiceError {
         ServiceError(
             .badRequest,
             "The file \(url.lastPathComponent) \(what); leave it in place and as it is until the call has ended.",
@@ -73,7 +73,9 @@ final class SnapshotReader: Sendable {
     /// - Throws: ``ServiceError`` `.badRequest` where the file has fewer.
     func bytes(from offset: Int, count: Int) throws -> [UInt8] {
         let bytes = (try? file.read(from: offset, count: count)) ?? []
-        guard bytes.count == count else { throw FileSnapshot.unreadable(snapshot.url, "cannot be read to its end") }
+        guard bytes.count == count else {
+            throw FileSnapshot.unreadable(snapshot.url, what: "cannot be read to its end")
+        }
         return bytes
     }
 
@@ -88,7 +90,7 @@ final class SnapshotReader: Sendable {
         let isRemoved = (try? snapshot.url.checkResourceIsReachable()) != true
         if isRemoved, !isOpening, (try? file.size()) == snapshot.size { return }
         guard try FileSnapshot(of: snapshot.url) == snapshot else {
-            throw FileSnapshot.unreadable(snapshot.url, "was changed after the request was built")
+            throw FileSnapshot.unreadable(snapshot.url, what: "was changed after the request was built")
         }
     }
 }

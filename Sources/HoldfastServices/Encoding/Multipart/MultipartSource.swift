@@ -39,8 +39,8 @@ final class MultipartSource: ByteSource {
             switch state.withLock({ $0.sections.popFirst() }) {
             case nil: return nil
             case .bytes(let bytes): if !bytes.isEmpty { return bytes }
-            case .file(let snapshot): try begin(FileSource(snapshot), snapshot.size)
-            case .stream(let length, let make): try begin(try await make(), length)
+            case .file(let snapshot): try begin(FileSource(snapshot), length: snapshot.size)
+            case .stream(let length, let make): try begin(try await make(), length: length)
             }
         }
     }
@@ -54,7 +54,7 @@ final class MultipartSource: ByteSource {
         current?.source.cancel()
     }
 
-    private func begin(_ source: any ByteSource, _ length: Int?) throws {
+    private func begin(_ source: any ByteSource, length: Int?) throws {
         let isCancelled = state.withLock { state in
             if !state.isCancelled { state.current = Current(source: source, missing: length) }
             return state.isCancelled

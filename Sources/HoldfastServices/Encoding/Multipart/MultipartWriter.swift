@@ -36,13 +36,13 @@ struct MultipartWriter {
     mutating func append(_ part: MultipartForm.Part) throws {
         switch part.content {
         case .values(let argument):
-            for value in argument.values { try append(part, .bytes(ByteChunk(copying: value.utf8))) }
+            for value in argument.values { try append(part, content: .bytes(ByteChunk(copying: value.utf8))) }
         case .bytes(let bytes):
-            try append(part, .bytes(bytes))
+            try append(part, content: .bytes(bytes))
         case .file(let url):
-            try append(part, .file(try FileSnapshot(of: url)))
+            try append(part, content: .file(try FileSnapshot(of: url)))
         case .stream(let length, let make):
-            try append(part, .stream(length: length, make))
+            try append(part, content: .stream(length: length, make))
         }
     }
 
@@ -63,7 +63,7 @@ struct MultipartWriter {
         return .factory(length: length) { [sections] in MultipartSource(sections) }
     }
 
-    private mutating func append(_ part: MultipartForm.Part, _ content: Section) throws {
+    private mutating func append(_ part: MultipartForm.Part, content: Section) throws {
         var head = "--\(boundary)\r\nContent-Disposition: form-data; name=\"\(escaped(part.name))\""
         if let fileName = part.fileName { head += "; filename=\"\(escaped(fileName))\"" }
         head += "\r\n"

@@ -34,10 +34,10 @@ public struct EndpointCall<Target: Endpoint, Result: Sendable>: EndpointRequest 
 
     init(
         _ endpoint: Target,
-        _ service: Target.Service,
-        _ input: EndpointInput,
-        _ output: EndpointOutput<Result>,
-        _ progress: ProgressReport
+        service: Target.Service,
+        input: EndpointInput,
+        output: EndpointOutput<Result>,
+        progress: ProgressReport
     ) {
         self.endpoint = endpoint
         stages = EndpointStages(endpoint: endpoint, service: service)
@@ -101,7 +101,7 @@ public struct EndpointCall<Target: Endpoint, Result: Sendable>: EndpointRequest 
     }
 
     public func handle(_ error: any Error, response: Response) -> ErrorHandling {
-        stages.handle(error, response)
+        stages.handle(error, response: response)
     }
 }
 
@@ -109,8 +109,8 @@ extension Endpoint {
     /// Sends a call and names what it failed with; what `mapError` or `handle` made of it goes out as it is.
     func send<Result>(
         to client: ServiceClient<Service>,
-        _ onProgress: EndpointProgress?,
-        _ makeCall: (Service, ProgressReport) -> EndpointCall<Self, Result>
+        onProgress: EndpointProgress?,
+        makeCall: (Service, ProgressReport) -> EndpointCall<Self, Result>
     ) async throws(Service.RequestError) -> DecodedResponse<Result> {
         let progress = ProgressReport(onProgress)
         progress.begin()

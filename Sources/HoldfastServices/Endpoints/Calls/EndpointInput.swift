@@ -12,7 +12,7 @@ struct EndpointInput: Sendable {
     static let nothing = EndpointInput { _ in EncodedInput() }
 
     /// Values; text and bytes go out as they are.
-    static func values<Input: Encodable & Sendable>(_ input: Input, _ format: InputFormat) -> EndpointInput {
+    static func values<Input: Encodable & Sendable>(_ input: Input, format: InputFormat) -> EndpointInput {
         EndpointInput { coding in
             if let data = input as? Data { return EncodedInput(body: .data(data)) }
             if let text = input as? String {

@@ -21,7 +21,7 @@ extension EndpointOutput where Output == Void {
 extension EndpointOutput where Output: Decodable {
     /// Values; text and bytes are the content as it came.
     static func values() -> EndpointOutput {
-        EndpointOutput(check: { try check($0) }, decode: { try value(of: $0, $1, $2) })
+        EndpointOutput(check: { try check($0) }, decode: { try value(of: $0, content: $1, coding: $2) })
     }
 
     private static func check(_ format: OutputFormat) throws {
@@ -35,7 +35,7 @@ extension EndpointOutput where Output: Decodable {
         }
     }
 
-    private static func value(of response: Response, _ content: Data, _ coding: EndpointCoding) throws -> Output {
+    private static func value(of response: Response, content: Data, coding: EndpointCoding) throws -> Output {
         if Output.self == Data.self, let data = content as? Output { return data }
         if Output.self == String.self, let text = String(data: content, encoding: .utf8) as? Output { return text }
         if content.isEmpty {

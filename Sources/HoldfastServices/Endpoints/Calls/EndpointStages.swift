@@ -34,7 +34,7 @@ struct EndpointStages<Target: Endpoint>: Sendable {
         }
     }
 
-    private func validating(_ response: Response, _ validate: () throws -> Void) throws {
+    private func validating(_ response: Response, validate: () throws -> Void) throws {
         do {
             try validate()
         } catch let error as ServiceError {
@@ -66,7 +66,7 @@ struct EndpointStages<Target: Endpoint>: Sendable {
     }
 
     /// The endpoint's word, then the service's, on a refused response.
-    func handle(_ error: any Error, _ response: Response) -> ErrorHandling {
+    func handle(_ error: any Error, response: Response) -> ErrorHandling {
         var failure = EndpointError(error, operationName: Target.operationName)
         if failure.response == nil { failure.response = response }
         var handling = endpoint.handle(failure, response: response)

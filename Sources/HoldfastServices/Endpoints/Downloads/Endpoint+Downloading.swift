@@ -33,7 +33,7 @@ extension OutEndpoint {
         into directory: URL? = nil,
         onProgress: EndpointProgress? = nil
     ) async throws(Service.RequestError) -> DecodedResponse<URL> {
-        try await download(to: client, directory, onProgress, .nothing)
+        try await download(to: client, directory: directory, onProgress: onProgress, input: .nothing)
     }
 }
 
@@ -69,22 +69,33 @@ extension InOutEndpoint {
         into directory: URL? = nil,
         onProgress: EndpointProgress? = nil
     ) async throws(Service.RequestError) -> DecodedResponse<URL> {
-        try await download(to: client, directory, onProgress, .values(input, Self.inputFormat))
+        try await download(
+            to: client,
+            directory: directory,
+            onProgress: onProgress,
+            input: .values(input, format: Self.inputFormat)
+        )
     }
 }
 
 extension Endpoint {
     fileprivate func download(
         to client: ServiceClient<Service>?,
-        _ directory: URL?,
-        _ onProgress: EndpointProgress?,
-        _ input: EndpointInput
+        directory: URL?,
+        onProgress: EndpointProgress?,
+        input: EndpointInput
     ) async throws(Service.RequestError) -> DecodedResponse<URL> {
         let files = DownloadedFiles(in: directory ?? FileManager.default.temporaryDirectory)
         do {
-            let answer = try await send(to: client ?? Service.current, onProgress) { service, progress in
+            let answer = try await send(to: client ?? Service.current, onProgress: onProgress) { service, progress in
                 let stages = EndpointStages(endpoint: self, service: service)
-                return EndpointCall<Self, URL>(self, service, input, .file(files, stages, progress), progress)
+                return EndpointCall<Self, URL>(
+                    self,
+                    service: service,
+                    input: input,
+                    output: .file(files, stages: stages, progress: progress),
+                    progress: progress
+                )
             }
             files.settle(keeping: answer.value)
             return answer
@@ -99,8 +110,8 @@ extension EndpointOutput where Output == URL {
     /// The content in a file.
     fileprivate static func file<Target: Endpoint>(
         _ files: DownloadedFiles,
-        _ stages: EndpointStages<Target>,
-        _ progress: ProgressReport
+        stages: EndpointStages<Target>,
+        progress: ProgressReport
     ) -> EndpointOutput {
         var output = EndpointOutput(
             check: { _ in },
@@ -120,7 +131,7 @@ extension EndpointOutput where Output == URL {
                 for try await chunk in progress.watching(response.body) {
                     try await file.append(chunk)
                 }
-                try response.checkLength(file.count)
+                try file.checkLength(by: response)
             } catch {
                 response.body.discard()
                 await files.discard(file)

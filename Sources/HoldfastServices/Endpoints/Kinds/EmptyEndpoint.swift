@@ -23,8 +23,8 @@ extension EmptyEndpoint {
         to client: ServiceClient<Service>? = nil,
         onProgress: EndpointProgress? = nil
     ) async throws(Service.RequestError) -> DecodedResponse<Void> {
-        try await send(to: client ?? Service.current, onProgress) { service, progress in
-            EndpointCall<Self, Void>(self, service, .nothing, .nothing, progress)
+        try await send(to: client ?? Service.current, onProgress: onProgress) { service, progress in
+            EndpointCall<Self, Void>(self, service: service, input: .nothing, output: .nothing, progress: progress)
         }
     }
 }

@@ -34,8 +34,14 @@ extension InEndpoint {
         with input: Input,
         onProgress: EndpointProgress? = nil
     ) async throws(Service.RequestError) -> DecodedResponse<Void> {
-        try await send(to: client ?? Service.current, onProgress) { service, progress in
-            EndpointCall<Self, Void>(self, service, .values(input, Self.inputFormat), .nothing, progress)
+        try await send(to: client ?? Service.current, onProgress: onProgress) { service, progress in
+            EndpointCall<Self, Void>(
+                self,
+                service: service,
+                input: .values(input, format: Self.inputFormat),
+                output: .nothing,
+                progress: progress
+            )
         }
     }
 }

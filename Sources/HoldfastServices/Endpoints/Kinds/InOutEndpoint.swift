@@ -37,8 +37,14 @@ extension InOutEndpoint {
         with input: Input,
         onProgress: EndpointProgress? = nil
     ) async throws(Service.RequestError) -> DecodedResponse<Output> {
-        try await send(to: client ?? Service.current, onProgress) { service, progress in
-            EndpointCall<Self, Output>(self, service, .values(input, Self.inputFormat), .values(), progress)
+        try await send(to: client ?? Service.current, onProgress: onProgress) { service, progress in
+            EndpointCall<Self, Output>(
+                self,
+                service: service,
+                input: .values(input, format: Self.inputFormat),
+                output: .values(),
+                progress: progress
+            )
         }
     }
 }

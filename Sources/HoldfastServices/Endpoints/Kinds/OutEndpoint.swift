@@ -27,8 +27,8 @@ extension OutEndpoint {
         to client: ServiceClient<Service>? = nil,
         onProgress: EndpointProgress? = nil
     ) async throws(Service.RequestError) -> DecodedResponse<Output> {
-        try await send(to: client ?? Service.current, onProgress) { service, progress in
-            EndpointCall<Self, Output>(self, service, .nothing, .values(), progress)
+        try await send(to: client ?? Service.current, onProgress: onProgress) { service, progress in
+            EndpointCall<Self, Output>(self, service: service, input: .nothing, output: .values(), progress: progress)
         }
     }
 }

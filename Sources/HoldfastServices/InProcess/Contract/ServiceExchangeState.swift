@@ -80,7 +80,7 @@ struct ServiceExchangeState {
         let (sum, overflows) = unread.addingReportingOverflow(chunk.count)
         guard !overflows, sum <= unreadLimit else {
             phase = .closed
-            return fail(ServiceExchangeState.tooLarge(unreadLimit), nil)
+            return fail(ServiceExchangeState.tooLarge(unreadLimit), rule: nil)
         }
         if let waiter = chunkWaiter {
             chunkWaiter = nil
@@ -96,7 +96,7 @@ struct ServiceExchangeState {
         switch phase {
         case .begun:
             phase = .completed
-            return fail(error(), .completedBeforeResponse)
+            return fail(error(), rule: .completedBeforeResponse)
         case .responded:
             phase = .completed
             guard let waiter = chunkWaiter else { return .none }
@@ -112,7 +112,7 @@ struct ServiceExchangeState {
         switch phase {
         case .begun, .responded:
             phase = .closed
-            return fail(error(), .neverCompleted)
+            return fail(error(), rule: .neverCompleted)
         case .completed, .closed: return .none
         }
     }
@@ -165,10 +165,10 @@ struct ServiceExchangeState {
         guard failure == nil else { return .none }
         if phase != .completed { phase = .closed }
         head = nil
-        return fail(CancellationError(), nil)
+        return fail(CancellationError(), rule: nil)
     }
 
-    private mutating func fail(_ error: any Error, _ rule: Rule?) -> Action {
+    private mutating func fail(_ error: any Error, rule: Rule?) -> Action {
         failure = error
         incoming = []
         outgoing = []

@@ -30,7 +30,7 @@ extension ServiceProtocol {
         responseHeaders responseHeadersOptional: [String: String]?
     ) -> HTTPURLResponse {
         let fields = HeaderFields(of: response).merging(HeaderFields(responseHeadersOptional ?? [:]))
-        return HTTPURLResponse.made(response.url, statusCode.statusCode, fields) ?? response
+        return HTTPURLResponse.made(response.url, status: statusCode.statusCode, fields: fields) ?? response
     }
 
     // MARK: A status
@@ -48,7 +48,15 @@ extension ServiceProtocol {
         responseReturn: responseReturnBlock,
         requestComplete: requestCompleteBlock
     ) {
-        respond(statusCode, nil, { _ in }, response, responseReturn, requestComplete, nil)
+        respond(
+            statusCode,
+            description: nil,
+            dataReturn: { _ in },
+            template: response,
+            responseReturn: responseReturn,
+            requestComplete: requestComplete,
+            responseHeaders: nil
+        )
     }
 
     /// Answers with a status and nothing else, and ends the call: the same with positional parameters.
@@ -58,7 +66,15 @@ extension ServiceProtocol {
         _ responseReturn: responseReturnBlock,
         _ requestComplete: requestCompleteBlock
     ) {
-        respond(statusCode, nil, { _ in }, response, responseReturn, requestComplete, nil)
+        respond(
+            statusCode,
+            description: nil,
+            dataReturn: { _ in },
+            template: response,
+            responseReturn: responseReturn,
+            requestComplete: requestComplete,
+            responseHeaders: nil
+        )
     }
 
     // MARK: A status and header fields
@@ -78,7 +94,15 @@ extension ServiceProtocol {
         requestComplete: requestCompleteBlock,
         responseHeaders: [String: String]?
     ) {
-        respond(statusCode, nil, { _ in }, response, responseReturn, requestComplete, responseHeaders)
+        respond(
+            statusCode,
+            description: nil,
+            dataReturn: { _ in },
+            template: response,
+            responseReturn: responseReturn,
+            requestComplete: requestComplete,
+            responseHeaders: responseHeaders
+        )
     }
 
     /// Answers with a status and further header fields, and ends the call: the same with positional parameters.
@@ -89,7 +113,15 @@ extension ServiceProtocol {
         _ requestComplete: requestCompleteBlock,
         _ responseHeaders: [String: String]?
     ) {
-        respond(statusCode, nil, { _ in }, response, responseReturn, requestComplete, responseHeaders)
+        respond(
+            statusCode,
+            description: nil,
+            dataReturn: { _ in },
+            template: response,
+            responseReturn: responseReturn,
+            requestComplete: requestComplete,
+            responseHeaders: responseHeaders
+        )
     }
 
     // MARK: A status and a text
@@ -111,7 +143,15 @@ extension ServiceProtocol {
         responseReturn: responseReturnBlock,
         requestComplete: requestCompleteBlock
     ) {
-        respond(statusCode, description, dataReturn, response, responseReturn, requestComplete, nil)
+        respond(
+            statusCode,
+            description: description,
+            dataReturn: dataReturn,
+            template: response,
+            responseReturn: responseReturn,
+            requestComplete: requestComplete,
+            responseHeaders: nil
+        )
     }
 
     /// Answers with a status and a text in UTF-8, and ends the call: the same with positional parameters.
@@ -123,7 +163,15 @@ extension ServiceProtocol {
         _ responseReturn: responseReturnBlock,
         _ requestComplete: requestCompleteBlock
     ) {
-        respond(statusCode, description, dataReturn, response, responseReturn, requestComplete, nil)
+        respond(
+            statusCode,
+            description: description,
+            dataReturn: dataReturn,
+            template: response,
+            responseReturn: responseReturn,
+            requestComplete: requestComplete,
+            responseHeaders: nil
+        )
     }
 
     // MARK: A status, a text and header fields
@@ -148,7 +196,15 @@ extension ServiceProtocol {
         requestComplete: requestCompleteBlock,
         responseHeaders: [String: String]?
     ) {
-        respond(statusCode, description, dataReturn, response, responseReturn, requestComplete, responseHeaders)
+        respond(
+            statusCode,
+            description: description,
+            dataReturn: dataReturn,
+            template: response,
+            responseReturn: responseReturn,
+            requestComplete: requestComplete,
+            responseHeaders: responseHeaders
+        )
     }
 
     /// Answers with a status, a text in UTF-8 and further header fields: the same with positional parameters.
@@ -161,17 +217,25 @@ extension ServiceProtocol {
         _ requestComplete: requestCompleteBlock,
         _ responseHeaders: [String: String]?
     ) {
-        respond(statusCode, description, dataReturn, response, responseReturn, requestComplete, responseHeaders)
+        respond(
+            statusCode,
+            description: description,
+            dataReturn: dataReturn,
+            template: response,
+            responseReturn: responseReturn,
+            requestComplete: requestComplete,
+            responseHeaders: responseHeaders
+        )
     }
 
     private static func respond(
         _ statusCode: Http.StatusCode,
-        _ description: String?,
-        _ dataReturn: dataReturnBlock,
-        _ template: HTTPURLResponse,
-        _ responseReturn: responseReturnBlock,
-        _ requestComplete: requestCompleteBlock,
-        _ responseHeaders: [String: String]?
+        description: String?,
+        dataReturn: dataReturnBlock,
+        template: HTTPURLResponse,
+        responseReturn: responseReturnBlock,
+        requestComplete: requestCompleteBlock,
+        responseHeaders: [String: String]?
     ) {
         var response = createResponse(statusCode, response: template, responseHeaders: responseHeaders)
         if description != nil, !HeaderFields(of: response).contains(.contentType) {
@@ -195,7 +259,7 @@ extension HeaderFields {
 
 extension HTTPURLResponse {
     /// A response; nil where Foundation makes none, which it does for any URL, status and fields.
-    static func made(_ url: URL?, _ status: StatusCode, _ fields: HeaderFields = HeaderFields()) -> HTTPURLResponse? {
+    static func made(_ url: URL?, status: StatusCode, fields: HeaderFields = HeaderFields()) -> HTTPURLResponse? {
         var texts: [String: String] = [:]
         for line in fields { texts[line.name.rawName] = fields[line.name] }
         guard let url = url ?? URL(string: "about:blank") else { return nil }

@@ -20,7 +20,7 @@ struct StaticServiceCall {
 
     init(
         _ type: any ServiceProtocol.Type,
-        _ configuration: ServiceRouter.Configuration,
+        configuration: ServiceRouter.Configuration,
         on threads: ServiceThreads
     ) {
         self.type = type
@@ -30,12 +30,12 @@ struct StaticServiceCall {
 
     func response(
         to request: URLRequest,
-        _ url: URL,
-        _ body: RequestBody,
-        _ context: CallContext
+        url: URL,
+        body: RequestBody,
+        context: CallContext
     ) async throws -> Response {
         let request = try await request.carrying(body, upTo: configuration.requestContentLimit)
-        guard let template = HTTPURLResponse.made(url, .ok) else {
+        guard let template = HTTPURLResponse.made(url, status: .ok) else {
             throw ServiceError(.badRequest, "No response can be made for this URL; mend it.", progress: .notSent)
         }
         let exchange = ServiceExchange(
@@ -49,12 +49,12 @@ struct StaticServiceCall {
             }
             onContractViolation?(violation)
         }
-        begin(request, template, exchange)
+        begin(request, template: template, exchange: exchange)
         return try await exchange.response(to: url)
     }
 
     /// Calls the service outside of the pool that runs tasks: it may block, and what it returns is seen as it comes.
-    private func begin(_ request: URLRequest, _ template: HTTPURLResponse, _ exchange: ServiceExchange) {
+    private func begin(_ request: URLRequest, template: HTTPURLResponse, exchange: ServiceExchange) {
         let responder = ServiceResponder(exchange)
         threads.run { [type] in
             // Who has left while the call waited for a thread needs no answer.

@@ -53,7 +53,7 @@ extension HttpBody {
 
     /// Arguments as an HTML form sends them, sorted as in a URL (application/x-www-form-urlencoded, WHATWG URL §5).
     public static func formURLEncoded(_ arguments: HttpQuery, _ notation: FormNotation = FormNotation()) -> HttpBody {
-        HttpBody { try formURLEncoded(arguments.namedItems, notation) }
+        HttpBody { try formURLEncoded(arguments.namedItems, notation: notation) }
     }
 
     /// Arguments as an HTML form sends them, in this order.
@@ -63,7 +63,7 @@ extension HttpBody {
     ) -> HttpBody {
         HttpBody {
             _ = try HttpQuery(items: items).namedItems
-            return try formURLEncoded(items, notation)
+            return try formURLEncoded(items, notation: notation)
         }
     }
 
@@ -78,7 +78,7 @@ extension HttpBody {
         }
     }
 
-    private static func formURLEncoded(_ items: [HttpQuery.Item], _ notation: FormNotation) throws -> Encoded {
+    private static func formURLEncoded(_ items: [HttpQuery.Item], notation: FormNotation) throws -> Encoded {
         let text = items.flatMap { notation.pairs($0) }.map { pair in
             PercentCoding.encode(pair.name, allowing: .form) + "=" + PercentCoding.encode(pair.value, allowing: .form)
         }.joined(separator: "&")

@@ -64,8 +64,8 @@ public struct PageSequence<Base: Request, Service: HttpService>: AsyncSequence, 
             do {
                 guard let next = try pages.pagination.next(page, number) else { return }
                 number += 1
-                asked.insert(current)
-                guard !asked.contains(next) else {
+                asked.insert(current.sent)
+                guard !asked.contains(next.sent) else {
                     throw ServiceError(
                         .protocolError,
                         "A page names one that was read already as the next; look at how the API says that there are no more "

@@ -20,6 +20,14 @@ public struct Pagination<Page: Sendable>: Sendable {
 
         let form: Form
 
+        /// The step as its request says it: without what of a URL is not sent, and in one spelling.
+        var sent: Step {
+            guard case .url(let url) = form, let target = try? TargetURI(mapping: url.absoluteString),
+                let spelled = URL(string: target.description)
+            else { return self }
+            return .url(spelled)
+        }
+
         /// By query arguments, added to those of the request; they win over its own of the same name.
         public static func query(_ query: HttpQuery) -> Step { Step(form: .query(query)) }
 

@@ -22,7 +22,7 @@ public struct MessageStream<Request: StreamRequest, Failure: Error>: AsyncSequen
     private let limits: StreamLimits
     private let mapError: @Sendable (any Error) -> Failure
 
-    init<Service>(_ request: Request, _ client: ServiceClient<Service>, _ transport: any StreamTransport)
+    init<Service>(_ request: Request, client: ServiceClient<Service>, transport: any StreamTransport)
     where Service.RequestError == Failure {
         let limits = request.limits
         let core = StreamCore<Request.Result>(limits: limits) { error in
@@ -34,7 +34,7 @@ public struct MessageStream<Request: StreamRequest, Failure: Error>: AsyncSequen
         mapError = { client.service.mapError($0) }
         owner = StreamOwner(core)
         core.start(
-            open: { try await StreamOpening(request).open(client, transport) },
+            open: { try await StreamOpening(request).open(client, transport: transport) },
             decode: { try request.decode($0) }
         )
     }
@@ -136,7 +136,7 @@ public struct MessageStream<Request: StreamRequest, Failure: Error>: AsyncSequen
                 progress: .notSent
             )
         }
-        guard encoded.byteCount <= limits.messageSize else { throw StreamLimits.tooLong(encoded, limits) }
+        guard encoded.byteCount <= limits.messageSize else { throw StreamLimits.tooLong(encoded, limits: limits) }
         return encoded
     }
 }

@@ -61,7 +61,7 @@ struct StreamOpening<Stream: StreamRequest>: Request {
     /// Builds the request and opens the stream, both within its time: a token that never comes must not hold it for ever.
     func open<Service>(
         _ client: ServiceClient<Service>,
-        _ transport: any StreamTransport
+        transport: any StreamTransport
     ) async throws -> any StreamConnection {
         let limits = stream.limits
         let clock = client.pipeline.configuration.clock

@@ -72,7 +72,7 @@ extension StreamRequest {
         with client: ServiceClient<Service>,
         over transport: (any StreamTransport)? = nil
     ) -> MessageStream<Self, Service.RequestError> {
-        MessageStream(self, client, transport ?? client.service.streamTransport)
+        MessageStream(self, client: client, transport: transport ?? client.service.streamTransport)
     }
 }
 

@@ -21,8 +21,11 @@ final class SegmentFile: Sendable {
     }
 
     deinit {
+        let isGone = isGone.load(ordering: .acquiring)
+        // Another process may have it open, one that was begun meanwhile for instance, and would keep its bytes on the disk.
+        if isGone { try? files.truncate(open, to: 0) }
         files.close(open)
-        guard isGone.load(ordering: .acquiring) else { return }
+        guard isGone else { return }
         ledger.retire(-size)
         ledger.release(size)
     }

@@ -216,3 +216,45 @@ extension Int {
         return overflow ? (other < 0 ? .min : .max) : sum
     }
 }
+
+/// Which entries are pinned, by identity, and what they weigh; few, since each is a person's wish.
+final class PinBook: Sendable {
+    private struct State {
+        var weights: [EntryIdentity: Int]
+        var sum: Int
+    }
+
+    private let capacity: Int
+    private let state: Mutex<State>
+
+    init(capacity: Int) {
+        self.capacity = capacity
+        state = Mutex(State(weights: [:], sum: 0))
+    }
+
+    /// What all pinned entries weigh.
+    var sum: Int { state.withLock { $0.sum } }
+
+    /// Pins an entry of this weight, or gives it this weight; false when there is no room for it.
+    func pin(_ identity: EntryIdentity, weight: Int) -> Bool {
+        state.withLock { state in
+            let others = state.sum - (state.weights[identity] ?? 0)
+            guard weight <= capacity - others else { return false }
+            state.weights[identity] = weight
+            state.sum = others + weight
+            return true
+        }
+    }
+
+    /// Releases an entry.
+    func release(_ identity: EntryIdentity) {
+        state.withLock { state in
+            state.sum -= state.weights.removeValue(forKey: identity) ?? 0
+        }
+    }
+
+    /// Releases every entry.
+    func releaseAll() {
+        state.withLock { $0 = State(weights: [:], sum: 0) }
+    }
+}

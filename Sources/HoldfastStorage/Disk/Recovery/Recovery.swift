@@ -314,10 +314,6 @@ struct Recovery: Sendable {
     func sweep(_ files: [RecoveredStore.VoidFile]) -> [RecoveredStore.VoidFile] {
         files.filter { file in (try? self.files.removeIfThere(file.path)) == nil }
     }
-
-    private func disk<Value>(_ step: () throws(FileSystemError) -> Value) throws(StoreError) -> Value {
-        do { return try step() } catch { throw StoreError(disk: error) }
-    }
 }
 
 /// Decides during recovery whether the body of a winning entry is there, and notes which blobs are named.

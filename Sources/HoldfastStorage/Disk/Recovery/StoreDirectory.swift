@@ -228,10 +228,6 @@ struct StoreDirectory: Sendable {
             throw error
         }
     }
-
-    private func disk<Value>(_ step: () throws(FileSystemError) -> Value) throws(StoreError) -> Value {
-        do { return try step() } catch { throw StoreError(disk: error) }
-    }
 }
 
 /// Tells a store's directory, or an empty one, from one that is somebody else's: nothing in that may be touched.
@@ -383,15 +379,11 @@ struct Quarantine: Sendable {
             let path = "\(directory)/\(name)"
             guard let attributes = try? files.attributes(of: path), attributes.kind == .file else { continue }
             if isOurs(name), (try? files.remove(path)) != nil { continue }
-            left += Self.blocks(attributes.size)
+            // No file counts for more than 64 TiB, so that sums do not overflow.
+            left += SpaceLedger.blocks(min(max(attributes.size, 0), 1 << 46))
         }
         try? files.removeDirectory(directory)
         return left
-    }
-
-    /// Whole blocks of 4 KiB; no file counts for more than 64 TiB, so that sums do not overflow.
-    private static func blocks(_ size: Int) -> Int {
-        (min(max(size, 0), 1 << 46) + 4_095) / 4_096 * 4_096
     }
 }
 

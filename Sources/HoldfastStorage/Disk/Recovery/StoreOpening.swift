@@ -20,7 +20,11 @@ struct OpenedStore {
     let blobs: BlobFiles
     let lockFile: OpenFile
     let owed: [PendingTombstones.Note]
-    let damaged: Int
+    let pins: PinBook
+    let hashing: KeyHashing
+    let seal: (any StoreSeal)?
+    let threads: IOThreads
+    let health: StoreHealth
 }
 
 /// Opens a directory: makes it ready, reads what it holds, and goes on where the last process left it. Blocks.
@@ -30,6 +34,7 @@ struct StoreOpening: Sendable {
     let capacity: Int
     let limits: SpaceLimits
     let seal: (any StoreSeal)?
+    let threads: IOThreads
 
     /// Orders beyond this are no store's: what bears one is damaged or forged.
     private static let highestOrder: UInt64 = 1 << 47
@@ -117,6 +122,9 @@ struct StoreOpening: Sendable {
         segments.reopenNewest(&log)
         // Blobs take their numbers from the orders, so those go on above both.
         let last = max(found.nextOrder, found.nextBlob) - 1
+        let hashing = KeyHashing(seed: content.format.hashSeed)
+        let health = StoreHealth(files: files, lockFile: opened.lock)
+        health.counters.entriesCorrupt.store(found.damage.entries + found.damage.bodies, ordering: .relaxed)
         return OpenedStore(
             layout: layout,
             files: files,
@@ -127,22 +135,17 @@ struct StoreOpening: Sendable {
             slots: slots,
             ledger: ledger,
             log: log,
-            orders: SequenceAllocator(
-                last: last,
-                marks: found.marks,
-                hashing: KeyHashing(seed: content.format.hashSeed)
-            ),
+            orders: SequenceAllocator(last: last, marks: found.marks, hashing: hashing),
             blobs: BlobFiles(files: files, layout: layout, ledger: ledger),
             lockFile: opened.lock,
             owed: found.owed.map {
-                PendingTombstones.Note(
-                    kind: .variantTombstone,
-                    order: $0.order,
-                    primary: $0.primary,
-                    variant: $0.variant
-                )
+                .init(kind: .variantTombstone, order: $0.order, primary: $0.primary, variant: $0.variant)
             },
-            damaged: found.damage.entries + found.damage.bodies
+            pins: PinBook(capacity: ledger.budget.pinned),
+            hashing: hashing,
+            seal: seal,
+            threads: threads,
+            health: health
         )
     }
 }
@@ -180,7 +183,7 @@ struct SegmentOpening {
         var all: [Segment] = []
         for segment in found {
             do {
-                guard let slot = slots.take() else { throw DiskEngine.noSpace }
+                guard let slot = slots.take() else { throw StoreError.noSpace }
                 let file = SegmentFile(
                     try files.open(layout.segment(segment.number), .readWrite),
                     bytes: SpaceLedger.blocks(segment.fileSize),
@@ -292,7 +295,7 @@ struct SegmentFileReader: Sendable {
         }
         guard let footer = SegmentTable.footer(last, segment: segment.number, seed: seed), footer.fileSize == size
         else {
-            throw Self.damaged
+            throw StoreError.damaged
         }
         let bytes: [UInt8]
         do {
@@ -300,7 +303,7 @@ struct SegmentFileReader: Sendable {
         } catch {
             throw StoreError(disk: error)
         }
-        guard let table = SegmentTable.decode(bytes, footer: footer, seed: seed) else { throw Self.damaged }
+        guard let table = SegmentTable.decode(bytes, footer: footer, seed: seed) else { throw StoreError.damaged }
         return (table.rows, table.blobs, footer.tableOffset)
     }
 
@@ -308,135 +311,4 @@ struct SegmentFileReader: Sendable {
         .corrupt,
         "The table of a segment is damaged; what it holds stays until the store is opened again."
     )
-}
-
-/// The first steps of an engine. For the thread of changes.
-extension DiskEngine {
-    /// Books the pins, pays what recovery left owing, and evicts what an earlier, larger capacity let in.
-    func start(now: StoreInstant) {
-        latestNow.store(now.milliseconds, ordering: .relaxed)
-        bookPins()
-        payDebtsAtStart()
-        fitCapacity()
-        ledger.setCeiling(ledger.capacity)
-        if ledger.used > ledger.capacity / 2 { trials.begin() }
-    }
-
-    /// What an earlier, larger capacity let in goes, oldest first; until then as much is free for carrying as it had.
-    private func fitCapacity() {
-        do throws(StoreError) {
-            try reclaimExcess()
-            // Segments larger than those of this capacity: the reserve is not made for them.
-            var turns = slots.all.count
-            while turns > 0, let sealed = log.withLock({ $0.oldest(above: geometry.segmentSize) }) {
-                turns -= 1
-                let isRoomy = ledger.free >= sealed.segment.size + geometry.segmentSize
-                _ = try reclaim(sealed, mode: isRoomy ? .carryAll : .judge, recyclingFor: nil)
-            }
-            try reclaimExcess()
-        } catch {
-            // What cannot go now goes when the next put wants room.
-        }
-    }
-
-    private func reclaimExcess() throws(StoreError) {
-        var search = RoomSearch(segments: slots.all.count)
-        while ledger.excess > 0 { _ = try search.next(self, recyclingFor: nil) }
-    }
-
-    /// Pins that have no more room lapse, the oldest first.
-    private func bookPins() {
-        var found: [(identity: EntryIdentity, order: UInt64, weight: Int)] = []
-        for number in 0..<ShardedIndex.count {
-            var pinned: [IndexRow] = []
-            index.shards[number].state.withLock { shard in
-                shard.table.forEach { if $0.isPinned { pinned.append($0) } }
-            }
-            for row in pinned {
-                let primary = ShardedIndex.primary(shard: number, row.fragment)
-                guard case .record(let source)? = try? read(row, primary: primary, waits: true) else { continue }
-                let identity = EntryIdentity(primary: primary, variant: row.variant)
-                found.append((identity, row.order, pinWeight(source.header)))
-            }
-        }
-        for pin in found.sorted(by: { $0.order > $1.order }) where !pins.pin(pin.identity, weight: pin.weight) {
-            unpin(pin.identity)
-            counters.pinsReleased.add(1, ordering: .relaxed)
-        }
-    }
-
-    private func payDebtsAtStart() {
-        guard !owed.withLock({ $0.isEmpty }) else { return }
-        payDebts()
-    }
-}
-
-/// The end of a store.
-extension DiskEngine {
-    /// Seals what is open, makes all durable and notes in FORMAT that it is; idempotent.
-    func close() async {
-        let isFirst = life.withLock { life in
-            isCalm.store(false, ordering: .releasing)
-            return life.close()
-        }
-        guard isFirst else { return }
-        // Writers under way can commit no more, and nothing of theirs is to be left.
-        for shard in index.shards { shard.state.withLock { $0.writers.supersedeAll() } }
-        // Each thread finishes what it was given before; no new work comes that changes anything.
-        for lane in [IOThreads.Lane.writes, .changes, .reads, .syncs] {
-            await threads.drain(lane)
-        }
-        try? await threads.run(.changes, isUrgent: true) { [self] in
-            payDebts()
-            log.withLock { $0.isClosed = true }
-        }
-        // The lock of the directory goes only when nobody writes there any more, callers on their own threads included.
-        while log.withLock({ $0.writesUnderWay > 0 }) {
-            await Task.yield()
-            try? await threads.run(.writes, isUrgent: true) {}
-        }
-        try? await threads.run(.changes, isUrgent: true) { [self] in finishFiles() }
-        threads.stop()
-    }
-
-    /// Changes: the last steps on the files.
-    private func finishFiles() {
-        settleReleases()
-        blobs.letGo()
-        blobs.retryLeftovers()
-        log.withLock { log in
-            for destination in LogState.Destination.allCases { log.close(destination) }
-        }
-        sealFull(isCut: true)
-        var isSpareGone = true
-        for spare in log.withLock({ [$0.spare.take(), $0.carriedSpare.take()].compactMap { $0 } }) {
-            slots.free(spare.slot)
-            if (try? files.removeIfThere(layout.segment(spare.number))) != nil {
-                try? manifest.remove(spare.number)
-            } else {
-                isSpareGone = false
-            }
-            spare.file.unlinked()
-        }
-        let isDurable = (try? makeDurable()) != nil
-        // A segment without a table that a clean close left would be taken for a damaged one.
-        let hasTables = isSpareGone && log.withLock { $0.full.isEmpty && !$0.hasUntabled }
-        let isSettled = isDurable && hasTables && owed.withLock { $0.isEmpty }
-        if isSettled {
-            try? writeFormat { $0.isClean = true }
-        } else if !owed.withLock({ $0.isEmpty }) {
-            // What could not be written as gone must not be taken for good when the store is opened again.
-            try? writeFormat { $0.suspectBefore = max($0.suspectBefore, orders.last + 1) }
-        }
-        manifest.close()
-        files.close(lockFile)
-    }
-
-    private func makeDurable() throws(FileSystemError) {
-        for segment in log.withLock({ $0.unsynced }) { try files.sync(segment.file.open) }
-        try files.syncDirectory(layout.segments)
-        try files.syncDirectory(layout.blobs)
-        // The list before the word that all is well: one that is older than that word names segments that are not there.
-        try manifest.sync()
-    }
 }

@@ -43,7 +43,7 @@ extension BlobShape {
 
 /// Reads the chunks of a blob, checks and unseals them. Blocks.
 struct BlobReader: Sendable {
-    let engine: any BlobHost
+    let host: any BlobHost
     /// Whether what is sealed is opened; else its checksums are checked and nothing more.
     var opens = true
 
@@ -71,7 +71,7 @@ struct BlobReader: Sendable {
                     let part = UnsafeMutableRawBufferPointer(rebasing: room[start..<(start + count)])
                     if !waits { isThere = try read(part, file, from: index * BlobChunk.stride, waits: false) }
                     guard isThere else { break }
-                    try open(part, shape, index: index)
+                    guard try open(part, shape, index: index) else { throw damaged(file) }
                     if start != filled {
                         let plain = UnsafeRawBufferPointer(rebasing: part.prefix(shape.plainCount(index)))
                         UnsafeMutableRawBufferPointer(rebasing: room[filled...]).copyMemory(from: plain)
@@ -87,6 +87,14 @@ struct BlobReader: Sendable {
         return isThere ? ByteChunk(bytes) : nil
     }
 
+    /// Reads a whole blob and checks it.
+    func check(_ source: RecordSource, _ file: BlobFile) throws(StoreError) {
+        let shape = BlobShape(source.header)
+        for first in stride(from: 0, to: shape.chunks, by: Self.window) {
+            _ = try read(shape, file, chunks: first..<min(shape.chunks, first + Self.window), waits: true)
+        }
+    }
+
     /// Fills `part`; false where the device must be waited for.
     private func read(
         _ part: UnsafeMutableRawBufferPointer,
@@ -96,30 +104,37 @@ struct BlobReader: Sendable {
     ) throws(StoreError) -> Bool {
         let got: Int?
         do {
-            got = try engine.files.read(file.open, from: offset, into: part, waits: waits)
+            got = try host.files.read(file.open, from: offset, into: part, waits: waits)
         } catch {
-            throw engine.failed(error)
+            throw host.failed(error)
         }
         guard let got else { return false }
-        engine.succeeded()
-        guard got == part.count else { throw DiskEngine.damaged }
+        host.succeeded()
+        guard got == part.count else { throw damaged(file) }
         return true
     }
 
-    /// Checks a chunk, and puts its plain bytes where the stored ones are.
-    private func open(_ part: UnsafeMutableRawBufferPointer, _ shape: BlobShape, index: Int) throws(StoreError) {
+    /// What a chunk that does not hold means: a file without a name was cut by the store whose it is.
+    private func damaged(_ file: BlobFile) -> StoreError {
+        (try? host.files.isNamed(file.open)) == false ? StoreError.gone : StoreError.damaged
+    }
+
+    /// Checks a chunk, and puts its plain bytes where the stored ones are; false where it does not hold.
+    private func open(_ part: UnsafeMutableRawBufferPointer, _ shape: BlobShape, index: Int) throws(StoreError) -> Bool
+    {
         let stored = UnsafeRawBufferPointer(part)
-        guard let count = BlobChunk.check(stored, number: shape.number, index: index) else { throw DiskEngine.damaged }
+        guard let count = BlobChunk.check(stored, number: shape.number, index: index) else { return false }
         let keyID: UInt32 = stored.number(at: count + 12)
-        guard keyID != 0, opens else { return }
-        guard let seal = engine.seal else {
+        guard keyID != 0, opens else { return true }
+        guard let seal = host.seal else {
             throw StoreError(.sealed, "The body is sealed; open the store with the key it was sealed with.")
         }
         let isLast = shape.isWhole && index == shape.chunks - 1
         let context = SealedPart.chunk(blob: shape.number, index: UInt64(clamping: index), isLast: isLast).context
         let plain = try seal.open(ByteChunk(copying: stored[0..<count]), keyID: keyID, context: context)
-        guard plain.count == shape.plainCount(index) else { throw DiskEngine.damaged }
+        guard plain.count == shape.plainCount(index) else { return false }
         part.copyBytes(from: plain)
+        return true
     }
 }
 
@@ -133,14 +148,14 @@ final class BlobBody: StoredBody {
         var window = 2
     }
 
-    private let engine: any BlobHost
+    private let host: any BlobHost
     private let source: RecordSource
     private let shape: BlobShape
     private let file: BlobFile
     private let recent = Mutex(Recent())
 
-    init(engine: any BlobHost, source: RecordSource, file: BlobFile) {
-        self.engine = engine
+    init(host: any BlobHost, source: RecordSource, file: BlobFile) {
+        self.host = host
         self.source = source
         self.file = file
         shape = BlobShape(source.header)
@@ -162,10 +177,10 @@ final class BlobBody: StoredBody {
         let asked = min(BlobReader.window, count / shape.plainPerChunk + 1)
         let chunks = first..<min(shape.chunks, first + max(window, asked))
         do throws(StoreError) {
-            let reader = BlobReader(engine: engine)
+            let reader = BlobReader(host: host)
             var bytes = try reader.read(shape, file, chunks: chunks, waits: false)
             if bytes == nil {
-                bytes = try await engine.readBody { [shape, file] () throws(StoreError) in
+                bytes = try await host.readBody { [shape, file] () throws(StoreError) in
                     try reader.read(shape, file, chunks: chunks, waits: true)
                 }
             }
@@ -177,7 +192,7 @@ final class BlobBody: StoredBody {
             // From what was read, not from what is kept: another reader may have put its own there meanwhile.
             return part(of: read, from: offset - first * shape.plainPerChunk, count)
         } catch {
-            if error.code == .corrupt { engine.dropDamaged(source) }
+            if error.code == .corrupt { host.dropDamaged(source) }
             throw error
         }
     }
@@ -192,26 +207,8 @@ final class BlobBody: StoredBody {
     private func part(of bytes: ByteChunk, from start: Int, _ count: Int) -> ByteChunk {
         guard start < bytes.count else { return ByteChunk() }
         let part = bytes[start..<(start + min(count, bytes.count - start))]
-        engine.counters.bytesRead.add(part.count, ordering: .relaxed)
+        host.counters.bytesRead.add(part.count, ordering: .relaxed)
         return part
-    }
-}
-
-/// The body of an entry whose bytes came with its record.
-final class InlineBody: StoredBody {
-    private let bytes: ByteChunk
-
-    init(_ bytes: ByteChunk) {
-        self.bytes = bytes
-    }
-
-    var length: Int? { bytes.count }
-    var bytesInMemory: ByteChunk? { bytes }
-
-    func read(from offset: Int, upTo count: Int) async throws(StoreError) -> ByteChunk {
-        let offset = max(0, offset)
-        guard offset < bytes.count, count > 0 else { return ByteChunk() }
-        return bytes[offset..<(offset + min(count, bytes.count - offset))]
     }
 }
 
@@ -220,17 +217,13 @@ protocol BlobHost: AnyObject, Sendable {
     var files: any FileSystem { get }
     var seal: (any StoreSeal)? { get }
     var counters: DiskCounters { get }
+    var threads: IOThreads { get }
 
     /// Counts a refusal of the device and says what it means to the caller.
     func failed(_ error: FileSystemError) -> StoreError
 
     /// Notes that the device did as it was told.
     func succeeded()
-
-    /// Runs a read of an open body where it may block.
-    func readBody<Value: Sendable>(
-        _ work: @escaping @Sendable () throws(StoreError) -> Value
-    ) async throws(StoreError) -> Value
 
     /// Deals with an entry whose body is damaged.
     ///
@@ -239,7 +232,19 @@ protocol BlobHost: AnyObject, Sendable {
     func dropDamaged(_ source: RecordSource) -> Bool
 }
 
-extension DiskEngine: BlobHost {}
+extension BlobHost {
+    /// Runs a read of an open body on the thread of reads; in place once the store is closed, since bodies outlive it.
+    func readBody<Value: Sendable>(
+        _ work: @escaping @Sendable () throws(StoreError) -> Value
+    ) async throws(StoreError) -> Value {
+        do throws(StoreError) {
+            return try await threads.run(.reads, work)
+        } catch {
+            guard error.code == .closed else { throw error }
+            return try work()
+        }
+    }
+}
 
 /// The blob files of a store: which are open, and which of these have lost their name.
 ///
@@ -251,6 +256,8 @@ final class BlobFiles: Sendable {
         var bytes = 0
         /// Bytes to give back at the end, once the file has lost its name.
         var freed: Int?
+        /// By what it is cut to nothing then; nil where the device gave none.
+        var eraser: OpenFile?
     }
 
     let files: any FileSystem
@@ -340,14 +347,18 @@ final class BlobFiles: Sendable {
 
     /// Removes a blob; its `bytes` are given back once nobody reads it.
     ///
-    /// One that is gone already gave its bytes back then: nothing is given back twice.
+    /// One that is gone already gave its bytes back then: nothing is given back twice. Its file is cut to nothing before: another
+    /// process may have it open, as a reader or because it was begun while this one had, and would keep its bytes on the disk.
     func remove(_ number: UInt64, bytes: Int) {
         letGo(number)
+        let path = layout.blob(number)
+        var eraser = try? files.open(path, .write)
         var isGone = false
         do throws(FileSystemError) {
-            try files.remove(layout.blob(number))
+            try files.remove(path)
         } catch {
             guard error.errno == SystemNumber.notFound else {
+                if let eraser { files.close(eraser) }
                 leftovers.withLock { $0[number] = bytes }
                 return
             }
@@ -360,9 +371,18 @@ final class BlobFiles: Sendable {
             let freed = max(mine.freed ?? 0, bytes)
             ledger.hold(freed - (mine.freed ?? 0))
             open[number]?.freed = freed
+            if mine.eraser == nil { open[number]?.eraser = eraser.take() }
             return 0
         }
+        erase(eraser)
         ledger.release(freed)
+    }
+
+    /// Cuts a file without a name to nothing, whoever has it open, and closes it.
+    private func erase(_ file: OpenFile?) {
+        guard let file else { return }
+        try? files.truncate(file, to: 0)
+        files.close(file)
     }
 
     /// Tries again to remove what could not be removed.
@@ -371,14 +391,15 @@ final class BlobFiles: Sendable {
     }
 
     fileprivate func closed(_ number: UInt64) {
-        let freed = open.withLock { open -> Int in
-            guard var mine = open[number] else { return 0 }
+        let (freed, eraser) = open.withLock { open -> (Int, OpenFile?) in
+            guard var mine = open[number] else { return (0, nil) }
             mine.count -= 1
             open[number] = mine.count > 0 ? mine : nil
-            guard mine.count == 0, let freed = mine.freed else { return 0 }
+            guard mine.count == 0, let freed = mine.freed else { return (0, nil) }
             ledger.hold(-freed)
-            return freed
+            return (freed, mine.eraser)
         }
+        erase(eraser)
         ledger.release(freed)
     }
 }
@@ -398,125 +419,5 @@ final class BlobFile: Sendable {
     deinit {
         owner.files.close(open)
         owner.closed(number)
-    }
-}
-
-/// Blobs: bodies too long for a record, each a file of its own that lives as long as a record points to it.
-extension DiskEngine {
-    /// Changes: makes room for bytes of a blob by reclaiming.
-    ///
-    /// - Parameters:
-    ///   - isDeviceFull: whether the device itself refused them, so that at least one segment has to go.
-    func makeRoomForBlob(_ bytes: Int, isDeviceFull: Bool = false) throws(StoreError) {
-        try checkOpen()
-        blobs.retryLeftovers()
-        settleReleases()
-        var search = RoomSearch(segments: log.withLock { $0.numbers.count })
-        var owes = isDeviceFull
-        while owes || !ledger.hasRoom(bytes, for: .caller) {
-            if let spare = log.withLock({ $0.spare.take() }) {
-                if discard(spare) {
-                    owes = false
-                    continue
-                }
-                // An empty segment that nobody knows of would look like one that lost its table.
-                log.withLock { $0.spare = spare }
-            }
-            if !owes, let refusal = ledger.refusal(wanted: bytes, pinned: pins.sum, read: blobs.readBytes) {
-                throw refusal
-            }
-            if owes, log.withLock({ $0.victim == nil }) { throw Self.noSpace }
-            _ = try search.next(self, recyclingFor: nil, isDeviceFull: owes)
-            owes = false
-            settleReleases()
-        }
-    }
-
-    /// Has room made for the next blob, where there is little: nobody waits for that.
-    func makeRoomForBlobSoon(_ bytes: Int) {
-        let bytes = min(2 * bytes, ledger.capacity / 64)
-        guard ledger.capacity / geometry.segmentSize >= 32, !ledger.hasRoom(bytes, for: .caller),
-            !isMakingRoom.exchange(true, ordering: .acquiringAndReleasing)
-        else { return }
-        let isTaken = threads.later(.changes) { [self] in
-            isMakingRoom.store(false, ordering: .releasing)
-            try? makeRoomForBlob(bytes)
-        }
-        if !isTaken { isMakingRoom.store(false, ordering: .releasing) }
-    }
-
-    /// Removes a segment that holds nothing; false when the device refuses.
-    func discard(_ segment: Segment) -> Bool {
-        guard (try? manifest.note(segment.number, is: .idle)) != nil,
-            (try? files.removeIfThere(layout.segment(segment.number))) != nil
-        else { return false }
-        // A row that stays says only that the file may be gone.
-        try? manifest.remove(segment.number)
-        slots.free(segment.slot)
-        segment.file.unlinked()
-        return true
-    }
-
-    /// Notes that the blob of a row that leaves the index is to go; under the lock of its shard.
-    func noteRelease(_ gone: GoneRow) {
-        if gone.row.hasBlob { releases.withLock { $0.append(gone) } }
-    }
-
-    /// Has the blobs that are to go removed.
-    func releaseSoon() {
-        threads.later(.changes) { [self] in settleReleases() }
-    }
-
-    /// Changes: removes the blobs of entries that are gone; before any of their records is reclaimed.
-    func settleReleases() {
-        for gone in releases.withLock({ releases in
-            defer { releases = [] }
-            return releases
-        }) {
-            guard let segment = gone.segment, let header = header(of: gone.row, in: segment), header.hasBlob else {
-                continue
-            }
-            blobs.remove(header.bodyWord, bytes: SpaceLedger.blocks(header.storedBlobBytes))
-        }
-    }
-
-    private func header(of row: IndexRow, in segment: Segment) -> RecordHeader? {
-        let count = Int(row.place.units) * 16
-        guard let bytes = try? files.read(segment.file.open, from: Int(row.place.unit) * 16, count: count) else {
-            return nil
-        }
-        let header = bytes.withUnsafeBytes { RecordHeader.decode($0, seed: seed) }
-        return header?.segment == segment.number && header?.order == row.order ? header : nil
-    }
-
-    /// Runs a read of an open body on the thread of reads; in place once the store is closed, since bodies outlive it.
-    func readBody<Value: Sendable>(
-        _ work: @escaping @Sendable () throws(StoreError) -> Value
-    ) async throws(StoreError) -> Value {
-        do throws(StoreError) {
-            return try await threads.run(.reads, work)
-        } catch {
-            guard error.code == .closed else { throw error }
-            return try work()
-        }
-    }
-
-    /// Opens the body of an entry that a look-up showed.
-    func body(of source: RecordSource) async throws(StoreError) -> any StoredBody {
-        guard source.header.hasBlob else {
-            let bytes = try inlineBody(of: source)
-            counters.bytesRead.add(bytes.count, ordering: .relaxed)
-            return InlineBody(bytes)
-        }
-        if let held = blobs.held(source.header.bodyWord) { return BlobBody(engine: self, source: source, file: held) }
-        let file = try await threads.run(.reads) { [self] () throws(StoreError) -> BlobFile in
-            do throws(FileSystemError) {
-                return try blobs.read(source.header.bodyWord, bytes: source.header.storedBlobBytes)
-            } catch {
-                if error.errno != SystemNumber.notFound { throw failed(error) }
-                throw dropDamaged(source) ? Self.damaged : Self.gone
-            }
-        }
-        return BlobBody(engine: self, source: source, file: file)
     }
 }

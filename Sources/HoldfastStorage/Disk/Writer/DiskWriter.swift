@@ -45,10 +45,10 @@ final class DiskWriter: EntryWriter {
 
     func append(_ bytes: ByteChunk) async throws(StoreError) {
         do throws(StoreError) {
-            try engine.checkOpen()
-            if isOver.load(ordering: .acquiring) { throw DiskEngine.ended }
-            let limit = engine.maximumEntrySize - overhead
-            guard bytes.count <= limit - body.count else { throw engine.tooLarge }
+            try engine.health.checkOpen()
+            if isOver.load(ordering: .acquiring) { throw StoreError.ended }
+            let limit = engine.writer.maximumEntrySize - overhead
+            guard bytes.count <= limit - body.count else { throw engine.writer.tooLarge }
             var offset = 0
             repeat {
                 let end = min(bytes.count, offset + GrowingDiskBody.step)
@@ -66,14 +66,14 @@ final class DiskWriter: EntryWriter {
         // Followers have the whole body whether or not it may be stored: it is what they asked for.
         body.finish()
         do throws(StoreError) {
-            try engine.checkOpen()
-            if isOver.load(ordering: .acquiring) { throw DiskEngine.ended }
+            try engine.health.checkOpen()
+            if isOver.load(ordering: .acquiring) { throw StoreError.ended }
             var place = body.place
             if place == nil {
                 try await body.settle(isEnd: true)
                 place = body.place
             }
-            guard let place else { throw DiskEngine.ended }
+            guard let place else { throw StoreError.ended }
             let draft = EntryDraft(
                 key: key,
                 variant: variant,
@@ -84,11 +84,16 @@ final class DiskWriter: EntryWriter {
                 version: nil
             )
             if description != nil {
-                let size = draft.bodyLength + engine.size(key, variant, draft.description)
-                guard size <= engine.maximumEntrySize else { throw engine.tooLarge }
+                let size = draft.bodyLength + engine.writer.size(key, variant, draft.description)
+                guard size <= engine.writer.maximumEntrySize else { throw engine.writer.tooLarge }
             }
-            let stored = try await engine.store(draft, isPinned: nil, body: body, .commit(writer: id, since: since))
-            guard let stored else { throw DiskEngine.superseded }
+            let stored = try await engine.writer.store(
+                draft,
+                isPinned: nil,
+                body: body,
+                .commit(writer: id, since: since)
+            )
+            guard let stored else { throw StoreError.superseded }
             isOver.store(true, ordering: .releasing)
             if draft.hasBlob { body.letGo() }
             return stored
@@ -178,13 +183,13 @@ final class GrowingDiskBody: StoredBody {
 
     init(engine: DiskEngine) {
         self.engine = engine
-        plainPerChunk = BlobChunk.payload - (engine.seal?.overhead ?? 0)
+        plainPerChunk = BlobChunk.payload - (engine.lookup.seal?.overhead ?? 0)
     }
 
     /// A body that is whole, and in memory.
     init(_ whole: ByteChunk, engine: DiskEngine) {
         self.engine = engine
-        plainPerChunk = BlobChunk.payload - (engine.seal?.overhead ?? 0)
+        plainPerChunk = BlobChunk.payload - (engine.lookup.seal?.overhead ?? 0)
         bytes.withLock { $0.piece = whole }
         progress.advance(to: whole.count)
         progress.end(.whole)
@@ -203,17 +208,17 @@ final class GrowingDiskBody: StoredBody {
         let limit = min(count, available - offset)
         let chunk: ByteChunk
         switch source(offset, limit) {
-        case .gone: throw Self.abandoned
+        case .gone: throw StoreError.abandoned
         case .memory(let bytes): chunk = bytes
         case .blob(let blob, let shape, let index, let start):
             let engine = engine
-            let part = try await engine.readBody { () throws(StoreError) in
-                try BlobReader(engine: engine).read(shape, blob, chunks: index..<(index + 1), waits: true)
+            let part = try await engine.lookup.readBody { () throws(StoreError) in
+                try BlobReader(host: engine.lookup).read(shape, blob, chunks: index..<(index + 1), waits: true)
             }
-            guard let part, start < part.count else { throw DiskEngine.damaged }
+            guard let part, start < part.count else { throw StoreError.damaged }
             chunk = part[start..<(start + min(limit, part.count - start))]
         }
-        engine.counters.bytesRead.add(chunk.count, ordering: .relaxed)
+        engine.health.counters.bytesRead.add(chunk.count, ordering: .relaxed)
         return chunk
     }
 
@@ -253,7 +258,7 @@ final class GrowingDiskBody: StoredBody {
                 chunk.append(to: &bytes.tail)
             }
             // One byte stays behind, since the last chunk of a blob says that it is the last.
-            return (bytes.count, bytes.count > engine.geometry.inlineLimit && bytes.waiting > plainPerChunk)
+            return (bytes.count, bytes.count > engine.log.geometry.inlineLimit && bytes.waiting > plainPerChunk)
         }
         progress.advance(to: added.count)
         return added.isDue
@@ -268,8 +273,8 @@ final class GrowingDiskBody: StoredBody {
     ///
     /// Those who follow a whole body read on, from memory or from the file that is open.
     func abandon() {
-        let isCutOff = progress.end(.failed(Self.abandoned))
-        guard bytes.withLock({ $0.count > engine.geometry.inlineLimit }) else { return }
+        let isCutOff = progress.end(.failed(StoreError.abandoned))
+        guard bytes.withLock({ $0.count > engine.log.geometry.inlineLimit }) else { return }
         // In line behind a flush that is under way.
         engine.threads.later(.writes) { [self] in
             let (blob, number, granted) = bytes.withLock { bytes in
@@ -302,10 +307,10 @@ final class GrowingDiskBody: StoredBody {
             let ahead = isEnd ? bytes.withLock { SpaceLedger.blocks($0.waiting) } : BlobChunk.stride * 4
             let room = isDeviceFull ? 0 : max(wanted, min(ahead, engine.ledger.budget.uncommitted / 8))
             try await engine.threads.run(.changes, isUrgent: true) { [engine, isDeviceFull] () throws(StoreError) in
-                try engine.makeRoomForBlob(room, isDeviceFull: isDeviceFull)
+                try engine.room.makeRoomForBlob(room, isDeviceFull: isDeviceFull)
             }
         }
-        throw DiskEngine.noSpace
+        throw StoreError.noSpace
     }
 
     /// Moves whole chunks to the blob; at the end the rest, too. For the thread of writes.
@@ -314,7 +319,7 @@ final class GrowingDiskBody: StoredBody {
     /// - Throws: `.noSpace` with a cause when the device has no room.
     func flush(isEnd: Bool) throws(StoreError) -> Int {
         // Once the store is closed the directory may be another's.
-        try engine.checkOpen()
+        try engine.health.checkOpen()
         while let part = nextChunk(isEnd: isEnd) {
             let wanted = try write(part)
             if wanted > 0 { return wanted }
@@ -345,14 +350,19 @@ final class GrowingDiskBody: StoredBody {
             return bytes.number
         }
         let stored: ByteChunk
-        if let seal = engine.seal {
+        if let seal = engine.lookup.seal {
             let context = SealedPart.chunk(blob: number, index: UInt64(clamping: part.index), isLast: part.isLast)
                 .context
             stored = ByteChunk(try seal.seal(part.plain, context: context))
         } else {
             stored = part.plain
         }
-        let trailer = BlobChunk.trailer(for: stored, number: number, index: part.index, keyID: engine.seal?.keyID ?? 0)
+        let trailer = BlobChunk.trailer(
+            for: stored,
+            number: number,
+            index: part.index,
+            keyID: engine.lookup.seal?.keyID ?? 0
+        )
         let start = part.index * BlobChunk.stride
         let end = start + stored.count + trailer.count
         let room = SpaceLedger.blocks(end) - bytes.withLock { $0.granted }
@@ -374,11 +384,11 @@ final class GrowingDiskBody: StoredBody {
             bytes.withLock { $0.blob = created }
         }
         do {
-            try engine.files.write(stored, ByteChunk(trailer), to: blob.open, at: start)
+            try engine.log.files.write(stored, ByteChunk(trailer), to: blob.open, at: start)
         } catch {
-            throw engine.failed(error)
+            throw engine.health.failed(error)
         }
-        engine.succeeded()
+        engine.health.succeeded()
         bytes.withLock { bytes in
             guard bytes.waiting >= part.plain.count else { return }
             bytes.flush(part.plain.count)
@@ -392,14 +402,14 @@ final class GrowingDiskBody: StoredBody {
         do {
             return try engine.blobs.create(number)
         } catch {
-            throw engine.failed(error)
+            throw engine.health.failed(error)
         }
     }
 
     /// Where the whole body is; nil where it is too long for a record and not all in its blob.
     var place: EntryDraft.Body? {
         bytes.withLock { bytes in
-            if bytes.blob == nil, bytes.count <= engine.geometry.inlineLimit {
+            if bytes.blob == nil, bytes.count <= engine.log.geometry.inlineLimit {
                 return .inline(bytes.piece ?? ByteChunk(bytes.tail))
             }
             guard bytes.isOver else { return nil }
@@ -433,9 +443,4 @@ final class GrowingDiskBody: StoredBody {
             """
         return StoreError(.noSpace, message)
     }
-
-    private static let abandoned = StoreError(
-        .abandoned,
-        "The writer gave up before the body was whole; send the request again."
-    )
 }

@@ -97,6 +97,62 @@ struct ReservedRecord: Sendable {
     }
 }
 
+/// What reserving gave.
+enum Reserved<Value: Sendable>: Sendable {
+    case done(Value)
+    /// The log has no room; nothing has changed.
+    case needsRoom(LogState.Destination, length: Int, hasBlob: Bool)
+    /// Something else is being written for this identity; nothing has changed.
+    case busy
+}
+
+extension Writer {
+    /// What publishing a record did.
+    struct Published: Sendable {
+        /// Whether it is in the index, or was followed there at once by a newer one.
+        var isIn = false
+        /// Whether a newer one had come before it: then it never was to be seen.
+        var isOvertaken = false
+        /// Whether it was written and must never be seen: its key was invalidated or purged, or its base is gone.
+        var isRefused = false
+        /// Whether it may be found after a crash all the same.
+        var lingers = false
+        /// Its row, where its identity had none before.
+        var added: IndexRow?
+        /// What it put out of the index.
+        var replaced: GoneRow?
+        /// A variant that is now one too many.
+        var surplus: IndexRow?
+    }
+
+    /// Why an entry is written.
+    enum Purpose: Sendable {
+        /// A writer commits it.
+        case commit(writer: UInt64, since: UInt64)
+        /// It is put in one step, so that it is known of from the reservation of its place on.
+        case put(since: UInt64)
+        /// It takes the place of the row of this order and nothing else; no mark up to the order `since` had taken that row.
+        case replace(order: UInt64, since: UInt64)
+
+        /// The writer that commits it.
+        var writer: UInt64? {
+            if case .commit(let writer, _) = self { writer } else { nil }
+        }
+
+        /// The last order before it began: a later mark takes it.
+        var since: UInt64 {
+            switch self {
+            case .commit(_, let since), .put(let since), .replace(_, let since): since
+            }
+        }
+
+        /// Whether it is a new entry, in the place of whatever has its identity.
+        var isNew: Bool {
+            if case .replace = self { false } else { true }
+        }
+    }
+}
+
 /// A record of an identity between the reservation of its place and its publication.
 ///
 /// A put may overtake another put: orders decide. What replaces one certain record (a freshening, a change of a pin) must be
@@ -171,7 +227,7 @@ extension RowMatches {
 extension RowTable {
     /// The oldest variant that is not pinned, where a key has more variants than it may have.
     func surplus(_ fragment: UInt64) -> IndexRow? {
-        guard case .many(let rows) = rows(fragment), rows.count > DiskEngine.maximumVariants else { return nil }
+        guard case .many(let rows) = rows(fragment), rows.count > Writer.maximumVariants else { return nil }
         return rows.filter { !$0.isPinned }.min { $0.order < $1.order }
     }
 }
@@ -204,4 +260,10 @@ final class InPlaceDecision: Sendable {
     func took(_ duration: Duration) {
         if duration > Self.patience { detoursLeft.store(Self.detour, ordering: .relaxed) }
     }
+}
+
+/// What names an entry in the index: the hashes of its primary key and of its variant.
+struct EntryIdentity: Sendable, Hashable {
+    let primary: UInt64
+    let variant: UInt32
 }

@@ -193,3 +193,215 @@ extension DensityTinyLFUPolicy {
         setTimeStep()
     }
 }
+
+extension DensityTinyLFUPolicy {
+    func bytes(_ share: Double) -> Int { Int(share * Double(capacity)) }
+
+    mutating func enterWindow(_ slot: Slot) {
+        entries[Int(slot)].place = .window
+        windowUsed += size(slot)
+        windowCount += 1
+        // An entry whose slot left as many items behind as can be counted takes the place of the last of them.
+        if entries[Int(slot)].staleItems == 31 {
+            entries[Int(slot)].staleItems = 30
+        } else {
+            window.append(slot)
+        }
+    }
+
+    /// A few entries at a time, so that a window that gets smaller does so bit by bit.
+    mutating func trimWindow(_ victims: inout [Slot]) {
+        for _ in 0..<16 {
+            guard windowUsed > windowCapacity, let oldest = popWindow() else { break }
+            admit(oldest.slot, isUsed: oldest.isUsed, &victims)
+        }
+        evict(&victims)
+    }
+
+    /// Takes the oldest entry out of the window; it is nowhere then, but counts as held.
+    mutating func popWindow() -> (slot: Slot, isUsed: Bool)? {
+        while let slot = window.popFirst() {
+            guard passes(slot) else { continue }
+            let isUsed = entries[Int(slot)].place == .usedInWindow
+            entries[Int(slot)].place = .absent
+            windowUsed -= size(slot)
+            windowCount -= 1
+            return (slot, isUsed)
+        }
+        return nil
+    }
+
+    /// Whether the next item for a slot is that of an entry in the window, and not one left behind.
+    private mutating func passes(_ slot: Slot) -> Bool {
+        guard entries[Int(slot)].staleItems > 0 else { return true }
+        entries[Int(slot)].staleItems -= 1
+        return false
+    }
+
+    /// Drops the items left behind once they are the most.
+    mutating func compact() {
+        if window.count > 2 * windowCount + 64 {
+            var entries = entries
+            self.entries = CompactArray()
+            window.keep { slot in
+                guard entries[Int(slot)].staleItems > 0 else { return true }
+                entries[Int(slot)].staleItems -= 1
+                return false
+            }
+            self.entries = entries
+        }
+        if main.count > 2 * mainCount + 64 {
+            var entries = entries
+            self.entries = CompactArray()
+            main.keep { slot in
+                if entries[Int(slot)].place != .main { entries[Int(slot)].isListed = false }
+                return entries[Int(slot)].isListed
+            }
+            self.entries = entries
+        }
+    }
+}
+
+extension DensityTinyLFUPolicy {
+    /// Takes an entry that is nowhere into the main part, or lets it go.
+    mutating func admit(_ slot: Slot, isUsed: Bool, _ victims: inout [Slot]) {
+        let missing = used - capacity
+        if missing > 0 {
+            guard let end = contest(score(slot), missing: missing, isSure: isUsed) else {
+                forget(slot)
+                return victims.append(slot)
+            }
+            evictMain(from: end, &victims)
+        }
+        entries[Int(slot)].place = .main
+        mainCount += 1
+        if !entries[Int(slot)].isListed {
+            entries[Int(slot)].isListed = true
+            main.append(slot)
+        }
+    }
+
+    /// Draws victims until they free `missing` bytes: the index in ``main`` from which on they lie; nil if one of them
+    /// scores no less than the candidate, or there are none.
+    private mutating func contest(_ score: Int, missing: Int, isSure: Bool) -> Int? {
+        var end = main.count
+        var missing = missing
+        var draws = 0
+        while missing > 0 {
+            draws += 1
+            guard draws <= 8 + credit, let least = drawLeast(&end), isSure || least < score else {
+                credit = max(0, credit - draws + 1)
+                return nil
+            }
+            missing -= size(main[end])
+        }
+        return end
+    }
+
+    /// Draws entries before `end`, moves the one with the least score there and lowers `end` to it.
+    mutating func drawLeast(_ end: inout Int) -> Int? {
+        let now = self.now
+        var least = Int.max
+        var index = -1
+        var drawn = 0
+        while drawn < Self.samples, end > 0 {
+            let candidate = random.next(below: end)
+            let slot = main[candidate]
+            guard entries[Int(slot)].place == .main else {
+                // An item left behind. The last of the items that count takes its place, the last of all that one's.
+                entries[Int(slot)].isListed = false
+                end -= 1
+                main.swapAt(candidate, end)
+                main.swapAt(end, main.count - 1)
+                main.removeLast()
+                if index == end { index = candidate }
+                continue
+            }
+            drawn += 1
+            let score = score(entries[Int(slot)], now)
+            if score < least {
+                least = score
+                index = candidate
+            }
+        }
+        guard index >= 0 else { return nil }
+        end -= 1
+        main.swapAt(index, end)
+        return least
+    }
+
+    /// Lets the entries go that lie in ``main`` from an index on.
+    mutating func evictMain(from end: Int, _ victims: inout [Slot]) {
+        while main.count > end {
+            let slot = main[main.count - 1]
+            main.removeLast()
+            entries[Int(slot)].isListed = false
+            mainCount -= 1
+            forget(slot)
+            victims.append(slot)
+        }
+    }
+
+    private func score(_ slot: Slot) -> Int { score(entries[Int(slot)], now) }
+
+    @inline(__always)
+    private func score(_ entry: DensityEntry, _ now: UInt32) -> Int {
+        DensityWeight.score(entry.weight(at: now), size: entry.size, beta: beta)
+    }
+}
+
+/// The slots in a window, the first that came in first; every step O(1) on average.
+///
+/// A slot that leaves early leaves its item behind, which the queue's user knows to pass over.
+struct WindowQueue: Sendable {
+    private var slots = CompactArray<UInt32>()
+    private var head = 0
+
+    /// The bytes of memory taken.
+    var bytes: Int { slots.bytes }
+    /// The items, those left behind included.
+    var count: Int { slots.count - head }
+
+    /// Adds an item at the end.
+    mutating func append(_ slot: UInt32) { slots.append(slot) }
+
+    /// Takes the first item.
+    mutating func popFirst() -> UInt32? {
+        guard head < slots.count else { return nil }
+        let slot = slots[head]
+        head += 1
+        if head > 16 + slots.count / 16 { flush() }
+        return slot
+    }
+
+    /// Keeps the items that `isKept` names, asked from the first to the last.
+    mutating func keep(where isKept: (UInt32) -> Bool) {
+        flush()
+        slots.keep(where: isKept)
+    }
+
+    private mutating func flush() {
+        slots.removeFirst(head)
+        head = 0
+    }
+}
+
+/// Numbers drawn at random inside a policy: the same ones for the same seed (xorshift64, Marsaglia 2003).
+package struct PolicyRandom: Sendable, Equatable {
+    private var state: UInt64
+
+    /// Draws that depend on nothing but `seed`.
+    package init(seed: UInt64) {
+        let mixed = (seed &+ 0x9E37_79B9_7F4A_7C15) &* 0xBF58_476D_1CE4_E5B9
+        // The generator stands still at 0.
+        state = (mixed ^ mixed >> 31) | 1 << 63
+    }
+
+    /// A number from 0 to `count` - 1; `count` is 1 to 2^32 - 1.
+    package mutating func next(below count: Int) -> Int {
+        state ^= state << 13
+        state ^= state >> 7
+        state ^= state << 17
+        return Int(truncatingIfNeeded: ((state >> 32) &* UInt64(truncatingIfNeeded: count)) >> 32)
+    }
+}

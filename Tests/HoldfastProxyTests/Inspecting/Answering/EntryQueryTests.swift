@@ -136,7 +136,7 @@
         @Test("The names of the last entries are remembered, as many as there are places")
         func names() async throws {
             let bench = try await Self.filled(5)
-            let book = EntryBook(limit: 3)
+            let book = EntryIndex(limit: 3)
             var infos: [CacheEntryInfo] = []
             for try await info in bench.cache.entries(now: bench.clock.timestamp) { infos.append(info) }
             let names = infos.map { book.name(of: $0) }

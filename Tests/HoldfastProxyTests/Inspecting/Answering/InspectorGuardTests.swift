@@ -188,8 +188,8 @@
 
         @Test("Texts are compared whole")
         func comparison() {
-            #expect(InspectorGuard.isEqual("abc", "abc"))
-            for other in ["", "ab", "abd", "abcd", "Abc"] { #expect(!InspectorGuard.isEqual("abc", other)) }
+            #expect(InspectorGuard.isEqual("abc", to: "abc"))
+            for other in ["", "ab", "abd", "abcd", "Abc"] { #expect(!InspectorGuard.isEqual("abc", to: other)) }
         }
     }
 #endif

@@ -99,7 +99,7 @@
         @Test("An order that is too long is not read to its end")
         func tooLong() async throws {
             let bench = try await Self.filled()
-            let (status, _) = try await bench.purge(String(repeating: " ", count: PurgeOrder.longest + 1))
+            let (status, _) = try await bench.purge(String(repeating: " ", count: PurgeRequest.longest + 1))
             #expect(status == 413)
             let endless = UnendingSource()
             let order = InspectorRequest.order("")

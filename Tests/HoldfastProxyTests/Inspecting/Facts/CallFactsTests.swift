@@ -15,7 +15,7 @@
             var event = ServiceEvent(.callEnded, callID: CallID(number: 1), timestamp: Timestamp(secondsSinceEpoch: 2))
             event.source = source
             event.delay = duration
-            let data = try JSONEncoder().encode(CallFacts(NotedCall(event)))
+            let data = try JSONEncoder().encode(CallFacts(CallRecord(event)))
             return try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
         }
 

@@ -18,7 +18,7 @@
             let urls = (0..<20_000).map { "http://origin.example/\($0)" }
             for url in urls {
                 decisions.note(
-                    CacheDecision(.hit, CacheReason(code: url)),
+                    CacheDecision(.hit, reason: CacheReason(code: url)),
                     hash: LastDecisions.hash(url),
                     time: Self.time
                 )
@@ -31,7 +31,7 @@
             }
             #expect((LastDecisions.limit / 2...LastDecisions.limit).contains(kept))
             decisions.note(
-                CacheDecision(.miss, .stale),
+                CacheDecision(.miss, reason: .stale),
                 hash: LastDecisions.hash("http://new.example/"),
                 time: Self.time
             )
@@ -40,11 +40,11 @@
 
         @Test("As many circuits are kept as there are places, those that open last")
         func circuits() {
-            var circuits = CircuitNotes()
+            var circuits = CircuitStates()
             for number in 0..<1_000 {
                 circuits.opened("http://\(number).example", until: MonotonicInstant(sinceOrigin: .seconds(number)))
             }
-            #expect(circuits.open.count == CircuitNotes.limit)
+            #expect(circuits.open.count == CircuitStates.limit)
             #expect(circuits.open["http://999.example"] != nil)
             circuits.closed("http://999.example")
             #expect(circuits.open["http://999.example"] == nil)

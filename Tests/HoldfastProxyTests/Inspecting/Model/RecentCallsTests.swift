@@ -20,10 +20,10 @@
             return event
         }
 
-        private static func ended(_ call: Int) -> NotedCall { NotedCall(event(.callEnded, call)) }
+        private static func ended(_ call: Int) -> CallRecord { CallRecord(event(.callEnded, call)) }
 
-        private static func failed(_ call: Int, _ attempt: Int) -> NotedAttempt {
-            NotedAttempt(event(.retryScheduled, call, attempt: attempt))
+        private static func failed(_ call: Int, _ attempt: Int) -> AttemptSummary {
+            AttemptSummary(event(.retryScheduled, call, attempt: attempt))
         }
 
         @Test("The last 200 are kept, the newest first", arguments: [0, 1, 199, 200, 201, 4_321])

@@ -64,7 +64,7 @@
             for value in ["a\r\nX: y", "a\nX: y", "a\r", "a\0b"] {
                 // Some of Foundation's own kinds refuse such a value first, and then the field is not there.
                 let request = try? OutgoingRequest(Self.request(origin.url("/"), field: value), exact: nil)
-                let head = request.map { String(buffer: $0.head(.none, ByteBufferAllocator())) }
+                let head = request.map { String(buffer: $0.head(.none, allocator: ByteBufferAllocator())) }
                 #expect(head == nil || head == "GET / HTTP/1.1\r\nHost: 127.0.0.1:\(origin.port)\r\n\r\n")
             }
             var request = URLRequest(url: origin.url("/"))
@@ -100,7 +100,7 @@
             #expect(response.fields["ETag"] == "\"\u{C3}\u{A9}\"")
             var head = try OutgoingRequest(Self.request(origin.url("/"), field: "\u{E9}"), exact: nil).head(
                 .none,
-                .init()
+                allocator: .init()
             )
             #expect(head.readBytes(length: head.readableBytes)?.contains(0xE9) == true)
             await transport.shutdown()

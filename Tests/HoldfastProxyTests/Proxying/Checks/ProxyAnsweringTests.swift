@@ -212,7 +212,9 @@
             }
             // As it does behind a name of the world's that leads here, which no test can have.
             try await ProxyBench.with(
-                adjust: { $0.transport.admission = { [rules] in try rules.admit("name.example", $1, $2) } },
+                adjust: {
+                    $0.transport.admission = { [rules] in try rules.admit("name.example", port: $1, address: $2) }
+                },
                 { bench in
                     let answer = try await bench.ask("/x")
                     #expect(answer.status == 403)

@@ -71,16 +71,16 @@
         @Test("A name that leads to a private address is refused by the address of the connection")
         func connections() throws {
             var rules = ForwardRules()
-            try rules.admit("evil.example", 80, "127.0.0.1")
+            try rules.admit("evil.example", port: 80, address: "127.0.0.1")
             rules.isOpen = true
             for address in ["127.0.0.1", "fe80::1%eth0", "::ffff:10.0.0.1", nil] {
                 #expect(throws: ServiceError.self, "\(address ?? "none")") {
-                    try rules.admit("evil.example", 80, address)
+                    try rules.admit("evil.example", port: 80, address: address)
                 }
             }
-            try rules.admit("good.example", 80, "93.184.216.34")
+            try rules.admit("good.example", port: 80, address: "93.184.216.34")
             rules.allowedHosts = ["inside.example"]
-            try rules.admit("inside.example", 80, "127.0.0.1")
+            try rules.admit("inside.example", port: 80, address: "127.0.0.1")
         }
     }
 #endif

@@ -55,22 +55,22 @@
             ]
         )
         func maxForwards(_ method: String, _ value: String, _ judgement: MaxForwards.Judgement) {
-            #expect(MaxForwards.judge(RequestMethod(rawValue: method), [MaxForwards.name: value]) == judgement)
+            #expect(MaxForwards.judge(RequestMethod(rawValue: method), fields: [MaxForwards.name: value]) == judgement)
         }
 
         @Test("RFC 9110 §7.6.2: without the field, or with two, nothing is counted")
         func maxForwardsOdd() {
-            #expect(MaxForwards.judge(.trace, HeaderFields()) == .pass)
-            #expect(MaxForwards.judge(.trace, ["Max-Forwards": "1", "max-forwards": "0"]) == .pass)
+            #expect(MaxForwards.judge(.trace, fields: HeaderFields()) == .pass)
+            #expect(MaxForwards.judge(.trace, fields: ["Max-Forwards": "1", "max-forwards": "0"]) == .pass)
         }
 
         @Test("RFC 9110 §9.3.8: TRACE shows no secrets")
         func trace() {
             let text = MaxForwards.trace(
                 .trace,
-                "/x",
-                "1.1",
-                ["Host": "a", "Cookie": "s", "Authorization": "s", "X": "y"]
+                target: "/x",
+                version: "1.1",
+                fields: ["Host": "a", "Cookie": "s", "Authorization": "s", "X": "y"]
             )
             #expect(text == "TRACE /x HTTP/1.1\r\nHost: a\r\nX: y\r\n\r\n")
         }

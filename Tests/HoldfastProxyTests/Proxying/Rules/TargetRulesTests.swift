@@ -29,7 +29,7 @@
             ]
         )
         func gateway(_ target: String, _ sent: String) throws {
-            let head = try reverse.head(.get, target)
+            let head = try reverse.head(.get, target: target)
             #expect(head.requestTarget == sent)
             #expect(head.target.origin == "http://origin.example")
         }
@@ -45,21 +45,21 @@
             ]
         )
         func absolute(_ target: String, _ origin: String, _ sent: String) throws {
-            let head = try forward.head(.get, target)
+            let head = try forward.head(.get, target: target)
             #expect(head.requestTarget == sent)
             #expect(head.target.origin == origin)
         }
 
         @Test("RFC 9112 §3.2.4: OPTIONS for a host without a path asks about the server")
         func asterisk() throws {
-            #expect(try forward.head(.options, "http://a.example").requestTarget == "*")
-            #expect(try forward.head(.options, "http://a.example/").requestTarget == "/")
+            #expect(try forward.head(.options, target: "http://a.example").requestTarget == "*")
+            #expect(try forward.head(.options, target: "http://a.example/").requestTarget == "/")
         }
 
         @Test("A3: any method token goes on as it is", arguments: ["M-SEARCH", "get", "x!#$%&'*+-.^_`|~"])
         func methods(_ token: String) throws {
             let method = RequestMethod(rawValue: token)
-            #expect(try reverse.head(method, "/").method == method)
+            #expect(try reverse.head(method, target: "/").method == method)
         }
 
         @Test(
@@ -71,14 +71,14 @@
             ]
         )
         func refused(_ target: String, _ status: Int) {
-            let refusal = #expect(throws: ProxyRefusal.self) { try reverse.head(.get, target) }
+            let refusal = #expect(throws: ProxyRefusal.self) { try reverse.head(.get, target: target) }
             #expect(refusal?.status.rawValue == status)
         }
 
         @Test("RFC 9110 §9.3.6: CONNECT is refused by both")
         func tunnels() {
             for rules in [reverse, forward] {
-                let refusal = #expect(throws: ProxyRefusal.self) { try rules.head(.connect, "a.example:443") }
+                let refusal = #expect(throws: ProxyRefusal.self) { try rules.head(.connect, target: "a.example:443") }
                 #expect(refusal?.status == .notImplemented)
             }
         }
@@ -92,7 +92,7 @@
             ]
         )
         func refusedForward(_ target: String, _ status: Int) {
-            let refusal = #expect(throws: ProxyRefusal.self) { try forward.head(.get, target) }
+            let refusal = #expect(throws: ProxyRefusal.self) { try forward.head(.get, target: target) }
             #expect(refusal?.status.rawValue == status)
         }
     }

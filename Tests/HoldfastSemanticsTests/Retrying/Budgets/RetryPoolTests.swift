@@ -30,7 +30,7 @@ private struct Bench {
     mutating func ask(patience: Duration = .seconds(1), end: Duration = .seconds(10)) -> RetryBudgetState.Answer {
         tickets += 1
         let turn = RetryTurn(patience: patience, end: now + end)
-        return state.ask(.transient, turn, ticket: tickets, now: now, using: &lots)
+        return state.ask(.transient, turn: turn, ticket: tickets, now: now, using: &lots)
     }
 
     mutating func askAgain(_ ticket: Int) -> RetryBudgetState.Answer {
@@ -371,7 +371,7 @@ struct RetryPoolPropertyTests {
                 let patience = Double.random(in: 0.1...2, using: &source)
                 let end = seconds(now) + Double.random(in: 0.05...10, using: &source)
                 let turn = RetryTurn(patience: .seconds(patience), end: .seconds(end))
-                let answer = state.ask(.transient, turn, ticket: lastTicket, now: now, using: &lots)
+                let answer = state.ask(.transient, turn: turn, ticket: lastTicket, now: now, using: &lots)
                 let call = PoolOracle<SeededGenerator>.Call(ticket: lastTicket, patience: patience, end: end)
                 #expect(kind(answer) == oracle.ask(call, now: seconds(now)), "seed \(seed) at \(now)")
                 note(lastTicket, answer)

@@ -10,9 +10,9 @@ import Testing
     @Test("Complaint 7 of 12: a stale connection is resent once at once and free of budget, then by the policy")
     func staleSocket() {
         var call = RetryCall()
-        #expect(call.judge(.staleSocket) == RetryJudgement(.retryNow, .staleSocket))
+        #expect(call.judge(.staleSocket) == RetryJudgement(.retryNow, retryClass: .staleSocket))
         let second = call.judge(.staleSocket)
-        #expect(second == RetryJudgement(.retry(after: .milliseconds(100)), .ambiguous, cause: .transient))
+        #expect(second == RetryJudgement(.retry(after: .milliseconds(100)), retryClass: .ambiguous, cause: .transient))
         #expect(call.decide(.staleSocket) == .retry(after: .milliseconds(200)))
         #expect(call.decide(.staleSocket) == .stop(.attemptsExhausted))
     }
@@ -31,16 +31,18 @@ import Testing
         #expect(call.decide(.staleSocket) == .stop(.notIdempotent))
         #expect(call.decide(.failed(.connectionLost)) == .stop(.notIdempotent))
         call.history = RetryHistory()
-        call.wasRetriedBeneath = true
+        call.wasRetriedBelow = true
         #expect(call.decide(.staleSocket) == .stop(.notIdempotent))
     }
 
     @Test("RETRY.md §3.1: a refused request of any method is resent once at once, then by the policy")
     func refused() {
         var call = RetryCall(.unjittered, .post)
-        #expect(call.judge(.failed(.refused, .bodySent)) == RetryJudgement(.retryNow, .unprocessed))
+        #expect(call.judge(.failed(.refused, .bodySent)) == RetryJudgement(.retryNow, retryClass: .unprocessed))
         let second = call.judge(.failed(.refused, .headSent))
-        #expect(second == RetryJudgement(.retry(after: .milliseconds(100)), .unprocessed, cause: .transient))
+        #expect(
+            second == RetryJudgement(.retry(after: .milliseconds(100)), retryClass: .unprocessed, cause: .transient)
+        )
         call.replayable = false
         #expect(call.decide(.failed(.refused, .headSent)) == .stop(.notReplayable))
         #expect(call.decide(.failed(.refused, .notSent)) == .retry(after: .milliseconds(200)))
@@ -55,7 +57,7 @@ import Testing
         for method in [RequestMethod.get, .post] {
             for rules in [RetryRules.unjittered, .gateway] {
                 var call = RetryCall(rules, method, ["Expect": "100-continue"])
-                #expect(call.judge(.status(status)) == RetryJudgement(.retryNow, .unprocessed))
+                #expect(call.judge(.status(status)) == RetryJudgement(.retryNow, retryClass: .unprocessed))
                 #expect(call.decide(.status(status)) == .stop(.notRetryable))
                 call.replayable = false
                 #expect(call.decide(.status(status)) == .stop(.notReplayable))

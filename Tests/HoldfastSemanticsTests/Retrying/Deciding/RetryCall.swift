@@ -12,7 +12,7 @@ struct RetryCall {
     var replayable = true
     var declared: Bool?
     var timeLeft: Duration?
-    var wasRetriedBeneath = false
+    var wasRetriedBelow = false
     var history = RetryHistory()
     var attempt = 0
     var source = SeededGenerator(seed: 7)
@@ -37,7 +37,7 @@ struct RetryCall {
             timeLeft: timeLeft,
             receivedAt: .noon
         )
-        failed.wasRetriedBeneath = wasRetriedBeneath
+        failed.wasRetriedBelow = wasRetriedBelow
         return rules.judge(failed, history: &history, using: &source)
     }
 

@@ -71,7 +71,7 @@ struct RetryOracle {
             && (letter == "S" && rules.retriesUnsafeOnStaleSocket
                 || letter == "T" && rules.retriesUnsafeWhenThrottled && status != 409)
         if letter != "U", !idempotent, !isOptIn { return (.stop(.notIdempotent), "") }
-        let below = call.wasRetriedBeneath && rules.respectsInnerRetries
+        let below = call.wasRetriedBelow && rules.respectsInnerRetries
         var isFree = cure != "" && !cured.contains(cure)
         if letter == "S", below { isFree = false }
         if letter == "S", !isFree, !idempotent { return (.stop(.notIdempotent), "") }

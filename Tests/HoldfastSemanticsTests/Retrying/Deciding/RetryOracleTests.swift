@@ -74,7 +74,7 @@ import Testing
         if chance(8, &source) { call.fields["X-Retry-Attempt"] = "1" }
         if chance(6, &source) { call.declared = Bool.random(using: &source) }
         call.replayable = !chance(8, &source)
-        call.wasRetriedBeneath = chance(8, &source)
+        call.wasRetriedBelow = chance(8, &source)
         if chance(3, &source) { call.timeLeft = .milliseconds(Int.random(in: 0...9000, using: &source)) }
         call.source = SeededGenerator(seed: source.next())
         return call

@@ -35,7 +35,7 @@ import Testing
         #expect(first(.status(500)) { $0.replayable = false } == .stop(.notReplayable))
         #expect(first(.failed(.cancelled)) == .stop(.cancelled))
         #expect(first(.status(421)) { $0.timeLeft = .zero } == .stop(.deadline))
-        #expect(first(.status(500)) { $0.wasRetriedBeneath = true } == .stop(.retriedBeneath))
+        #expect(first(.status(500)) { $0.wasRetriedBelow = true } == .stop(.retriedBeneath))
         #expect(first(.status(503)) { $0.method = .connect } == .stop(.committed))
     }
 
@@ -122,7 +122,7 @@ import Testing
             guard case .retry = judgement.decision else { Issue.record("\(judgement)"); continue }
         }
         var call = RetryCall()
-        #expect(call.judge(.status(404)) == RetryJudgement(.stop(.notRetryable), .never(.notRetryable)))
+        #expect(call.judge(.status(404)) == RetryJudgement(.stop(.notRetryable), retryClass: .never(.notRetryable)))
         #expect(call.rules.cause(of: .never(.cancelled), outcome: .failed(.cancelled)) == nil)
     }
 
@@ -134,11 +134,11 @@ import Testing
             (.failed(.refused, .headSent), .retryNow), (.status(421), .retryNow), (.status(404), .stop(.notRetryable)),
         ] {
             var call = RetryCall()
-            call.wasRetriedBeneath = true
+            call.wasRetriedBelow = true
             #expect(call.decide(outcome) == decision, "\(outcome)")
         }
         var call = RetryCall(.unjittered { $0.respectsInnerRetries = false })
-        call.wasRetriedBeneath = true
+        call.wasRetriedBelow = true
         #expect(call.decide(.status(500)) == .retry(after: .milliseconds(100)))
     }
 

@@ -47,11 +47,13 @@ import Testing
     func tooLong() {
         var call = RetryCall()
         let judgement = call.judge(.status(429, ["Retry-After": "61"]))
-        #expect(judgement == RetryJudgement(.stop(.serverDelayTooLong), .throttled, serverDelay: .seconds(61)))
+        #expect(
+            judgement == RetryJudgement(.stop(.serverDelayTooLong), retryClass: .throttled, serverDelay: .seconds(61))
+        )
         #expect(call.decide(.status(413, ["Retry-After": date(7200)])) == .stop(.serverDelayTooLong))
         call.timeLeft = .seconds(30)
         let late = call.judge(.status(429, ["Retry-After": "30"]))
-        #expect(late == RetryJudgement(.stop(.deadline), .throttled, serverDelay: .seconds(30)))
+        #expect(late == RetryJudgement(.stop(.deadline), retryClass: .throttled, serverDelay: .seconds(30)))
         #expect(call.history.countedAttempts == 1)
     }
 

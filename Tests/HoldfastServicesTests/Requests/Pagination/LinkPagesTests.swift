@@ -6,6 +6,7 @@ import Holdfast
 import HoldfastSemantics
 import HoldfastServices
 import HoldfastTesting
+import Synchronization
 import Testing
 
 #if canImport(FoundationNetworking)
@@ -38,6 +39,33 @@ struct LinkPagesTests {
             ]
         )
         #expect(transport.sent.allSatisfy { $0.field("Authorization") == "t" })
+    }
+
+    @Test(
+        "Links that lead back to a page in another spelling of its URL end with an error, not never",
+        arguments: [
+            "</x?page=2#%d>", "<https://API.example.com:443/x?page=2#%d>", "</y/../x?page=2>", "</%%78?page=2>",
+        ]
+    )
+    func respelled(_ link: String) async throws {
+        let answers = Mutex(0)
+        let transport = ScriptedTransport { _ in
+            let number = answers.withLock { answers in
+                answers += 1
+                return answers
+            }
+            guard number < 20 else { return .respond(200) }
+            return .respond(200, ["Link": String(format: link, number) + "; rel=next"], body: "1")
+        }
+        let client = ServiceClient(AnyHttpService(at: "api.example.com"), transport: transport)
+        var error: (any Error)?
+        do {
+            for try await _ in AnyRequest(routes: ["x"]).pages(.links, with: client) {}
+        } catch let thrown {
+            error = thrown
+        }
+        #expect((error as? ServiceError)?.code == .protocolError)
+        #expect(transport.sent.count == 2)
     }
 
     @Test(

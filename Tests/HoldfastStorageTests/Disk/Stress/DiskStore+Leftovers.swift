@@ -22,11 +22,10 @@ extension DiskStore {
                 expect("writers", shard.writers.all.count)
             }
         }
-        expect("owed", engine.owed.withLock { $0.notes.count })
-        expect("releases", engine.releases.withLock { $0.count })
-        expect("writes under way", engine.log.withLock { $0.writesUnderWay })
-        expect("blobs that nothing names", try files.list(engine.layout.blobs).count - blobRows)
-        let segments = try files.list(engine.layout.segments).count
+        expect("owed, or to be released", engine.remover.debts)
+        expect("writes under way", engine.log.ask { $0.writesUnderWay })
+        expect("blobs that nothing names", try files.list(engine.log.layout.blobs).count - blobRows)
+        let segments = try files.list(engine.log.layout.segments).count
         // Each segment is open once, and FORMAT and the lock.
         expect("open files", files.openFileCount - segments - 2)
         // The ledger counts FORMAT, the lock and directories with a fixed sum.

@@ -139,7 +139,7 @@ struct DiskStressTests {
                 await store.close()
             }
         }
-        let isClean = store.engine.manifest.content.format.isClean
+        let isClean = store.engine.log.manifest.content.format.isClean
         #expect(isClean, "seed \(seed)")
         let next = try await Self.open(files)
         #expect(next.statistics.entriesCorrupt == 0)

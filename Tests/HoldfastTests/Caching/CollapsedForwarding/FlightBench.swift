@@ -161,13 +161,13 @@ struct FlightBench {
         try await call(request, options).value
     }
 
-    /// Waits until so many calls are in flights.
-    func waitForReaders(_ count: Int) async { await until { cache.flights.readers >= count } }
+    /// Waits until so many calls are in fetches.
+    func waitForReaders(_ count: Int) async { await until { cache.fetches.readers >= count } }
 
     /// Waits until nothing is in the air any more.
     func waitForQuiet() async {
         await pipeline.drain()
-        await until { cache.flights.count == 0 && cache.flights.backgroundCount == 0 }
+        await until { cache.fetches.count == 0 && cache.fetches.backgroundCount == 0 }
     }
 
     var sends: Int { origin.asked.count }

@@ -99,7 +99,7 @@ struct FlightStressTests {
                 ["X-Tenant": "\(tenant)"]
             )
             var callOptions = CallOptions()
-            if index % 5 == 0 { callOptions.cache.staleAfter = .zero }
+            if index % 5 == 0 { callOptions.cache.serveStaleAfter = .zero }
             if index % 7 == 0 { callOptions.timeout = .seconds(60) }
             if index % 13 == 0 { callOptions.acceptance = .successful }
             let reads = Int.random(in: 0...14, using: &random)
@@ -128,8 +128,8 @@ struct FlightStressTests {
         await bench.waitForQuiet()
         #expect(wrong.count == 0, "seed \(seed)")
         #expect(right.count > 20, "seed \(seed)")
-        #expect(bench.cache.flights.count == 0)
-        #expect(bench.cache.flights.backgroundCount == 0)
+        #expect(bench.cache.fetches.count == 0)
+        #expect(bench.cache.fetches.backgroundCount == 0)
         await until { bench.clock.sleeperCount == 0 }
         let counted = bench.cache.statistics
         let answered =

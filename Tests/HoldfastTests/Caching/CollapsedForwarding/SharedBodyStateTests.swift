@@ -46,7 +46,7 @@ struct SharedBodyStateTests {
                 if state.start > 0, !canFollow {
                     state.release()
                 } else {
-                    model.got[state.seat()] = []
+                    model.got[state.addReader()] = []
                 }
             case 6 where model.reserved > 0:
                 model.reserved -= 1
@@ -107,7 +107,7 @@ struct SharedBodyStateTests {
         var state = SharedBodyState(limit: 2)
         state.open(readers: 2, goesOn: false)
         expect(state.demand(canFollow: false), .rest)
-        let (slow, fast) = (state.seat(), state.seat())
+        let (slow, fast) = (state.addReader(), state.addReader())
         _ = state.wants(fast)
         expect(state.demand(canFollow: false), .pull)
         state.add(ByteChunk([1, 2]), canFollow: false)
@@ -130,18 +130,18 @@ struct SharedBodyStateTests {
     func seats() {
         var state = SharedBodyState(limit: 2)
         state.open(readers: 2, goesOn: false)
-        let first = state.seat()
+        let first = state.addReader()
         _ = state.wants(first)
         state.add(ByteChunk([1, 2]), canFollow: false)
         _ = state.step(first)
         _ = state.wants(first)
         expect(state.demand(canFollow: false), .blocked)
-        let stalled = state.seat()
+        let stalled = state.addReader()
         expect(state.demand(canFollow: false), .blocked)
         #expect(state.slowest?.readers == [stalled])
         let reserves = state.reserve(canFollow: false)
         #expect(reserves)
-        let newcomer = state.seat()
+        let newcomer = state.addReader()
         state.expel([stalled], at: 0)
         #expect(state.slowest?.readers == [newcomer])
     }

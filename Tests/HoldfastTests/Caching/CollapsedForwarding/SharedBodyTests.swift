@@ -156,7 +156,7 @@ struct SharedBodyTests {
         let second = try await bench.pipeline.send(.get())
         let reading = Task { try await first.body.collect() }
         try await source.pulled.wait(for: 1)
-        await until { bench.cache.flights.readers == 2 }
+        await until { bench.cache.fetches.readers == 2 }
         first.body.discard()
         await #expect(throws: CancellationError.self) { try await reading.value }
         second.body.discard()

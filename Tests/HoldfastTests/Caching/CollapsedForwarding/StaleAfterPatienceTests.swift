@@ -18,13 +18,13 @@ struct StaleAfterPatienceTests {
     @Test("staleAfter: stale after the patience, and what comes then is stored", arguments: [true, false])
     func patience(_ byCall: Bool) async throws {
         var options = CacheOptions()
-        if !byCall { options.staleAfter = .seconds(3) }
+        if !byCall { options.serveStaleAfter = .seconds(3) }
         let source = GatedSource([ByteChunk(copying: "new".utf8)])
         let bench = try await StaleAnswerTests.bench(["Cache-Control": "max-age=10"], options: options) { _ in
             .stream(200, cacheable, source, nil)
         }
         var callOptions = CallOptions()
-        if byCall { callOptions.cache.staleAfter = .seconds(3) }
+        if byCall { callOptions.cache.serveStaleAfter = .seconds(3) }
         let call = bench.call(.get(), callOptions)
         try await bench.clock.waitForSleeps(1)
         bench.clock.advance(by: .seconds(3))
@@ -41,7 +41,7 @@ struct StaleAfterPatienceTests {
     @Test("staleAfter: at once when the next backoff is longer than the patience")
     func impatientOfBackoff() async throws {
         var options = CacheOptions()
-        options.staleAfter = .milliseconds(500)
+        options.serveStaleAfter = .milliseconds(500)
         let bench = try await StaleAnswerTests.bench(
             ["Cache-Control": "max-age=10"],
             options: options,
@@ -61,7 +61,7 @@ struct StaleAfterPatienceTests {
     @Test("staleAfter: what goes on in the background is bounded; beyond that the exchange ends with its last reader")
     func boundedPatience() async throws {
         var options = CacheOptions()
-        options.staleAfter = .zero
+        options.serveStaleAfter = .zero
         options.maximumBackgroundRevalidations = 1
         let urls = ["http://origin.example/a", "http://origin.example/b"]
         let bench = try await StaleAnswerTests.bench(["Cache-Control": "max-age=10"], options: options, urls: urls) {
@@ -92,7 +92,7 @@ struct StaleAfterPatienceTests {
         let reader = bench.call(.get(), patient)
         await until { bench.clock.waits.contains(.seconds(1)) }
         var impatient = CallOptions()
-        impatient.cache.staleAfter = .zero
+        impatient.cache.serveStaleAfter = .zero
         impatient.timeout = .seconds(5)
         #expect(try await bench.load(.get(), impatient) == .stale("old"))
         // The second attempt has no limit any more, so only the reader's own look at the clock ends its wait.

@@ -58,7 +58,7 @@ struct StaleAnswerTests {
             var options = CallOptions()
             options.cache = .revalidate
             let call = bench.call(.get(), options)
-            await until { bench.sends == 3 || bench.cache.flights.readers > 0 }
+            await until { bench.sends == 3 || bench.cache.fetches.readers > 0 }
             bench.origin.open(3)
             #expect(try await call.value.body == "sorry")
             #expect(bench.sends == 3)
@@ -121,7 +121,7 @@ struct StaleAnswerTests {
         for url in urls { #expect(try await bench.load(.get(url)) == .stale("old")) }
         try await bench.origin.asked.wait(for: 7)
         #expect(bench.sends == 7)
-        #expect(bench.cache.flights.backgroundCount == 2)
+        #expect(bench.cache.fetches.backgroundCount == 2)
         bench.origin.open(9)
         await bench.waitForQuiet()
         for url in urls { _ = try await bench.load(.get(url)) }
@@ -138,7 +138,7 @@ struct StaleAnswerTests {
         call.cancel()
         bench.origin.open()
         try await source.pulled.wait(for: 1)
-        #expect(bench.cache.flights.backgroundCount == 1)
+        #expect(bench.cache.fetches.backgroundCount == 1)
         source.open(2)
         await bench.pipeline.drain()
         #expect(try await bench.load() == .fresh("new"))

@@ -143,8 +143,12 @@ struct ListingTests {
             storedAt: listed.storedAt,
             needsValidation: true
         )
-        #expect(!CacheEntryInfo(listed, stored, bench.cache.options, now: bench.time).needsConfirmation)
-        #expect(CacheEntryInfo(doubted, stored, bench.cache.options, now: bench.time).needsConfirmation)
+        #expect(
+            !CacheEntryInfo(listed, stored: stored, options: bench.cache.options, now: bench.time).needsConfirmation
+        )
+        #expect(
+            CacheEntryInfo(doubted, stored: stored, options: bench.cache.options, now: bench.time).needsConfirmation
+        )
     }
 
     @Test("What is no response of the cache is left out: another's entries, and the keys of No-Vary-Search")

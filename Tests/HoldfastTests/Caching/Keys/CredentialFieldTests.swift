@@ -125,7 +125,7 @@ struct CredentialFieldTests {
     }
 
     @Test("Calls with different keys never share a flight; those with one key do", arguments: [200, 429, 503])
-    func flights(_ status: Int) async throws {
+    func fetches(_ status: Int) async throws {
         let origin = GatedOrigin { request, _ in
             .answer(status, Self.fields, request.value(forHTTPHeaderField: "X-API-Key") ?? "nobody")
         }

@@ -57,12 +57,12 @@ struct FleetBench {
             try await call(request, options).value
         }
 
-        func waitForReaders(_ count: Int) async { await until { cache.flights.readers >= count } }
+        func waitForReaders(_ count: Int) async { await until { cache.fetches.readers >= count } }
 
         /// Waits until nothing is in the air any more.
         func waitForQuiet() async {
             await pipeline.drain()
-            await until { cache.flights.count == 0 && cache.flights.backgroundCount == 0 }
+            await until { cache.fetches.count == 0 && cache.fetches.backgroundCount == 0 }
         }
 
         /// What came of the waits for other processes.
@@ -95,7 +95,7 @@ struct FleetBench {
     func takeLease(for length: Duration = .seconds(5), _ request: URLRequest = .get()) async -> (any FillLease)? {
         guard let lookup = lookup(request) else { return nil }
         let pathMark = InvalidationLog().pathMark(of: lookup.key.target)
-        let terms = FlightTerms(lookup, nominated: [], tags: [], pathMark: pathMark)
+        let terms = FetchTerms(lookup, nominated: [], tags: [], pathMark: pathMark)
         let variant = StoreKey(terms.digest(one.store.secret))
         guard case .granted(let lease) = await leases.lease(lookup.storeKey, variant: variant, for: length) else {
             return nil
@@ -104,7 +104,12 @@ struct FleetBench {
     }
 
     func lookup(_ request: URLRequest = .get()) -> CacheLookup? {
-        CacheLookup(request, CallContext(clock: clock), one.cache, LookTrail(begun: clock.now))
+        CacheLookup(
+            request,
+            context: CallContext(clock: clock),
+            cache: one.cache,
+            history: LookupHistory(begun: clock.now)
+        )
     }
 
     func waitForQuiet() async {

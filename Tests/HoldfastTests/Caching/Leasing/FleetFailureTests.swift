@@ -111,10 +111,10 @@ struct FleetFailureTests {
         let held = await bench.takeLease(for: .seconds(600))
         let lookup = try #require(bench.lookup())
         let pathMark = InvalidationLog().pathMark(of: lookup.key.target)
-        let terms = FlightTerms(lookup, nominated: [], tags: [], pathMark: pathMark)
-        let waiting = Flight(terms, deadline: nil, isBackground: false, mayYield: true)
-        let fresh = LookTrail(begun: bench.clock.now)
-        let tired = fresh.beyond(Flight.Elsewhere(outcome: nil, wasAwaited: true))
+        let terms = FetchTerms(lookup, nominated: [], tags: [], pathMark: pathMark)
+        let waiting = Fetch(terms, deadline: nil, isBackground: false, mayYield: true)
+        let fresh = LookupHistory(begun: bench.clock.now)
+        let tired = fresh.beyond(Fetch.Elsewhere(outcome: nil, wasAwaited: true))
         #expect(fresh.mayYield && !tired.mayYield)
         if case .joined = waiting.join(until: nil, late: true, yielding: fresh.mayYield) {
         } else {
@@ -238,7 +238,7 @@ struct FleetFailureTests {
     )
     func stalePatience() async throws {
         var options = CacheOptions()
-        options.staleAfter = .seconds(1)
+        options.serveStaleAfter = .seconds(1)
         let fields: HeaderFields = ["Cache-Control": "max-age=10", "ETag": "\"a\""]
         let bench = FleetBench(GatedOrigin { _, number in .answer(200, fields, "\(number)") }, options: options)
         bench.origin.open()
@@ -251,7 +251,7 @@ struct FleetFailureTests {
         bench.clock.advance(by: .seconds(1))
         #expect(try await call.value == .stale("1"))
         held?.end(.failed)
-        // The flight goes on without it and takes over.
+        // The fetch goes on without it and takes over.
         try await bench.origin.asked.wait(for: 2)
         bench.origin.open()
         await bench.waitForQuiet()

@@ -127,11 +127,16 @@ struct OriginTests {
                 group.addTask {
                     for number in 0..<500 {
                         let target = try? TargetURI("http://h\((task + number) % 5).example/")
-                        let tally = CallTally(meter, target, LookTrail(begun: clock.now), clock)
-                        tally.arrive()
+                        let metrics = CallMetrics(
+                            meter,
+                            target: target,
+                            history: LookupHistory(begun: clock.now),
+                            clock: clock
+                        )
+                        metrics.arrive()
                         await Task.yield()
-                        tally.count { $0.misses += 1 }
-                        tally.count(3, .network)
+                        metrics.count { $0.misses += 1 }
+                        metrics.count(3, bodySource: .network)
                     }
                 }
             }

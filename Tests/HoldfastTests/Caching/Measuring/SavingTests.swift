@@ -64,9 +64,14 @@ struct SavingTests {
     func timeOfHit(took: Int, saved: Int) throws {
         let clock = ManualClock()
         let meter = CacheMeter()
-        let tally = CallTally(meter, try TargetURI("http://a.example/"), LookTrail(begun: clock.now), clock)
+        let metrics = CallMetrics(
+            meter,
+            target: try TargetURI("http://a.example/"),
+            history: LookupHistory(begun: clock.now),
+            clock: clock
+        )
         clock.advance(by: .milliseconds(took))
-        tally.count(.fresh, .fresh, delay: .milliseconds(100))
+        metrics.count(.fresh, reason: .fresh, delay: .milliseconds(100))
         #expect(meter.total.timeSaved == .milliseconds(saved))
         #expect(meter.total.hits == 1)
     }
@@ -75,9 +80,9 @@ struct SavingTests {
     func negative() throws {
         let clock = ManualClock()
         let meter = CacheMeter()
-        let tally = CallTally(meter, nil, LookTrail(begun: clock.now), clock)
+        let metrics = CallMetrics(meter, target: nil, history: LookupHistory(begun: clock.now), clock: clock)
         for kind in [HitKind.fresh, .stale, .revalidating, .error] {
-            tally.count(kind, .fresh, delay: .milliseconds(-100))
+            metrics.count(kind, reason: .fresh, delay: .milliseconds(-100))
         }
         #expect(meter.total.timeSaved == .zero)
         #expect(meter.total.allHits == 4)

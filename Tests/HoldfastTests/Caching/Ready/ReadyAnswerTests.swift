@@ -21,7 +21,7 @@ struct ReadyAnswerTests {
         let seen = await twins.warm()
         #expect(seen.text == "1")
         #expect(seen.source == .fresh)
-        #expect(seen.decision == CacheDecision(.hit, .fresh, age: 0, freshnessLeft: 60))
+        #expect(seen.decision == CacheDecision(.hit, reason: .fresh, age: 0, freshnessLeft: 60))
         twins.expectSameCounts()
     }
 

@@ -36,7 +36,16 @@ struct ReadyAnswersTests {
         )
         let reuse = try #require(PlainReuse(stored, options: CacheOptions()))
         return try #require(
-            ReadyAnswer(entry, stored, reuse, url: url, .get(url), implicit: [:], target, searchVarianceCount: 0)
+            ReadyAnswer(
+                entry,
+                stored: stored,
+                reuse: reuse,
+                url: url,
+                request: .get(url),
+                implicit: [:],
+                target: target,
+                searchVarianceCount: 0
+            )
         )
     }
 

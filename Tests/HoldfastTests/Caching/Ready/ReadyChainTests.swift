@@ -48,7 +48,7 @@ struct ReadyChainTests {
         options.prepare = [{ request, _ in request.setValue("1", forHTTPHeaderField: "X-Prepared") }]
         #expect(await twins.ask(.get(), options).isReady)
         var bare = CallOptions()
-        bare.bearsAuthorization = false
+        bare.usesAuthorization = false
         #expect(await twins.ask(.get(), bare).isReady)
         twins.expectSameCounts()
     }

@@ -59,7 +59,7 @@ final class ReadySide: Sendable {
     let outer: HTTPCache?
     let pipeline: Pipeline
     let events = EventRecorder()
-    /// What the transport says that it adds beneath the hooks.
+    /// What the transport says that it adds below the hooks.
     let implicit = SharedValue(HeaderFields())
     /// What the hook sets on each request.
     let edit = SharedValue<[String: String]>([:])

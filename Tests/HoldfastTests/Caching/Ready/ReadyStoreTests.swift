@@ -167,7 +167,7 @@ struct ReadyStoreTests {
         twins.advance(.milliseconds(59_999))
         let last = await twins.ask()
         #expect(last.isReady)
-        #expect(last.decision == CacheDecision(.hit, .fresh, age: 59, freshnessLeft: 1))
+        #expect(last.decision == CacheDecision(.hit, reason: .fresh, age: 59, freshnessLeft: 1))
         twins.advance(.milliseconds(1))
         #expect(await twins.ask().text == "2")
     }

@@ -77,7 +77,7 @@ struct BackgroundClassTests {
         #expect(watch.areBackground.last == true)
         clock.advance(by: .seconds(200))
         let call = Task { try await bench.load() }
-        await until { bench.cache.flights.readers == 1 }
+        await until { bench.cache.fetches.readers == 1 }
         #expect(watch.areBackground.last == false)
         call.cancel()
         _ = try? await call.value

@@ -75,7 +75,7 @@ struct HedgedStoreTests {
             configuration: configuration
         )
         let calls = (0..<10).map { _ in Task { try await pipeline.send(.get()).status } }
-        await until { cache.flights.readers == 10 }
+        await until { cache.fetches.readers == 10 }
         for wait in 1...2 {
             try await clock.waitForSleeps(wait)
             clock.advance(by: .seconds(10))

@@ -24,7 +24,7 @@ struct RetriedValidationTests {
     enum Change: CaseIterable, Sendable {
         /// A call past the cache stores another one.
         case reloaded
-        /// A call that shares no flight with the first one stores another one.
+        /// A call that shares no fetch with the first one stores another one.
         case revalidated
         /// A person removes it.
         case purged

@@ -28,7 +28,7 @@ struct StaleLastTests {
         mode: CacheOptions.Mode = .private,
         clock: ManualClock = ManualClock(autoAdvances: true),
         retrierFactory: any RetrierFactory,
-        staleAfter: Duration? = nil,
+        serveStaleAfter: Duration? = nil,
         prepare: [PrepareStep] = []
     ) async throws -> CacheBench {
         let bench = CacheBench(
@@ -37,7 +37,7 @@ struct StaleLastTests {
             clock: clock,
             retrierFactory: retrierFactory,
             { $0.prepare = prepare },
-            options: { $0.staleAfter = staleAfter }
+            options: { $0.serveStaleAfter = serveStaleAfter }
         )
         try await bench.load()
         clock.advance(by: .seconds(20))
@@ -73,7 +73,7 @@ struct StaleLastTests {
             [.respond(503), .respond(200, cacheable, body: "new")],
             clock: clock,
             retrierFactory: .seeded { $0.waits(.seconds(10)) },
-            staleAfter: .milliseconds(300),
+            serveStaleAfter: .milliseconds(300),
             prepare: [watch.step]
         )
         #expect(try await bench.load() == .stale("old"))
@@ -94,7 +94,7 @@ struct StaleLastTests {
             [.respond(503), .respond(200, cacheable, body: "new")],
             clock: clock,
             retrierFactory: .seeded { $0.waits(.milliseconds(200)) },
-            staleAfter: .milliseconds(300)
+            serveStaleAfter: .milliseconds(300)
         )
         let call = Task { try await bench.load() }
         await until { clock.waits.contains(.milliseconds(200)) }
@@ -110,7 +110,7 @@ struct StaleLastTests {
             [.respond(429, ["Retry-After": "5"]), .respond(200, cacheable, body: "new")],
             clock: clock,
             retrierFactory: .seeded { $0.maxAttempts = 1 },
-            staleAfter: .milliseconds(300)
+            serveStaleAfter: .milliseconds(300)
         )
         try await bench.load(Self.sameResource)
         #expect(try await bench.load() == .stale("old"))
@@ -128,17 +128,17 @@ struct StaleLastTests {
         arguments: [("max-age=10, stale-if-error=1000", true), ("max-age=10", false), ("no-store", false)],
         [Duration.milliseconds(300), nil]
     )
-    func gateBeyondReach(_ stored: (cacheControl: String, standsIn: Bool), _ staleAfter: Duration?) async throws {
+    func gateBeyondReach(_ stored: (cacheControl: String, standsIn: Bool), _ serveStaleAfter: Duration?) async throws {
         let clock = ManualClock()
         let bench = try await Self.bench(
             ["Cache-Control": stored.cacheControl],
             [.respond(429, ["Retry-After": "90"])],
             clock: clock,
             retrierFactory: .seeded(),
-            staleAfter: staleAfter
+            serveStaleAfter: serveStaleAfter
         )
         try await bench.load(Self.sameResource)
-        let isImpatient = staleAfter != nil && stored.cacheControl == "max-age=10"
+        let isImpatient = serveStaleAfter != nil && stored.cacheControl == "max-age=10"
         if stored.standsIn || isImpatient {
             let response = try await bench.pipeline.send(.get())
             #expect(response.source == .stale)
@@ -160,19 +160,19 @@ struct StaleLastTests {
         [("3600", 100), ("30", 20)]
     )
     func waitBeyondReach(_ status: Int, _ wait: (seconds: String, timeout: Int)) async throws {
-        for staleAfter in [Duration.milliseconds(300), nil] {
+        for serveStaleAfter in [Duration.milliseconds(300), nil] {
             let clock = ManualClock()
             let bench = try await Self.bench(
                 ["Cache-Control": "max-age=10"],
                 [.respond(status, ["Retry-After": wait.seconds], body: "no")],
                 clock: clock,
                 retrierFactory: .seeded(),
-                staleAfter: staleAfter
+                serveStaleAfter: serveStaleAfter
             )
             var options = CallOptions()
             options.timeout = .seconds(wait.timeout)
             let answer = try await bench.load(.get(), options)
-            #expect(answer == (staleAfter == nil ? .network("no", status) : .stale("old")))
+            #expect(answer == (serveStaleAfter == nil ? .network("no", status) : .stale("old")))
             #expect(bench.sends == 2)
         }
     }
@@ -184,7 +184,7 @@ struct StaleLastTests {
             ["Cache-Control": "max-age=10, stale-if-error=1000, \(directive)", "ETag": "\"a\""],
             [failure, failure, failure],
             retrierFactory: .seeded(),
-            staleAfter: .milliseconds(1)
+            serveStaleAfter: .milliseconds(1)
         )
         var options = CallOptions()
         options.timeout = .seconds(30)

@@ -67,10 +67,10 @@ struct AttemptScenario: Sendable {
             hooks: [WatchingHook(log: log)],
             configuration: configuration
         )
-        let scope = RetryScope()
+        let scope = NestedRetryScope()
         scope.begin(request)
         scope.ended(request, exhausted: isExhaustedBefore)
-        await RetryScope.$current.withValue(scope) {
+        await NestedRetryScope.$current.withValue(scope) {
             do {
                 let response = try await pipeline.send(request, body: body, options: options)
                 log.add("response \(AttemptScenario.describe(response))")

@@ -93,16 +93,16 @@ import Testing
     @Test("What surrounds a transport hides none of its words to the pipeline")
     func transparent() throws {
         let inner = ScriptedTransport([], implicit: { _ in ["Authorization": "a"] })
-        let surrounded = SurroundedTransport(transport: inner, surroundings: [Counting()])
-        #expect(surrounded.enforcesDeadline)
-        #expect(surrounded.implicitFields(for: try request("https://example.com/")) == ["Authorization": "a"])
+        let intercepted = SurroundedTransport(transport: inner, interceptors: [Counting()])
+        #expect(intercepted.enforcesDeadline)
+        #expect(intercepted.implicitFields(for: try request("https://example.com/")) == ["Authorization": "a"])
     }
 
     @Test("What surrounds a call is met once, and once for each send; its fields are seen by no cache")
-    func surroundings() async throws {
+    func interceptors() async throws {
         let surrounding = Counting()
         var configuration = configuration()
-        configuration.surroundings = [surrounding]
+        configuration.interceptors = [surrounding]
         let transport = ScriptedTransport([.respond(503), .respond(200, ["Cache-Control": "max-age=60"])])
         let pipeline = Pipeline(
             transport: transport,
@@ -120,22 +120,22 @@ import Testing
     }
 }
 
-private final class Counting: CallSurrounding {
+private final class Counting: CallInterceptor {
     let counts = Mutex([0, 0])
 
-    func surroundCall(
+    func interceptCall(
         _ request: URLRequest,
-        _ context: CallContext,
-        _ proceed: () async throws -> Response
+        context: CallContext,
+        proceed: () async throws -> Response
     ) async throws -> Response {
         counts.withLock { $0[0] += 1 }
         return try await proceed()
     }
 
-    func surroundSend(
+    func interceptSend(
         _ request: URLRequest,
-        _ context: CallContext,
-        _ proceed: (URLRequest) async throws -> Response
+        context: CallContext,
+        proceed: (URLRequest) async throws -> Response
     ) async throws -> Response {
         var request = request
         let count = counts.withLock { counts in

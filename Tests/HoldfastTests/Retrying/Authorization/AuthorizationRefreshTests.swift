@@ -58,7 +58,7 @@ struct AuthorizationRefreshTests {
         let transport = server.transport
         let pipeline = server.pipeline(server.tokens(), transport)
         var options = CallOptions()
-        options.bearsAuthorization = false
+        options.usesAuthorization = false
         #expect(try await pipeline.send(.get(TokenServer.url), options: options).status == .unauthorized)
         #expect(server.refreshes.count == 0)
         #expect(transport.sent.count == 1)

@@ -13,7 +13,7 @@ import Testing
 
 @Suite("Layers of retries (RETRY.md §4.6)", .timeLimit(.minutes(20)))
 struct NestedRetryTests {
-    /// A client of somebody who catches what the layer beneath throws and throws something of their own.
+    /// A client of somebody who catches what the layer below throws and throws something of their own.
     struct WrappingErrors: Transport {
         struct Wrapped: Error {}
         let inner: any Transport
@@ -52,7 +52,7 @@ struct NestedRetryTests {
         }
         #expect(leaf.sent.count == 3)
         #expect(attempts.map(\.stopReason) == [.retriedBeneath])
-        #expect(attempts.first?.beneath.first?.beneath.count == 3)
+        #expect(attempts.first?.nestedAttempts.first?.nestedAttempts.count == 3)
     }
 
     @Test("E9, complaint 8 of 12: the layers need not know each other's errors")

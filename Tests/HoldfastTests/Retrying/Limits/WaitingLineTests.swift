@@ -28,10 +28,10 @@ struct WaitingLineTests {
             Issue.record("the line has two places")
             return
         }
-        line.abandon(first, Bored())
+        line.abandon(first, error: Bored())
         await #expect(throws: Bored.self) { try await line.wait(first) }
         line.leave()
-        line.abandon(second, Bored())
+        line.abandon(second, error: Bored())
         try await line.wait(second)
         #expect(line.counts == (1, 0))
         line.leave()
@@ -53,7 +53,7 @@ struct WaitingLineTests {
                             case .taken: break
                             case .full: return
                             case .waits(let ticket):
-                                if choice == 0 { line.abandon(ticket, Bored()) }
+                                if choice == 0 { line.abandon(ticket, error: Bored()) }
                                 do { try await line.wait(ticket) } catch { return }
                             }
                             inside.enter()

@@ -47,6 +47,27 @@ struct DownloadFaceTests {
         #expect(source.sizes == (0...128).map { $0 << 16 })
     }
 
+    @Test(
+        "Content that ends before its Content-Length is no download, whatever the transport thinks of it",
+        arguments: [0, 3]
+    )
+    func endsEarly(_ count: Int) async throws {
+        let folder = try Folder()
+        let fields: HeaderFields = ["Content-Length": "9"]
+        let chunks = count > 0 ? [String(repeating: "x", count: count)] : []
+        let pipeline = Pipeline(
+            transport: ScriptedTransport([.stream(200, fields, chunks: chunks)], repeatsLastStep: true)
+        )
+        let error = try await #require(throws: ServiceError.self) {
+            try await pipeline.download(for: .get(), into: folder.url)
+        }
+        #expect(error.code == .connectionLost)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).isEmpty)
+        var head = URLRequest.get()
+        head.httpMethod = "HEAD"
+        _ = try await pipeline.download(for: head, into: folder.url)
+    }
+
     @Test("Two downloads at once have two files")
     func twoFiles() async throws {
         let transport = ScriptedTransport { request in .stream(chunks: [request.url?.path ?? "", "!"]) }

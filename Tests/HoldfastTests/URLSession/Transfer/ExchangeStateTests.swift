@@ -24,10 +24,10 @@ struct ExchangeStateTests {
         var state = ExchangeState(upload: upload, buffer: buffer, start: SystemClock().now)
         let head = try #require(HTTPURLResponse(url: url, statusCode: 200, httpVersion: nil, headerFields: nil))
         _ = try await withCheckedThrowingContinuation { continuation in
-            if let outcome = state.begin(task, continuation) { return continuation.resume(with: outcome) }
+            if let outcome = state.begin(task, continuation: continuation) { return continuation.resume(with: outcome) }
             for case .resumeHead(let waiter, let outcome) in state.note(head) { waiter.resume(with: outcome) }
         }
-        guard case .failure = state.readBack(1, .failure(CocoaError(.fileReadUnknown))) else {
+        guard case .failure = state.readBack(1, outcome: .failure(CocoaError(.fileReadUnknown))) else {
             Issue.record("a failed reading gave bytes")
             return
         }

@@ -14,7 +14,7 @@
     @Suite("Replays", .timeLimit(.minutes(20)))
     struct ReplayRunTests {
         private static func input(_ trace: RequestTrace) -> InputReader.Input {
-            var account = InputAccount()
+            var account = InputStatistics()
             account.requests = trace.requests.count
             return InputReader.Input(
                 format: .trace,

@@ -41,14 +41,14 @@
 
         @Test("Bars fit the width, and the least count shows")
         func histogram() {
-            var histogram = Histogram("sizes", [("small", 10), ("large", 100)], beyond: "huge")
+            var histogram = Histogram("sizes", classes: [("small", 10), ("large", 100)], beyond: "huge")
             for number in [1, 2, 3, 50] + Array(repeating: 5, count: 996) { histogram.add(number) }
             let lines = histogram.text(width: 40).split(separator: "\n")
             #expect(lines[0] == "sizes")
             #expect(lines[1] == "  small 999 " + String(repeating: "█", count: 27))
             #expect(lines[2] == "  large   1 ▏")
             #expect(lines[3] == "  huge    0")
-            #expect(Histogram("none", [("a", 1)], beyond: "b").text(width: 40).isEmpty)
+            #expect(Histogram("none", classes: [("a", 1)], beyond: "b").text(width: 40).isEmpty)
         }
     }
 #endif

@@ -34,7 +34,7 @@ final class StreamCore<Value: Sendable>: Sendable {
         open: @escaping @Sendable () async throws -> any StreamConnection,
         decode: @escaping @Sendable (StreamMessage) throws -> Value
     ) {
-        let task = Task { await run(open, decode) }
+        let task = Task { await run(open, decode: decode) }
         let isEnded = state.withLock { state in
             state.task = state.isEnded ? nil : task
             return state.isEnded
@@ -90,7 +90,7 @@ final class StreamCore<Value: Sendable>: Sendable {
 
     private func run(
         _ open: @Sendable () async throws -> any StreamConnection,
-        _ decode: @escaping @Sendable (StreamMessage) throws -> Value
+        decode: @escaping @Sendable (StreamMessage) throws -> Value
     ) async {
         do {
             let connection = try await open()
@@ -127,16 +127,16 @@ final class StreamCore<Value: Sendable>: Sendable {
             do {
                 let message = try await connection.receive()
                 guard message.byteCount <= limits.messageSize else {
-                    return await fail(StreamLimits.tooLong(message, limits), closing: .messageTooBig)
+                    return await fail(StreamLimits.tooLong(message, limits: limits), closing: .messageTooBig)
                 }
-                await inbox.put(await decoded(message, decode))
+                await inbox.put(await decoded(message, decode: decode))
             } catch {
                 return await end(error)
             }
         }
     }
 
-    private func decoded(_ message: StreamMessage, _ decode: (StreamMessage) throws -> Value) async -> Element {
+    private func decoded(_ message: StreamMessage, decode: (StreamMessage) throws -> Value) async -> Element {
         do {
             return .success(try decode(message))
         } catch {
@@ -171,7 +171,7 @@ final class StreamOwner<Value: Sendable>: Sendable {
 
 extension StreamLimits {
     /// A message that is longer than it may be.
-    static func tooLong(_ message: StreamMessage, _ limits: StreamLimits) -> ServiceError {
+    static func tooLong(_ message: StreamMessage, limits: StreamLimits) -> ServiceError {
         ServiceError(
             .bodyTooLarge,
             "A message of \(message.byteCount) bytes exceeds the limit of \(limits.messageSize); raise "

@@ -26,7 +26,7 @@ final class StreamOutbox: Sendable {
 
         mutating func entered(
             _ entry: Waiting,
-            _ capacity: Int
+            capacity: Int
         ) -> (error: (any Error)?, sender: CheckedContinuation<Void, Never>?) {
             if Task.isCancelled { return (CancellationError(), nil) }
             if let error { return (error, nil) }
@@ -75,7 +75,7 @@ final class StreamOutbox: Sendable {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 let entry = Waiting(item: Item(id: id, message: message), continuation: continuation)
-                let (error, sender) = state.withLock { state in state.entered(entry, capacity) }
+                let (error, sender) = state.withLock { state in state.entered(entry, capacity: capacity) }
                 sender?.resume()
                 if let error { continuation.resume(throwing: error) }
             }

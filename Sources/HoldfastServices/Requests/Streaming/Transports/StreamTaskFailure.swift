@@ -12,7 +12,7 @@ internal import HoldfastSemantics
 /// What the errors of WebSocket tasks mean.
 enum StreamTaskFailure {
     /// The error of a stream that did not open.
-    static func whileOpening(_ error: any Error, _ task: URLSessionWebSocketTask) -> any Error {
+    static func whileOpening(_ error: any Error, task: URLSessionWebSocketTask) -> any Error {
         if error is CancellationError { return error }
         if let response = task.response as? HTTPURLResponse, response.statusCode != 101 {
             var fields: [String: String] = [:]
@@ -34,7 +34,7 @@ enum StreamTaskFailure {
     }
 
     /// The error of a stream that was open.
-    static func whileOpen(_ error: any Error, _ task: URLSessionWebSocketTask) -> any Error {
+    static func whileOpen(_ error: any Error, task: URLSessionWebSocketTask) -> any Error {
         if task.closeCode != .invalid {
             let reason = task.closeReason.map { String(decoding: $0, as: UTF8.self) }
             return StreamClosedError(

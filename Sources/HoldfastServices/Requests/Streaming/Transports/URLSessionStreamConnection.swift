@@ -57,7 +57,7 @@ struct URLSessionStreamConnection: StreamConnection {
             }
         } catch {
             if Task.isCancelled { throw CancellationError() }
-            throw StreamTaskFailure.whileOpen(error, task)
+            throw StreamTaskFailure.whileOpen(error, task: task)
         }
     }
 }

@@ -32,7 +32,7 @@ public struct URLSessionStreamTransport: StreamTransport {
             try await watch.opened(task)
         } catch {
             task.cancel()
-            throw StreamTaskFailure.whileOpening(error, task)
+            throw StreamTaskFailure.whileOpening(error, task: task)
         }
         return URLSessionStreamConnection(task)
     }

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+internal import HoldfastSemantics
+internal import HoldfastStorage
+private import Synchronization
+
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
+
+/// The hook's dealings with its store, whose every failure is counted, reported and survived.
+extension CachingHook {
+    func candidates(for lookup: CacheLookup, _ context: CallContext) async -> [CacheCandidate] {
+        var found = await candidates(under: lookup.key, for: lookup, context)
+        if let key = lookup.sharedKey { found += await candidates(under: key, for: lookup, context) }
+        guard cache.holdsSearchVariance else { return found }
+        for key in [lookup.key, lookup.sharedKey].compactMap({ $0 }) {
+            for equivalent in await equivalentKeys(of: key, context) {
+                found += await candidates(under: equivalent, for: lookup, context)
+                    .filter { isEquivalent($0.entry, stored: $0.stored, lookup: lookup) }
+            }
+        }
+        return found
+    }
+
+    private func candidates(
+        under key: CacheKey,
+        for lookup: CacheLookup,
+        _ context: CallContext
+    ) async -> [CacheCandidate] {
+        let now = context.clock.timestamp
+        var found: [CacheCandidate] = []
+        for entry in await entries(for: StoreKey(key.framed), context) {
+            if let stored = cache.decoded.response(of: entry) {
+                let isOwn = lookup.owns(key)
+                guard isOwn || stored.mayAnswerCookies(now: now, options: cache.options) else { continue }
+                found.append(CacheCandidate(entry: entry, stored: stored, isOwn: isOwn, partition: key.partition))
+            } else {
+                await remove(entry, context: context)
+            }
+        }
+        return found
+    }
+
+    func entries(for key: StoreKey, _ context: CallContext) async -> [StoredEntry] {
+        let now = StoreInstant(context.clock.timestamp)
+        if let entries = cache.store.peek(key, now: now) { return entries }
+        do throws(StoreError) {
+            return try await cache.store.entries(for: key, now: now)
+        } catch {
+            storeFailed(error, context: context)
+            return []
+        }
+    }
+
+    /// Takes hold of a candidate's body, so that it can be served whatever happens to its entry; nil where it is unreadable.
+    func load(_ candidate: CacheCandidate, context: CallContext) async -> LoadedResponse? {
+        do throws(StoreError) {
+            return try await LoadedResponse(candidate, in: cache.store)
+        } catch {
+            storeFailed(error, context: context)
+            if error.code == .corrupt { await remove(candidate.entry, context: context) }
+            return nil
+        }
+    }
+
+    /// Writes down what a stored response became by news of it; nil where nothing was written.
+    private func freshen(
+        _ entry: StoredEntry,
+        as stored: StoredResponse,
+        by received: ReceivedExchange,
+        in context: CallContext
+    ) async -> StoredEntry? {
+        let lookup = received.lookup
+        let answersQueries = stored.head.fields.contains(.noVarySearch)
+        let claim = received.claim(on: entry.key, nominated: stored.nominated)
+        guard cache.writer.holds(lookup.generation, for: lookup.key.target, answersQueries: answersQueries) else {
+            // The response itself stays as it is; nothing older than this news of it may take its place.
+            _ = cache.writer.order.enter(claim, for: lookup.key.target)
+            return nil
+        }
+        var description = entry.description
+        description.metadata = stored.encoded
+        description.uselessAfter = StoreInstant(stored.uselessAfter(cache.options))
+        if let known = cache.decoded.response(of: entry) {
+            description.tags = cache.tags(cache.ownTags(description.tags, of: known), for: stored)
+        }
+        let equivalent = await noteSearchVariance(
+            of: stored,
+            under: entry.key,
+            until: description.uselessAfter,
+            context
+        )
+        do throws(StoreError) {
+            let freshened = try await cache.writer.freshen(
+                entry,
+                with: description,
+                claim: claim,
+                for: lookup.key.target,
+                now: context.clock.timestamp
+            )
+            // Something else lies in its place by now: if that is older, the requester has been told of something newer.
+            if freshened == nil { await giveUp(claim, of: received, in: context) }
+            if !equivalent.isEmpty, let freshened { await removeOlder(beside: freshened, by: received, in: context) }
+            return freshened
+        } catch {
+            storeFailed(error, context: context)
+            return nil
+        }
+    }
+
+    /// Does what admission says of a stored response; nil where that is not written down anew.
+    func apply(
+        _ admission: Admission,
+        to entry: StoredEntry,
+        by received: ReceivedExchange,
+        in context: CallContext
+    ) async -> StoredEntry? {
+        switch admission.action {
+        case .freshen(let stored): return await freshen(entry, as: stored, by: received, in: context)
+        case .remove:
+            let nominated = cache.decoded.response(of: entry)?.nominated ?? NominatedFields()
+            await remove(
+                entry,
+                claim: received.claim(on: entry.key, nominated: nominated),
+                for: received.lookup.key.target,
+                context: context
+            )
+        case .store, .pass: break
+        }
+        return nil
+    }
+
+    /// Whether a candidate is stored for the look-up's own values of what it nominates.
+    func matches(_ candidate: CacheCandidate, lookup: CacheLookup) -> Bool {
+        candidate.isOwn && candidate.stored.nominated.matches(lookup.head.fields, secret: cache.store.secret)
+    }
+
+    /// A response that came is not kept: what is older is not written any more, and what is stored of it goes, since the most recent
+    /// response must not depend on what a cache happened to lose (RFC 9111 §4).
+    func giveUp(_ claim: ExchangeOrder.Claim, of received: ReceivedExchange, in context: CallContext) async {
+        guard cache.writer.order.enter(claim, for: received.lookup.key.target) else { return }
+        await removeOlder(than: claim.order, under: claim.key, for: received.lookup, in: context)
+    }
+
+    /// The store failed to take a response that came.
+    func storingFailed(
+        _ error: StoreError,
+        entry: AdmittedEntry,
+        of received: ReceivedExchange,
+        in context: CallContext
+    ) async {
+        storeFailed(error, context: context)
+        await giveUp(entry.claim, of: received, in: context)
+    }
+
+    /// Removes what is stored for a request beside a newer response.
+    func removeOlder(beside newer: StoredEntry, by received: ReceivedExchange, in context: CallContext) async {
+        await removeOlder(
+            than: received.exchange.requestOrder,
+            under: newer.key,
+            except: newer,
+            for: received.lookup,
+            in: context
+        )
+    }
+
+    /// Removes what is stored for a request and was asked for no later than `order`: a newer response is there, or was and could
+    /// not be kept, and an older one must not come to light again (RFC 9111 §4).
+    ///
+    /// - Parameters:
+    ///   - key: of the newer response: what is stored in its partition goes, and in that of the requester.
+    ///   - newer: stays.
+    func removeOlder(
+        than order: HybridTimestamp,
+        under key: StoreKey,
+        except newer: StoredEntry? = nil,
+        for lookup: CacheLookup,
+        in context: CallContext
+    ) async {
+        let stored = await candidates(for: lookup, context)
+            .filter { $0.stored.requestOrder <= order && matches($0, lookup: lookup) }
+        await remove(stored, supersededUnder: key, except: newer, for: lookup, in: context)
+    }
+
+    /// Removes those of what was stored for a request that a newer response takes the place of.
+    func remove(
+        _ older: [CacheCandidate],
+        supersededUnder key: StoreKey,
+        except newer: StoredEntry?,
+        for lookup: CacheLookup,
+        in context: CallContext
+    ) async {
+        guard !older.isEmpty else { return }
+        let partition = CacheKey.Parts(framed: key.bytes)?.partition
+        for candidate in older where candidate.partition == partition || candidate.partition == lookup.principal {
+            let entry = candidate.entry
+            if entry.key != newer?.key || entry.variant != newer?.variant { await remove(entry, context: context) }
+        }
+    }
+
+    func remove(
+        _ entry: StoredEntry,
+        claim: ExchangeOrder.Claim? = nil,
+        for target: TargetURI? = nil,
+        context: CallContext
+    ) async {
+        do throws(StoreError) {
+            try await cache.writer.remove(entry, claim: claim, for: target)
+        } catch {
+            storeFailed(error, context: context)
+        }
+    }
+
+    func storeFailed(_ error: StoreError, context: CallContext) {
+        if error.code == .superseded || error.code == .closed || error.code == .tooLarge { return }
+        // The store's own, whatever was being asked for: of no origin.
+        CallMetrics(cache.meter, target: nil, history: LookupHistory(begun: context.clock.now), clock: context.clock)
+            .count {
+                $0.storeFailures += 1
+            }
+        context.emit(.storeFailed) { event in
+            event.error = error
+            event.detail = error.code.description
+        }
+    }
+}
+
+/// Finds what was stored for another query that means the same, by the response's own No-Vary-Search.
+extension CachingHook {
+    /// The key of a URI whose stored response may answer for `key` as well; asked once the exact look-up has found nothing.
+    func equivalentKeys(of key: CacheKey, _ context: CallContext) async -> [CacheKey] {
+        guard cache.holdsSearchVariance, let keys = SearchVarianceKeys(key) else { return [] }
+        var found: [CacheKey] = []
+        for place in await entries(for: StoreKey(keys.ofPath.framed), context) {
+            guard let value = String(validating: place.description.metadata.array, as: UTF8.self) else { continue }
+            for alias in await entries(for: StoreKey(keys.ofQuery(value).framed), context) {
+                guard let text = String(validating: alias.description.metadata.array, as: UTF8.self),
+                    let stored = keys.ofURI(text), stored != key, !found.contains(stored)
+                else { continue }
+                found.append(stored)
+            }
+        }
+        return found
+    }
+
+    /// Whether a stored response says itself that it answers for the look-up's query.
+    func isEquivalent(_ entry: StoredEntry, stored: StoredResponse, lookup: CacheLookup) -> Bool {
+        guard let parts = CacheKey.Parts(framed: entry.key.bytes), let target = try? TargetURI(parts.target) else {
+            return false
+        }
+        return NoVarySearch(stored.head.fields).isEquivalent(target, to: lookup.key.target)
+    }
+
+    /// Remembers for which queries a response that is about to be stored, or given other fields, answers too.
+    ///
+    /// Should it not be stored after all, what is remembered leads to nothing and does no harm. Where its content is in its key no
+    /// look-up of another query finds it, but what makes the other query invalid makes it invalid too.
+    ///
+    /// - Returns: the keys of the URIs under which others are stored that answer for the same queries.
+    func noteSearchVariance(
+        of stored: StoredResponse,
+        under storeKey: StoreKey,
+        until uselessAfter: StoreInstant,
+        _ context: CallContext
+    ) async -> [CacheKey] {
+        guard let value = stored.head.fields[.noVarySearch], value.utf8.count <= SearchVarianceKeys.longestValue,
+            !NoVarySearch(fieldValue: value).isNone
+        else { return [] }
+        guard let parts = CacheKey.Parts(framed: storeKey.bytes), let target = try? TargetURI(parts.target) else {
+            return []
+        }
+        let key = CacheKey(partition: parts.partition, method: .get, target: target)
+        guard let keys = SearchVarianceKeys(key) else { return [] }
+        cache.noteSearchVariance()
+        let place = StoreKey(keys.ofPath.framed)
+        let variant = StoreKey(Array(value.utf8))
+        if !(await entries(for: place, context)).contains(where: { $0.variant == variant }) {
+            await write(
+                to: place,
+                variant: variant,
+                description: EntryDescription(metadata: ByteChunk(copying: value.utf8)),
+                context: context
+            )
+        }
+        let text = key.target.canonical
+        let alias = EntryDescription(
+            metadata: ByteChunk(copying: text.utf8),
+            uselessAfter: uselessAfter
+        )
+        let query = keys.ofQuery(value)
+        let others = await entries(for: StoreKey(query.framed), context)
+            .compactMap { String(validating: $0.description.metadata.array, as: UTF8.self) }
+            .filter { $0 != text }
+            .compactMap { keys.ofURI($0) }
+        if others.count >= CachingHook.mostEquivalents {
+            // What comes now answers for all of them, and a look-up must not have to go through many.
+            do throws(StoreError) {
+                try await cache.writer.invalidate(others + [query])
+            } catch {
+                storeFailed(error, context: context)
+            }
+        }
+        await write(
+            to: StoreKey(query.framed),
+            variant: StoreKey(Array(text.utf8)),
+            description: alias,
+            context: context
+        )
+        return others
+    }
+
+    /// How many URIs are remembered whose responses answer for the same queries.
+    private static var mostEquivalents: Int { 8 }
+
+    private func write(
+        to key: StoreKey,
+        variant: StoreKey,
+        description: EntryDescription,
+        context: CallContext
+    ) async {
+        do throws(StoreError) {
+            try await cache.writer.put(
+                key,
+                variant: variant,
+                description: description,
+                body: ByteChunk(),
+                now: context.clock.timestamp
+            )
+        } catch {
+            storeFailed(error, context: context)
+        }
+    }
+}
+
+/// Remembers what some entries decode to, since reading an entry's metadata would be the dearest part of a hit.
+///
+/// A table of a fixed number of places, each holding the entry that asked for it last: an entry is found by its version, which
+/// is unique within a store, so a freshened entry is decoded anew and nothing has to be told that an entry is gone.
+final class DecodedResponses: Sendable {
+    private struct Place: Sendable {
+        let version: StoredEntry.Version
+        let response: StoredResponse
+    }
+
+    /// A part of the table with a lock of its own, so that threads seldom meet.
+    private final class Shard: Sendable {
+        let places: Mutex<[Place?]>
+
+        init(count: Int) { places = Mutex([Place?](repeating: nil, count: count)) }
+    }
+
+    private static let shardCount = 16
+    /// One place for so many bytes of the store: a decoded response takes about 1.5 KiB, most of which a ready answer shares.
+    private static let bytesPerPlace = 16 << 10
+    /// Longer metadata is decoded each time, so that the whole table stays within a small part of the store.
+    private static let longestMetadata = 4 << 10
+
+    private let shards: [Shard]
+    private let placesPerShard: Int
+    private let targetedFields: [FieldName]
+
+    /// - Parameters:
+    ///   - capacity: what the store holds at most, in bytes; nil, where it cannot say, counts as little.
+    ///   - targetedFields: the cache's target list (RFC 9213 §2.2).
+    init(capacity: Int? = nil, targetedFields: [FieldName] = []) {
+        let count = min(max((capacity ?? 0) / DecodedResponses.bytesPerPlace, 512), 8192)
+        placesPerShard = count / DecodedResponses.shardCount
+        shards = (0..<DecodedResponses.shardCount).map { [placesPerShard] _ in Shard(count: placesPerShard) }
+        self.targetedFields = targetedFields
+    }
+
+    /// What the entry is to the cache: what its metadata describes, to be confirmed where its store cannot vouch for it; nil
+    /// where the metadata is damaged.
+    func response(of entry: StoredEntry) -> StoredResponse? {
+        let response = described(by: entry)
+        // What a person demands stays in the metadata, and is more than the store's doubt.
+        guard entry.needsValidation, let response, !response.needsConfirmation else { return response }
+        return response.needingConfirmation(.storeLostPower)
+    }
+
+    private func described(by entry: StoredEntry) -> StoredResponse? {
+        let shard = shards[Int(entry.version.number % UInt64(DecodedResponses.shardCount))]
+        let index = Int(entry.version.number / UInt64(DecodedResponses.shardCount) % UInt64(placesPerShard))
+        let known = shard.places.withLock { places in
+            places[index].flatMap { $0.version == entry.version ? $0.response : nil }
+        }
+        if let known { return known }
+        let metadata = entry.description.metadata
+        guard let response = StoredResponse(decoding: metadata, targetedFields: targetedFields) else { return nil }
+        // All entries that are being written have one version.
+        guard metadata.count <= DecodedResponses.longestMetadata, entry.version != .beingWritten else {
+            return response
+        }
+        shard.places.withLock { $0[index] = Place(version: entry.version, response: response) }
+        return response
+    }
+}

@@ -1,0 +1,580 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+internal import HoldfastSemantics
+internal import HoldfastStorage
+
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
+
+/// Exchanges that equal calls share, and those that nobody waits for.
+extension CachingHook {
+    /// What came of asking the origin.
+    enum FetchResult {
+        case answer(Response)
+        /// Nothing for this call, but what is stored by now, or another exchange, may have an answer.
+        case lookAgain(LookupHistory)
+    }
+
+    /// Answers through an exchange: one that is under way where an equal call has begun it, else a new one.
+    func result(of fetchRequest: FetchRequest, context: inout CallContext) async throws -> FetchResult {
+        let lookup = fetchRequest.lookup
+        if mayShare(fetchRequest, context: context) {
+            let names = fetchRequest.nominated + lookup.history.nominated.sorted()
+            let terms = terms(lookup, nominated: names, tags: context.options.tags)
+            let joinRequest = FetchCoalescer.JoinRequest(
+                deadline: context.deadline,
+                path: context.fetchPath,
+                completions: lookup.completions,
+                history: lookup.history,
+                leases: mayLease(fetchRequest, context: context),
+                asksValidation: lookup.asksValidation,
+                newestOrder: lookup.newestOrder
+            )
+            guard let membership = cache.fetches.membership(for: lookup.key, terms: terms, joinRequest: joinRequest)
+            else { return .lookAgain(lookup.history.further()) }
+            if membership.isFirst {
+                start(
+                    membership.fetch,
+                    fetchRequest: fetchRequest,
+                    context: context,
+                    leases: joinRequest.leases
+                )
+            }
+            if let result = try await result(in: membership, fetchRequest: fetchRequest, context: &context) {
+                return result
+            }
+        }
+        let alone = Fetch(
+            terms(lookup, nominated: [], tags: []),
+            deadline: context.deadline,
+            isBackground: false
+        )
+        start(alone, fetchRequest: fetchRequest, context: context, leases: false)
+        guard let result = try await result(in: .opened(alone), fetchRequest: fetchRequest, context: &context) else {
+            throw ServiceError(.other, "The exchange ended without an answer; send the call again.")
+        }
+        return result
+    }
+
+    private func terms(_ lookup: CacheLookup, nominated: [String], tags: Set<String>) -> FetchTerms {
+        let pathMark = cache.writer.invalidations.pathMark(of: lookup.key.target)
+        return FetchTerms(lookup, nominated: nominated, tags: tags, pathMark: pathMark)
+    }
+
+    private func mayShare(_ fetchRequest: FetchRequest, context: CallContext) -> Bool {
+        guard cache.options.collapsesRequests, fetchRequest.lookup.mayShare else { return false }
+        // What one caller refuses in an attempt is no failure to the others.
+        if context.options.acceptance?.judgesAttempts ?? false { return false }
+        return !cache.unshared.contains(fetchRequest.lookup.key, now: context.clock.now)
+    }
+
+    /// Revalidates in the background, unless that is under way, failed a moment ago, or too much is under way.
+    func refresh(_ stale: FetchRequest, context: CallContext) {
+        let fetchRequest = stale.withoutOwnValidators
+        let lookup = fetchRequest.lookup
+        guard !cache.paused.contains(lookup.key, now: context.clock.now) else { return }
+        let terms = terms(lookup, nominated: fetchRequest.nominated, tags: context.options.tags)
+        let limit = cache.options.maximumBackgroundRevalidations
+        let leases = mayShare(fetchRequest, context: context) && mayLease(fetchRequest, context: context)
+        var judge = context.options.acceptance?.judgeRefresh
+        if let chain = context.chain, !chain.passesUnchanged(from: context.currentHook) { judge = nil }
+        let fetch = cache.fetches.background(
+            for: lookup.key,
+            terms,
+            limit: limit,
+            leases: leases,
+            isExclusive: judge != nil
+        )
+        guard let fetch else { return }
+        var context = context
+        // The call itself has its answer: what it refuses from now on concerns the store alone.
+        context.verdict = judge.map { _ in Verdict() }
+        context.options.storing = nil
+        context.options.acceptance = judge.map { Acceptance($0) }
+        context.options.onInterimResponse = nil
+        if !leases { refreshes(fetchRequest, context: context) }
+        start(fetch, fetchRequest: fetchRequest, context: context, leases: leases)
+    }
+
+    private func refreshes(_ fetchRequest: FetchRequest, context: CallContext) {
+        fetchRequest.lookup.metrics.count { $0.backgroundRevalidations += 1 }
+        context.emit(.backgroundRevalidationStarted)
+    }
+
+    /// - Parameter leases: whether to ask first if another process is at it.
+    private func start(_ fetch: Fetch, fetchRequest: FetchRequest, context: CallContext, leases: Bool) {
+        var context = context
+        context.fetch = fetch
+        context.fetchPath.append(ObjectIdentifier(fetch))
+        let request = fetchRequest.begin(in: &context, for: cache)
+        let begun = context
+        let isRefresh = fetch.isBackground
+        let task = context.background.spawn { [self] in
+            var begun = begun
+            var mayStart = true
+            if leases {
+                mayStart = await self.mayStart(fetch, fetchRequest: fetchRequest, context: &begun, isRefresh: isRefresh)
+            }
+            if mayStart { await run(fetch, request: request, fetchRequest: fetchRequest, begun: begun) }
+            cache.fetches.ended(fetch, for: fetchRequest.lookup.key)
+        }
+        fetch.adopt(task)
+    }
+
+    /// Asks whether another process is at it; where one is, nothing is sent, and those who wait look again.
+    private func mayStart(
+        _ fetch: Fetch,
+        fetchRequest: FetchRequest,
+        context: inout CallContext,
+        isRefresh: Bool
+    ) async -> Bool {
+        do {
+            let (leaseDecision, wasAwaited) = try await leaseDecision(
+                of: fetch,
+                fetchRequest: fetchRequest,
+                context: context
+            )
+            switch leaseDecision {
+            case .goAhead(let fillLease):
+                fetch.goAhead()
+                context.transaction?.fillLease = fillLease
+                if isRefresh { refreshes(fetchRequest, context: context) }
+                return true
+            case .elsewhere(let outcome):
+                if isRefresh {
+                    let end = context.clock.now.advanced(by: CachingHook.yieldPause)
+                    cache.paused.note(fetchRequest.lookup.key, until: end)
+                }
+                cache.fetches.close(fetch, for: fetchRequest.lookup.key)
+                fetch.finish(.elsewhere(Fetch.Elsewhere(outcome: outcome, wasAwaited: wasAwaited)))
+            }
+        } catch {
+            cache.fetches.close(fetch, for: fetchRequest.lookup.key)
+            fetch.finish(.failed(Fetch.Failure(error: error, exchange: nil, attempt: 0, wasCut: false)))
+        }
+        return false
+    }
+
+    private func run(_ fetch: Fetch, request: URLRequest, fetchRequest: FetchRequest, begun: CallContext) async {
+        var context = begun
+        let place = begun.currentHook
+        let fillLease = begun.transaction?.fillLease
+        defer { if let fillLease { end(fillLease, fetchRequest: fetchRequest, context: begun) } }
+        do {
+            guard let chain = begun.chain else { throw CancellationError() }
+            fetch.send()
+            var response = try await chain.forward(request, below: place, context: &context)
+            context.currentHook = place
+            let outcome = context.transaction?.outcome ?? ResponseOutcome(notStored: .synthesized)
+            if let fillLease {
+                conclude(fillLease, outcome: outcome, response: response, fetchRequest: fetchRequest, context: context)
+            }
+            if fetch.isExclusive { try await judge(&response, outcome: outcome, context: context) }
+            await finish(fetch, response: response, outcome: outcome, fetchRequest: fetchRequest, context: context)?
+                .pump()
+            if fetch.staysOpen {
+                let key = fetchRequest.lookup.key
+                // After the commit, which waits for the verdict as well and was there first.
+                await context.verdict?.whenDecided { [cache] _ in cache.fetches.close(fetch, for: key) }
+            }
+        } catch {
+            // In this order, or the next call would find neither.
+            if fetch.isBackground { pause(fetchRequest.lookup, context: context) }
+            cache.fetches.close(fetch, for: fetchRequest.lookup.key)
+            let code = (error as? ServiceError)?.code
+            let failure = Fetch.Failure(
+                error: error,
+                exchange: context.exchange,
+                attempt: context.attempt,
+                wasCut: context.attemptIsCut && (code == .timeout || code == .deadlineExceeded)
+            )
+            fetch.finish(.failed(failure))
+        }
+    }
+
+    /// Lets what a refresh has brought be refused before it is stored.
+    private func judge(_ response: inout Response, outcome: ResponseOutcome, context: CallContext) async throws {
+        guard let acceptance = context.options.acceptance, let verdict = context.verdict else { return }
+        // A 304 brings nothing that was not accepted before; a redirect is not what the caller judges.
+        if outcome.loaded == nil, !response.status.isRedirection {
+            let unjudged = response
+            do {
+                try await acceptance.judge(&response)
+            } catch {
+                await verdict.decide(false)
+                unjudged.body.discard()
+                throw error
+            }
+        }
+        await verdict.decide(true)
+    }
+
+    /// Hands the response to those present: to all where it may answer all, else to the first alone.
+    private func finish(
+        _ fetch: Fetch,
+        response: Response,
+        outcome: ResponseOutcome,
+        fetchRequest: FetchRequest,
+        context: CallContext
+    ) -> SharedBody? {
+        let key = fetchRequest.lookup.key
+        var isShared = outcome.isShareable
+        if isShared {
+            cache.unshared.forget(key)
+        } else if CachingHook.isFailure(response, outcome: outcome) {
+            // One schedule of retries has failed for all who waited for it; each of them trying again would be a storm.
+            isShared = true
+        } else if fetchRequest.lookup.mayShare {
+            cache.unshared.note(key, until: context.clock.now.advanced(by: CachingHook.unsharedTime))
+        }
+        if !outcome.isStorable, fetch.isBackground { pause(fetchRequest.lookup, context: context) }
+        var body: SharedBody?
+        if isShared, outcome.loaded == nil, let source = response.body.source {
+            body = SharedBody(
+                source,
+                length: response.body.length,
+                storing: outcome.storing,
+                allowance: cache.options.abandonedBodyAllowance,
+                clock: context.clock
+            )
+        }
+        // Those who come later can use a body that is still to come, of a response that is being stored, and one that will be stored
+        // once its first caller has accepted it.
+        let awaitsVerdict = context.verdict != nil && body == nil && outcome.notStored == nil && outcome.loaded == nil
+        if !outcome.isShareable || body == nil && !awaitsVerdict { cache.fetches.close(fetch, for: key) }
+        if awaitsVerdict { fetch.stayOpen() }
+        let answer = Fetch.Answer(
+            response: response,
+            outcome: outcome,
+            nominated: (outcome.loaded?.stored ?? outcome.storable)?.nominated
+                ?? NominatedFields(
+                    vary: response.fields,
+                    request: fetchRequest.lookup.head.fields,
+                    secret: cache.store.secret,
+                    credentialFields: context.options.credentialFields
+                ),
+            isShared: isShared,
+            body: body,
+            exchange: context.exchange,
+            attempt: context.attempt,
+            leader: context.callID
+        )
+        if fetch.finish(.answered(answer)) { return body }
+        response.body.discard()
+        return nil
+    }
+
+    /// Whether the origin failed for all who ask the same.
+    static func isFailure(_ response: Response, outcome: ResponseOutcome) -> Bool {
+        (response.status.isOriginError || response.status == .tooManyRequests) && outcome.isForWhoAsked
+    }
+
+    private func pause(_ lookup: CacheLookup, context: CallContext) {
+        lookup.metrics.count { $0.backgroundFailures += 1 }
+        context.emit(.backgroundRevalidationFailed)
+        cache.paused.note(lookup.key, until: context.clock.now.advanced(by: CachingHook.refreshPause))
+    }
+
+    /// How long a key whose response could not be shared makes its calls go out alone.
+    static var unsharedTime: Duration { .seconds(60) }
+    /// How long after a failed revalidation in the background the next one may begin.
+    private static var refreshPause: Duration { .seconds(10) }
+    /// How long after it was found that another process revalidates it is asked again whether one does.
+    private static var yieldPause: Duration { .seconds(1) }
+}
+
+/// How a call waits in a fetch, and what it makes of the ending.
+extension CachingHook {
+    private enum FetchWait {
+        case ended(Fetch.Ending)
+        case patienceOver(LoadedResponse)
+    }
+
+    /// What may stand in once the call has waited long enough.
+    private struct Patience {
+        let end: MonotonicInstant
+        let loaded: LoadedResponse
+    }
+
+    /// Waits for a fetch and makes this call's response of what comes; nil where the response is for the first caller alone, so that
+    /// this call must send for itself.
+    private func result(
+        in membership: FetchCoalescer.Membership,
+        fetchRequest: FetchRequest,
+        context: inout CallContext
+    ) async throws -> FetchResult? {
+        let fetch = membership.fetch
+        let fetchWait: FetchWait
+        do {
+            fetchWait = try await self.fetchWait(
+                of: fetch,
+                patience: await patience(fetchRequest, context: context),
+                context: context
+            )
+        } catch {
+            leave(membership, fetchRequest: fetchRequest)
+            if let answer = await answer(after: error, wasSent: true, fetchRequest: fetchRequest, context: context) {
+                return .answer(answer)
+            }
+            countMiss(fetchRequest, context: context)
+            throw error
+        }
+        switch fetchWait {
+        case .patienceOver(let loaded):
+            if cache.fetches.keepRunning(fetch, limit: cache.options.maximumBackgroundRevalidations) {
+                fetchRequest.lookup.metrics.count { $0.backgroundRevalidations += 1 }
+                context.emit(.backgroundRevalidationStarted)
+            }
+            leave(membership, fetchRequest: fetchRequest)
+            return .answer(
+                answerHit(
+                    loaded,
+                    to: fetchRequest.lookup,
+                    request: fetchRequest.request,
+                    reason: .patience,
+                    kind: .error,
+                    context: context
+                )
+            )
+        case .ended(.failed(let failure)):
+            if membership.isFirst {
+                (context.exchange, context.attempt) = (failure.exchange, failure.attempt)
+            } else if isNotOurs(failure, context: context) {
+                return retry(fetchRequest)
+            }
+            if failure.error.isCancellation {
+                countMiss(fetchRequest, context: context)
+                throw failure.error
+            }
+            let wasSent = failure.exchange != nil
+            if let answer = await answer(
+                after: failure.error,
+                wasSent: wasSent,
+                fetchRequest: fetchRequest,
+                context: context
+            ) {
+                return .answer(answer)
+            }
+            countMiss(fetchRequest, context: context)
+            let isOverdue = context.deadline.map { context.clock.now >= $0 } ?? false
+            throw failure.wasCut && isOverdue ? CachingHook.deadlineExceeded(cause: failure.error) : failure.error
+        case .ended(.answered(let answer)):
+            return await use(answer, membership: membership, fetchRequest: fetchRequest, context: &context)
+        case .ended(.elsewhere(let elsewhere)):
+            return .lookAgain(fetchRequest.lookup.history.beyond(elsewhere))
+        }
+    }
+
+    private func use(
+        _ answer: Fetch.Answer,
+        membership: FetchCoalescer.Membership,
+        fetchRequest: FetchRequest,
+        context: inout CallContext
+    ) async -> FetchResult? {
+        if membership.isFirst {
+            (context.exchange, context.attempt) = (answer.exchange, answer.attempt)
+        } else {
+            guard answer.isShared else { return nil }
+            let fits = answer.nominated?.matches(fetchRequest.lookup.head.fields, secret: cache.store.secret) ?? true
+            if !fits || membership.isLate && !isReusable(answer, fetchRequest: fetchRequest, context: context) {
+                answer.body?.releaseReader()
+                return retry(fetchRequest, nominated: fits ? [] : answer.nominated?.names ?? [], refusesFinished: true)
+            }
+        }
+        if let stale = await staleAnswer(insteadOf: answer.response, fetchRequest: fetchRequest, context: context) {
+            answer.body?.releaseReader()
+            if membership.isFirst, answer.body == nil { answer.response.body.discard() }
+            return .answer(stale)
+        }
+        return .answer(
+            membership.isFirst
+                ? first(answer, fetchRequest: fetchRequest, context: context)
+                : collapsed(answer, fetchRequest: fetchRequest, context: context)
+        )
+    }
+
+    private func retry(_ fetchRequest: FetchRequest, nominated: [String] = [], refusesFinished: Bool = false)
+        -> FetchResult?
+    {
+        let history = fetchRequest.lookup.history
+        return history.goesOn
+            ? .lookAgain(history.further(nominated: nominated, refusesFinished: refusesFinished)) : nil
+    }
+
+    private func leave(_ membership: FetchCoalescer.Membership, fetchRequest: FetchRequest) {
+        if membership.fetch.leave(isFirst: membership.isFirst) {
+            cache.fetches.close(membership.fetch, for: fetchRequest.lookup.key)
+        }
+    }
+
+    /// Whether a response that was there before the call came can answer it without asking again, as a stored one could.
+    private func isReusable(_ answer: Fetch.Answer, fetchRequest: FetchRequest, context: CallContext) -> Bool {
+        guard let stored = answer.outcome.loaded?.stored ?? answer.outcome.storable else { return false }
+        return if case .reuse = decision(on: stored, lookup: fetchRequest.lookup, context: context) { true } else {
+            false
+        }
+    }
+
+    /// What a call like this one would make of a stored response.
+    func decision(on stored: StoredResponse, lookup: CacheLookup, context: CallContext) -> ReuseDecision {
+        ReuseDecision.decide(
+            request: lookup.head,
+            candidates: [stored],
+            directive: lookup.directive,
+            now: context.clock.timestamp,
+            options: cache.options,
+            secret: cache.store.secret
+        )
+    }
+
+    private func fetchWait(of fetch: Fetch, patience: Patience?, context: CallContext) async throws -> FetchWait {
+        let clock = context.clock
+        while true {
+            let waitState = fetch.waitState
+            var wakeReasons: Fetch.WakeReason = []
+            if let patience {
+                if clock.now >= patience.end { return .patienceOver(patience.loaded) }
+                if let rest = waitState.backsOffUntil, rest > patience.end { return .patienceOver(patience.loaded) }
+                wakeReasons.insert(.backoff)
+            }
+            // The fetch itself keeps the latest deadline of all; a reader with an earlier one looks at the clock.
+            var end = patience?.end
+            if let own = context.deadline {
+                if waitState.deadline.map({ $0 > own }) ?? true {
+                    if clock.now >= own { throw CachingHook.deadlineExceeded() }
+                    end = end.map { min($0, own) } ?? own
+                } else {
+                    wakeReasons.insert(.deadline)
+                }
+            }
+            let turn: Fetch.WaitResult
+            if let end {
+                do {
+                    turn = try await withDeadline(end, on: clock, discard: { _ in }) { [wakeReasons] in
+                        await fetch.wait(wakingOn: wakeReasons, since: waitState)
+                    }
+                } catch {
+                    if error.isCancellation { throw error }
+                    continue
+                }
+            } else {
+                turn = await fetch.wait(wakingOn: wakeReasons, since: waitState)
+            }
+            switch turn {
+            case .ended(let ending): return .ended(ending)
+            case .again: continue
+            case .cancelled: throw CancellationError()
+            }
+        }
+    }
+
+    /// How long the call waits for the origin while something stale is at hand; nil: as long as it takes.
+    private func patience(_ fetchRequest: FetchRequest, context: CallContext) async -> Patience? {
+        guard let length = patience(fetchRequest) else { return nil }
+        let end = context.clock.now.advanced(by: length)
+        return await loaded(fetchRequest, reason: .patience, context: context).map { Patience(end: end, loaded: $0) }
+    }
+
+    /// Whether the exchange failed for a reason that is not this call's: another one's time was over, or something below was
+    /// cancelled.
+    private func isNotOurs(_ failure: Fetch.Failure, context: CallContext) -> Bool {
+        guard failure.wasCut else { return failure.error.isCancellation }
+        return context.deadline.map { context.clock.now < $0 } ?? true
+    }
+
+    private func first(_ answer: Fetch.Answer, fetchRequest: FetchRequest, context: CallContext) -> Response {
+        var response = answer.response
+        if let body = answer.body { response.body = ResponseBody(body.reader { _ in }, length: body.length) }
+        let decision: CacheDecision
+        if let loaded = answer.outcome.loaded {
+            decision = self.decision(
+                .revalidated,
+                reason: fetchRequest.reason,
+                loaded: loaded,
+                context: context,
+                storage: answer.outcome.storage
+            )
+            fetchRequest.lookup.metrics.count(decision) { $0.revalidated += 1 }
+        } else {
+            decision = CacheDecision(.miss, reason: fetchRequest.reason, storage: answer.outcome.storage)
+            fetchRequest.lookup.metrics.count(decision) { $0.misses += 1 }
+        }
+        response.cacheDecision = decision
+        record(answer.outcome, response: &response)
+        explain(decision, context: context)
+        return response
+    }
+
+    private func collapsed(_ answer: Fetch.Answer, fetchRequest: FetchRequest, context: CallContext) -> Response {
+        let delivered: @Sendable (Int) -> Void = { [metrics = fetchRequest.lookup.metrics] in
+            metrics.count($0, bodySource: .collapsed)
+        }
+        var response: Response
+        let decision: CacheDecision
+        if let loaded = answer.outcome.loaded {
+            response = self.answer(
+                loaded,
+                to: fetchRequest.lookup,
+                request: fetchRequest.request,
+                source: .collapsed,
+                context: context,
+                counted: .collapsed
+            )
+            decision = self.decision(.collapsed, reason: fetchRequest.reason, loaded: loaded, context: context)
+        } else {
+            response = answer.response
+            response.source = .collapsed
+            response.storedOrigin = nil
+            // As from the store: what may not be stored is for the client that it was sent to (RFC 9111 §5.2.2.7).
+            if let stored = answer.outcome.storable {
+                response.fields.removeAll { $0.name != .age && !stored.head.fields.contains($0.name) }
+            }
+            response.fields = cache.options.ignored.withoutSetCookies(response.fields)
+            if answer.outcome.storable == nil, isForItsClientAlone(answer) {
+                // That the origin failed is told to all, so that they do not all try again; how, to the client that asked.
+                response.fields.removeAll { ![.retryAfter, .date, .age].contains($0.name) }
+                response.body = ResponseBody()
+            } else if let body = answer.body {
+                response.body = ResponseBody(body.reader(delivered: delivered), length: body.length)
+            } else {
+                delivered(response.body.length ?? 0)
+            }
+            decision = CacheDecision(.collapsed, reason: fetchRequest.reason, storage: answer.outcome.storage)
+        }
+        fetchRequest.lookup.metrics.count(decision) { $0.collapsed += 1 }
+        record(answer.outcome, response: &response)
+        response.url = fetchRequest.request.url
+        response.cacheDecision = decision
+        explain(decision, context: context, leader: answer.leader)
+        return response
+    }
+
+    /// Whether what came with a failure is no other client's (RFC 9111 §3, §4.1, §5.2.2.5, §5.2.2.7); in private mode all are one client's.
+    private func isForItsClientAlone(_ answer: Fetch.Answer) -> Bool {
+        let control = CacheControl(answer.response.fields)
+        if control.noStore || answer.nominated == nil { return true }
+        guard cache.options.mode == .shared else { return false }
+        return control.private != .absent || answer.response.fields.contains(.setCookie)
+    }
+
+    private func countMiss(_ fetchRequest: FetchRequest, context: CallContext) {
+        let decision = CacheDecision(.miss, reason: fetchRequest.reason)
+        fetchRequest.lookup.metrics.count(decision) { $0.misses += 1 }
+        explain(decision, context: context)
+    }
+
+    private static func deadlineExceeded(cause: (any Error)? = nil) -> any Error {
+        if let cause = cause as? ServiceError, cause.code == .deadlineExceeded { return cause }
+        var error = ServiceError(
+            .deadlineExceeded,
+            "The time for this call was over before a response came; allow more time, or find out what took it.",
+            cause: cause,
+            progress: .bodySent
+        )
+        error.attempts = (cause as? ServiceError)?.attempts ?? []
+        return error
+    }
+}

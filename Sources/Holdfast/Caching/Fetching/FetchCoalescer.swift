@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import HoldfastSemantics
+private import Synchronization
+
+/// The fetches of one cache that other calls may join, by key.
+final class FetchCoalescer: Sendable {
+    /// A place in a fetch.
+    enum Membership: Sendable {
+        /// The call has opened the fetch and must launch it.
+        case opened(Fetch)
+        /// `isLate`: the response's head was there before the call came.
+        case joined(Fetch, isLate: Bool)
+
+        var fetch: Fetch {
+            switch self {
+            case .opened(let fetch), .joined(let fetch, _): fetch
+            }
+        }
+
+        var isFirst: Bool { if case .opened = self { true } else { false } }
+        var isLate: Bool { if case .joined(_, let isLate) = self { isLate } else { false } }
+    }
+
+    /// A passenger.
+    struct JoinRequest: Sendable {
+        let deadline: MonotonicInstant?
+        /// The fetches that the call itself is a part of, which wait for it.
+        let path: [ObjectIdentifier]
+        /// How many fetches had ended when the call looked for a stored response.
+        let completions: UInt64
+        let history: LookupHistory
+        /// Whether other processes may be at it.
+        let leases: Bool
+        /// Whether the call asks for what the origin says from now on, which a request that was sent before it does not bring.
+        let asksValidation: Bool
+        /// When the newest of what is stored for the call was asked for: an older response is none for it (RFC 9111 §4).
+        let newestOrder: HybridTimestamp?
+    }
+
+    private struct State {
+        var fetches: [CacheKey: [Fetch]] = [:]
+        var background = 0
+        /// Whose fetches ended last, by the number of the ending.
+        var lastCompletions = [Int](repeating: 0, count: rememberedCompletions)
+    }
+
+    /// More at once for one key differ in what they ask for; the next ones fly alone.
+    private static let mostPerKey = 16
+    private static let rememberedCompletions = 64
+
+    private let completed = Atomic<UInt64>(0)
+    private let state = Mutex(State())
+
+    /// How many fetches have ended so far.
+    var completions: UInt64 { completed.load(ordering: .acquiring) }
+
+    /// Joins a fetch of the same terms, or opens one.
+    ///
+    /// - Returns: nil where such a fetch ended after the call's look-up: its response may be stored by now, so look again.
+    func membership(for key: CacheKey, terms: FetchTerms, joinRequest: JoinRequest) -> Membership? {
+        let (membership, wakes): (Membership?, [Fetch.Waiter]) = state.withLock { state in
+            let known = state.fetches[key] ?? []
+            var hasEnded = false
+            for fetch in known where fetch.terms == terms && !joinRequest.path.contains(ObjectIdentifier(fetch)) {
+                if fetch.isExclusive { continue }
+                if joinRequest.asksValidation, fetch.isSent { continue }
+                let history = joinRequest.history
+                let joining = fetch.join(
+                    until: joinRequest.deadline,
+                    late: !history.refusesFinished,
+                    yielding: history.mayYield,
+                    newestOrder: joinRequest.newestOrder
+                )
+                switch joining {
+                case .joined(let wakes): return (.joined(fetch, isLate: false), wakes)
+                case .joinedLate: return (.joined(fetch, isLate: true), [])
+                case .over: hasEnded = true
+                case .refused: break
+                }
+            }
+            if joinRequest.history.goesOn, hasEnded || hasCompleted(key, since: joinRequest.completions, state: state) {
+                return (nil, [])
+            }
+            let mayYield = joinRequest.leases && joinRequest.history.mayYield
+            let fetch = Fetch(terms, deadline: joinRequest.deadline, isBackground: false, mayYield: mayYield)
+            if known.count < FetchCoalescer.mostPerKey { state.fetches[key, default: []].append(fetch) }
+            return (.opened(fetch), [])
+        }
+        for waiter in wakes { waiter.wake() }
+        return membership
+    }
+
+    /// Whether a response of the key may have been stored since `mark`.
+    func hasCompleted(_ key: CacheKey, since mark: UInt64) -> Bool {
+        completions != mark && state.withLock { hasCompleted(key, since: mark, state: $0) }
+    }
+
+    private func hasCompleted(_ key: CacheKey, since mark: UInt64, state: borrowing State) -> Bool {
+        let completions = completions
+        if completions == mark { return false }
+        if completions &- mark > UInt64(FetchCoalescer.rememberedCompletions) { return true }
+        let hash = key.hashValue
+        return (mark..<completions).contains { state.lastCompletions[FetchCoalescer.place($0)] == hash }
+    }
+
+    private static func place(_ number: UInt64) -> Int { Int(number % UInt64(rememberedCompletions)) }
+
+    /// Opens a fetch that nobody waits for, unless one of the same terms is in the air or too many are.
+    ///
+    /// - Parameter isExclusive: whether nobody may join it either.
+    func background(
+        for key: CacheKey,
+        _ terms: FetchTerms,
+        limit: Int,
+        leases: Bool,
+        isExclusive: Bool
+    ) -> Fetch? {
+        state.withLock { state in
+            let known = state.fetches[key] ?? []
+            guard state.background < limit, !known.contains(where: { $0.terms == terms && !$0.isGivenUp }) else {
+                return nil
+            }
+            state.background += 1
+            let fetch = Fetch(terms, deadline: nil, isBackground: true, mayYield: leases, isExclusive: isExclusive)
+            state.fetches[key, default: []].append(fetch)
+            return fetch
+        }
+    }
+
+    /// Lets the exchange of a fetch go on when its readers have left, unless too much goes on already.
+    ///
+    /// - Returns: whether it goes on because of this call.
+    @discardableResult
+    func keepRunning(_ fetch: Fetch, limit: Int) -> Bool {
+        let effects: Fetch.Effects? = state.withLock { state in
+            guard state.background < limit, let effects = fetch.enterBackground() else { return nil }
+            state.background += 1
+            return effects
+        }
+        effects?.apply()
+        return effects != nil
+    }
+
+    /// A fetch has ended, its body included.
+    func ended(_ fetch: Fetch, for key: CacheKey) {
+        if !fetch.staysOpen { close(fetch, for: key) }
+        if fetch.end() { state.withLock { $0.background -= 1 } }
+    }
+
+    /// Lets nobody join a fetch any more; what is to be stored of it by then is.
+    func close(_ fetch: Fetch, for key: CacheKey) {
+        state.withLock { state in
+            state.fetches[key]?.removeAll { $0 === fetch }
+            if state.fetches[key]?.isEmpty ?? false { state.fetches[key] = nil }
+            noteCompletion(key, state: &state)
+        }
+    }
+
+    /// A response of the key was stored that no fetch had brought.
+    func noteCompletion(_ key: CacheKey) {
+        state.withLock { noteCompletion(key, state: &$0) }
+    }
+
+    private func noteCompletion(_ key: CacheKey, state: inout State) {
+        state.lastCompletions[FetchCoalescer.place(completions)] = key.hashValue
+        completed.add(1, ordering: .releasing)
+    }
+
+    /// How many fetches can be joined.
+    var count: Int { state.withLock { $0.fetches.values.reduce(0) { $0 + $1.count } } }
+
+    /// How many calls are in them.
+    var readers: Int { state.withLock { $0.fetches.values.joined().reduce(0) { $0 + $1.readers } } }
+
+    /// How many exchanges go on, or would, without readers.
+    var backgroundCount: Int { state.withLock { $0.background } }
+}
+
+/// What two calls of one key must have in common for one exchange to answer both.
+struct FetchTerms: Sendable, Hashable {
+    private let values: [String?]
+    private let names: [FieldName]
+    private let tags: Set<String>
+    private let lifetime: Duration?
+    private let mark: InvalidationLog.Mark
+    private let pathMark: InvalidationLog.PathMark
+    private let method: RequestMethod
+    /// Whether the response is to be a whole one: a refresh may have begun with a HEAD or a condition.
+    private let isWhole: Bool
+
+    /// - Parameter nominated: the names that responses of the key are known to nominate by Vary.
+    init(_ lookup: CacheLookup, nominated: [String], tags: Set<String>, pathMark: InvalidationLog.PathMark) {
+        var names = FetchTerms.always
+        for name in nominated { if let name = FieldName(name), !names.contains(name) { names.append(name) } }
+        self.names = names
+        values = names.map { lookup.head.fields[$0] }
+        self.tags = tags
+        lifetime = lookup.directive.lifetime
+        // What was sent before an invalidation may be older than what a later call must see.
+        mark = lookup.generation.mark
+        // Its response may say that it answers for the query that was invalidated (No-Vary-Search).
+        self.pathMark = pathMark
+        method = lookup.head.method
+        isWhole = !lookup.isConditionalOrPartial
+    }
+
+    /// The values as a digest that all processes with the same secret have alike.
+    func digest(_ secret: [UInt8]) -> [UInt8] {
+        var frames = FramedBytes()
+        for (name, value) in zip(names, values) {
+            guard let value else { continue }
+            frames.append(name.canonicalName)
+            frames.append(value)
+        }
+        return SHA256Digest(authenticating: frames.bytes, key: secret).bytes
+    }
+
+    private static let always: [FieldName] = [
+        .accept, .acceptEncoding, .acceptLanguage, .cacheControl, .pragma, .range,
+    ]
+}
+
+/// How a call has looked for an answer so far: what came of earlier looks, and how many there were.
+struct LookupHistory: Sendable {
+    /// What landed since a look-up may be stored now; so many looks are worth it.
+    private static let mostLooks = 3
+
+    /// When the call reached the cache.
+    let begun: MonotonicInstant
+    /// Where all that becomes of the call is counted.
+    let stripe: Int
+    private(set) var looks = 1
+    /// Names that a response nominated by Vary, whose values were other ones than this call's.
+    private(set) var nominated: Set<String> = []
+    /// Whether the call can use nothing that was sent before it came.
+    private(set) var refusesFinished = false
+    /// Whether the call has waited for another process: it does so once.
+    private(set) var hasYielded = false
+    /// Whether another process has stored an answer while the call waited.
+    private(set) var isFilled = false
+
+    init(begun: MonotonicInstant) {
+        self.begun = begun
+        stripe = CacheMeter.stripe()
+    }
+
+    /// Whether this is the first look of its call.
+    var isFirst: Bool { looks == 1 }
+
+    /// Whether another look is allowed.
+    var goesOn: Bool { looks < LookupHistory.mostLooks }
+
+    /// Whether the call can wait for another process: only what looks again can find what that one stored.
+    var mayYield: Bool { goesOn && !hasYielded }
+
+    /// The trail after one more look, beyond a fetch that left the exchange to another process.
+    func beyond(_ elsewhere: Fetch.Elsewhere) -> LookupHistory {
+        var history = further()
+        history.hasYielded = hasYielded || elsewhere.wasAwaited
+        history.isFilled = elsewhere.wasAwaited && elsewhere.outcome == .stored
+        return history
+    }
+
+    /// The trail after one more look.
+    func further(nominated names: [String] = [], refusesFinished: Bool = false) -> LookupHistory {
+        var history = self
+        history.looks += 1
+        history.nominated.formUnion(names)
+        history.refusesFinished = history.refusesFinished || refusesFinished
+        return history
+    }
+}
+
+/// Remembers for some time which keys something was found out about.
+///
+/// A table of a fixed size; a key that takes another's place makes that one forgotten, which costs a chance and nothing else.
+final class RecentKeys: Sendable {
+    private struct Place {
+        var hash = 0
+        var until = MonotonicInstant(sinceOrigin: .zero)
+    }
+
+    private static let placeCount = 1_024
+
+    private let places = Mutex([Place](repeating: Place(), count: placeCount))
+
+    func note(_ key: CacheKey, until instant: MonotonicInstant) {
+        let hash = key.hashValue
+        places.withLock { $0[RecentKeys.index(hash)] = Place(hash: hash, until: instant) }
+    }
+
+    func forget(_ key: CacheKey) {
+        let hash = key.hashValue
+        places.withLock { places in
+            if places[RecentKeys.index(hash)].hash == hash { places[RecentKeys.index(hash)] = Place() }
+        }
+    }
+
+    func contains(_ key: CacheKey, now: MonotonicInstant) -> Bool {
+        let hash = key.hashValue
+        return places.withLock { places in
+            let place = places[RecentKeys.index(hash)]
+            return place.hash == hash && place.until > now
+        }
+    }
+
+    private static func index(_ hash: Int) -> Int {
+        Int(UInt(bitPattern: hash) % UInt(placeCount))
+    }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+internal import HoldfastSemantics
+
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
+
+/// What answers a call whose exchange failed for good: something stale where that is allowed, and a 504 where it is forbidden.
+extension CachingHook {
+    /// What is stale, where it may stand in for this reason.
+    func loaded(_ fetchRequest: FetchRequest, reason: CacheReason, context: CallContext) async -> LoadedResponse? {
+        let isAllowed =
+            reason == .staleIfError ? fetchRequest.staleAllowance.onError : fetchRequest.staleAllowance.whenDisconnected
+        guard isAllowed, let candidate = fetchRequest.staleCandidate else { return nil }
+        if let loaded = fetchRequest.loadedStale { return loaded }
+        return await load(candidate, context: context)
+    }
+
+    /// How long the call waits for the origin while something stale is at hand; nil: as long as it takes.
+    func patience(_ fetchRequest: FetchRequest) -> Duration? {
+        fetchRequest.lookup.directive.serveStaleAfter ?? cache.options.serveStaleAfter
+    }
+
+    /// The stale response in the place of one that says it failed.
+    ///
+    /// Where there was no time for the wait before the next attempt, that wait would have outlasted any patience as well.
+    func staleAnswer(insteadOf answer: Response, fetchRequest: FetchRequest, context: CallContext) async -> Response? {
+        var reason: CacheReason?
+        if answer.status.isOriginError, fetchRequest.staleAllowance.onError {
+            reason = .staleIfError
+        } else if answer.status.isOriginError || answer.status == .tooManyRequests,
+            answer.attempts.last?.stopReason?.isForLackOfTime ?? false, patience(fetchRequest) != nil
+        {
+            reason = .patience
+        }
+        guard let reason, let loaded = await loaded(fetchRequest, reason: reason, context: context) else { return nil }
+        var response = answerHit(
+            loaded,
+            to: fetchRequest.lookup,
+            request: fetchRequest.request,
+            reason: reason,
+            kind: .error,
+            context: context
+        )
+        response.cacheDecision?.originStatus = answer.status
+        return response
+    }
+
+    /// The answer in the place of a failure, or of a response that did not come in time; nil: the failure is told.
+    ///
+    /// - Parameter wasSent: whether anything was; a fault of this side is no reason to hide it behind something stored.
+    func answer(
+        after error: any Error,
+        wasSent: Bool,
+        fetchRequest: FetchRequest,
+        context: CallContext
+    ) async -> Response? {
+        guard !error.isCancellation else { return nil }
+        let failure = ServiceError.attemptFailure(of: error)
+        guard wasSent || failure.kind == .throttled else { return nil }
+        // A response came and was refused: nothing stored is better news than that.
+        if context.options.acceptance?.judgesAttempts ?? false, context.exchange?.responseTime != nil,
+            failure.kind != .throttled
+        {
+            return nil
+        }
+        let isImpatient = patience(fetchRequest) != nil
+        if let reason = fetchRequest.staleAllowance.reason(after: failure, isImpatient: isImpatient),
+            let loaded = await loaded(fetchRequest, reason: reason, context: context)
+        {
+            return answerHit(
+                loaded,
+                to: fetchRequest.lookup,
+                request: fetchRequest.request,
+                reason: reason,
+                kind: .error,
+                context: context
+            )
+        }
+        // With a lifetime of the cache's own what the response demands is not what counts, and the failure tells more.
+        guard failure.isDisconnection, cache.options.fixedLifetime == nil,
+            let stored = fetchRequest.staleCandidate?.stored,
+            stored.forbidsStale(cache.options)
+        else { return nil }
+        return gatewayTimeout(after: error, fetchRequest: fetchRequest, context: context)
+    }
+
+    /// The error response of a cache that is disconnected and holds what it must not use (RFC 9111 §5.2.2.2).
+    private func gatewayTimeout(after error: any Error, fetchRequest: FetchRequest, context: CallContext) -> Response {
+        let decision = CacheDecision(.unsatisfiable, reason: .mustValidate)
+        fetchRequest.lookup.metrics.count(decision) { $0.misses += 1 }
+        explain(decision, context: context)
+        var response = Response(status: .gatewayTimeout, url: fetchRequest.request.url, source: .synthesized)
+        response.cacheDecision = decision
+        response.attempts = (error as? ServiceError)?.attempts ?? []
+        return response
+    }
+}
+
+extension StopReason {
+    /// Whether another attempt would have been made had there been time to wait for it.
+    fileprivate var isForLackOfTime: Bool {
+        self == .serverDelayTooLong || self == .deadline || self == .gateClosed
+    }
+}

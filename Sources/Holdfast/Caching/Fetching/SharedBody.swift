@@ -1,0 +1,496 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import HoldfastSemantics
+internal import HoldfastStorage
+private import Synchronization
+
+/// One body that several readers follow, each at its own pace.
+///
+/// It is pulled only as fast as the fastest reader asks. The last bytes stay in memory up to a bound; who is further behind
+/// reads from the entry that is being written. Where none is being written any more the slowest reader sets the pace, and one
+/// that stands still for too long is given up.
+final class SharedBody: Sendable {
+    private struct State {
+        var body: SharedBodyState
+        var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
+        var pump: CheckedContinuation<Void, Never>?
+        /// Tells one rest of the pump from the next.
+        var rest = 0
+        /// Whether the pump waits for the slowest reader to move on.
+        var isBlocked = false
+        var stall: Stall?
+        /// The rest of the pump that has lasted too long.
+        var overdueRest = 0
+
+        mutating func takePump() -> CheckedContinuation<Void, Never>? {
+            defer { pump = nil }
+            return pump
+        }
+    }
+
+    /// Readers that keep all others from going on.
+    private struct Stall {
+        let offset: Int
+        let readers: Set<Int>
+        let since: MonotonicInstant
+    }
+
+    private static let windowLimit = 1 << 20
+    private static let chunkSize = 64 << 10
+    private static let longestStall = Duration.seconds(30)
+
+    /// The body's length, if known.
+    let length: Int?
+    private let upstream: any ByteSource
+    private let storing: StoringBody?
+    private let written: (any StoredBody)?
+    private let clock: any HoldfastClock
+    private let allowance: Int
+    private let state: Mutex<State>
+
+    /// - Parameters:
+    ///   - storing: the entry being written, where there is one.
+    ///   - allowance: how many bytes may still be fetched for the store after the last reader left.
+    init(
+        _ upstream: any ByteSource,
+        length: Int?,
+        storing: StoringBody?,
+        allowance: Int,
+        clock: any HoldfastClock,
+        windowLimit: Int = SharedBody.windowLimit
+    ) {
+        self.upstream = upstream
+        self.length = length
+        self.storing = storing
+        written = storing?.written
+        self.clock = clock
+        self.allowance = allowance
+        state = Mutex(State(body: SharedBodyState(limit: windowLimit)))
+    }
+
+    /// Keeps places for so many readers; before the pump starts.
+    ///
+    /// - Parameter goesOn: whether the body is fetched to its end without readers.
+    func open(readers: Int, goesOn: Bool) {
+        state.withLock { $0.body.open(readers: readers, goesOn: goesOn) }
+    }
+
+    /// Lets the body be fetched to its end for the store, readers or none.
+    func goOn() {
+        change { $0.open(readers: 0, goesOn: true) }
+    }
+
+    /// Keeps a place at the beginning for a reader to come; false where the beginning is no longer at hand.
+    func reserveReader() -> Bool {
+        let canFollow = canFollow
+        return state.withLock { $0.body.reserve(canFollow: canFollow) }
+    }
+
+    /// Gives a reserved place up.
+    func releaseReader() {
+        change { $0.release() }
+    }
+
+    /// Takes a reserved place.
+    ///
+    /// - Parameter delivered: is told how many bytes were handed out.
+    func reader(delivered: @escaping @Sendable (Int) -> Void) -> any ByteSource {
+        SharedBodyReader(self, id: state.withLock { $0.body.addReader() }, delivered: delivered)
+    }
+
+    // MARK: The pump
+
+    /// Fetches the body on behalf of all readers, until its end, its failure, or the last reader's leaving.
+    func pump() async {
+        while true {
+            let canFollow = canFollow
+            switch state.withLock({ $0.body.demand(canFollow: canFollow) }) {
+            case .pull:
+                do {
+                    guard let chunk = try await upstream.next() else { return wake { $0.end(.success(())) } }
+                    let canFollow = self.canFollow
+                    wake { $0.add(chunk, canFollow: canFollow) }
+                } catch {
+                    return wake { $0.end(.failure(error)) }
+                }
+            case .rest:
+                await rest(beginRest().ticket)
+            case .blocked:
+                await restOrExpel()
+            case .stop:
+                upstream.cancel()
+                return wake { $0.end(.failure(CancellationError())) }
+            }
+        }
+    }
+
+    private var canFollow: Bool { written != nil && storing?.canBeFollowed ?? false }
+
+    private func beginRest(blocked: Bool = false) -> (ticket: Int, stall: Stall?) {
+        let now = clock.now
+        return state.withLock { state in
+            state.rest += 1
+            guard blocked else { return (state.rest, nil) }
+            state.isBlocked = true
+            let slowest = state.body.slowest
+            if state.stall?.offset != slowest?.offset {
+                state.stall = slowest.map { Stall(offset: $0.offset, readers: $0.readers, since: now) }
+            }
+            return (state.rest, state.stall)
+        }
+    }
+
+    /// Waits for a reader to ask, to move on or to leave.
+    private func rest(_ ticket: Int) async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+                let canFollow = self.canFollow
+                let resumesNow = state.withLock { state in
+                    switch state.body.demand(canFollow: canFollow) {
+                    case .pull, .stop: return true
+                    case .rest, .blocked: break
+                    }
+                    if Task.isCancelled || state.overdueRest == ticket { return true }
+                    state.pump = continuation
+                    return false
+                }
+                if resumesNow { continuation.resume() }
+            }
+        } onCancel: {
+            endRest(ticket)
+        }
+    }
+
+    /// Ends one rest of the pump, whether or not it has begun.
+    private func endRest(_ ticket: Int) {
+        let pump: CheckedContinuation<Void, Never>? = state.withLock { state in
+            guard state.rest == ticket else { return nil }
+            state.overdueRest = ticket
+            return state.takePump()
+        }
+        pump?.resume()
+    }
+
+    /// Waits for the slowest readers to move on, and gives up those who have not for too long.
+    private func restOrExpel() async {
+        let (ticket, stall) = beginRest(blocked: true)
+        defer { state.withLock { $0.isBlocked = false } }
+        // A seat that is not taken yet stands for a reader that is about to come.
+        guard let stall else { return await rest(ticket) }
+        let end = stall.since.advanced(by: SharedBody.longestStall)
+        if clock.now >= end {
+            state.withLock { $0.stall = nil }
+            return wake { $0.expel(stall.readers, at: stall.offset) }
+        }
+        let timer = Task { [self, clock] in
+            do {
+                try await clock.sleep(until: end)
+                endRest(ticket)
+            } catch {
+                // The pump went on before.
+            }
+        }
+        await rest(ticket)
+        timer.cancel()
+    }
+
+    // MARK: Readers
+
+    func next(_ reader: Int) async throws -> ByteChunk? {
+        while true {
+            let (step, pump): (SharedBodyState.Step, CheckedContinuation<Void, Never>?) = state.withLock { state in
+                let step = state.body.step(reader)
+                return (step, state.isBlocked ? state.takePump() : nil)
+            }
+            pump?.resume()
+            switch step {
+            case .chunk(let chunk): return chunk
+            case .behind(let offset, let count):
+                if let chunk = try await behind(reader, offset: offset, count: count) { return chunk }
+            case .ended(let ending):
+                try ending.get()
+                return nil
+            case .wait: try await wait(reader)
+            case .expelled:
+                throw ServiceError(
+                    .other,
+                    "This reader of a shared response stood still too long and was left behind; send the call again.",
+                    progress: .bytesReceived
+                )
+            }
+        }
+    }
+
+    /// Bytes that are no longer in memory, from the entry that is being written.
+    private func behind(_ reader: Int, offset: Int, count: Int) async throws -> ByteChunk? {
+        guard let written else { return nil }
+        let chunk: ByteChunk
+        do throws(StoreError) {
+            chunk = try await written.read(from: offset, upTo: min(count, SharedBody.chunkSize))
+        } catch {
+            if error.code == .cancelled { throw CancellationError() }
+            throw ServiceError(
+                .other,
+                "The response is no longer being stored, and this reader is too far behind; send the call again.",
+                cause: error,
+                progress: .bytesReceived
+            )
+        }
+        guard !chunk.isEmpty else {
+            throw ServiceError(.other, "A stored body ended early; send the call again.", progress: .bytesReceived)
+        }
+        let pump = state.withLock { state in
+            state.body.advance(reader, by: chunk.count)
+            return state.isBlocked ? state.takePump() : nil
+        }
+        pump?.resume()
+        return chunk
+    }
+
+    private func wait(_ reader: Int) async throws {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+                let (resumesNow, pump): (Bool, CheckedContinuation<Void, Never>?) = state.withLock { state in
+                    guard !Task.isCancelled, state.body.wants(reader) else { return (true, nil) }
+                    state.waiting[reader] = continuation
+                    return (false, state.takePump())
+                }
+                pump?.resume()
+                if resumesNow { continuation.resume() }
+            }
+        } onCancel: {
+            state.withLock { $0.waiting.removeValue(forKey: reader) }?.resume()
+        }
+        try Task.checkCancellation()
+    }
+
+    func leave(_ reader: Int) {
+        change { $0.leave(reader) }
+        state.withLock { $0.waiting.removeValue(forKey: reader) }?.resume()
+    }
+
+    /// Somebody is gone: the last one ends the transfer, unless the store may have the rest.
+    private func change(_ change: (inout SharedBodyState) -> Void) {
+        let isStoring = storing?.isStoring ?? false
+        let (stops, pump): (Bool, CheckedContinuation<Void, Never>?) = state.withLock { state in
+            change(&state.body)
+            var stops = false
+            if !state.body.hasReaders, state.body.ending == nil, !(state.body.goesOn && isStoring) {
+                let rest = length.map { $0 - state.body.end }
+                let finishes = isStoring && rest.map { $0 <= allowance } ?? false
+                state.body.abandon(goesOn: finishes)
+                stops = !finishes
+            }
+            return (stops, state.takePump())
+        }
+        if stops { upstream.cancel() }
+        pump?.resume()
+    }
+
+    /// The pump has news for all readers.
+    private func wake(_ change: (inout SharedBodyState) -> Void) {
+        let waiting = state.withLock { state in
+            change(&state.body)
+            defer { state.waiting = [:] }
+            return state.waiting.values
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+}
+
+/// One reader's end of a ``SharedBody``; dropping it is leaving.
+final class SharedBodyReader: ByteSource {
+    private let body: SharedBody
+    private let id: Int
+    private let delivered: @Sendable (Int) -> Void
+    private let hasLeft = Mutex(false)
+
+    init(_ body: SharedBody, id: Int, delivered: @escaping @Sendable (Int) -> Void) {
+        self.body = body
+        self.id = id
+        self.delivered = delivered
+    }
+
+    deinit {
+        cancel()
+    }
+
+    func next() async throws -> ByteChunk? {
+        if hasLeft.withLock({ $0 }) { throw CancellationError() }
+        try Task.checkCancellation()
+        do {
+            guard let chunk = try await body.next(id) else { return nil }
+            delivered(chunk.count)
+            return chunk
+        } catch {
+            // One who has left finds no place of its own any more.
+            throw hasLeft.withLock { $0 } ? CancellationError() : error
+        }
+    }
+
+    func cancel() {
+        let leaves = hasLeft.withLock { hasLeft in
+            defer { hasLeft = true }
+            return !hasLeft
+        }
+        if leaves { body.leave(id) }
+    }
+}
+
+/// Where each reader of a ``SharedBody`` stands, and which bytes are in memory.
+struct SharedBodyState: Sendable {
+    /// What a reader finds at its place.
+    enum Step {
+        case chunk(ByteChunk)
+        /// The bytes have left the memory: so many of them, from this offset, stand in the entry alone.
+        case behind(offset: Int, count: Int)
+        case ended(Result<Void, any Error>)
+        case wait
+        /// The reader stood still for too long.
+        case expelled
+    }
+
+    /// What the pump does next.
+    enum Demand: Hashable {
+        case pull
+        case rest
+        case blocked
+        case stop
+    }
+
+    private struct Place {
+        var chunk = 0
+        var offset = 0
+    }
+
+    /// As many bytes stay in memory at most, but for the chunk that came last.
+    private let limit: Int
+    private var window: ArraySlice<ByteChunk> = []
+    /// The number of the window's first chunk, and the offset of its first byte.
+    private var firstChunk = 0
+    private(set) var start = 0
+    private(set) var end = 0
+    private(set) var ending: Result<Void, any Error>?
+    private var places: [Int: Place] = [:]
+    private var reserved: Int
+    private var lastReader = 0
+    private var wanting: Set<Int> = []
+    /// Whether the rest is fetched although nobody reads.
+    private(set) var goesOn: Bool
+    private(set) var isStopped = false
+
+    init(limit: Int, reserved: Int = 0, goesOn: Bool = false) {
+        self.limit = limit
+        self.reserved = reserved
+        self.goesOn = goesOn
+    }
+
+    /// Keeps places for those who waited for the head.
+    mutating func open(readers: Int, goesOn: Bool) {
+        reserved += readers
+        self.goesOn = self.goesOn || goesOn
+    }
+
+    var hasReaders: Bool { reserved > 0 || !places.isEmpty }
+
+    /// Keeps a place for one who comes later; false where the bytes from the beginning on are no longer at hand.
+    mutating func reserve(canFollow: Bool) -> Bool {
+        if case .failure? = ending { return false }
+        guard !isStopped, start == 0 || canFollow else { return false }
+        reserved += 1
+        return true
+    }
+
+    mutating func release() {
+        reserved -= 1
+    }
+
+    mutating func addReader() -> Int {
+        reserved -= 1
+        lastReader += 1
+        places[lastReader] = Place()
+        return lastReader
+    }
+
+    mutating func leave(_ reader: Int) {
+        places[reader] = nil
+        wanting.remove(reader)
+    }
+
+    /// Nobody reads any more: the rest is fetched all the same, or nothing more.
+    mutating func abandon(goesOn: Bool) {
+        if goesOn { self.goesOn = true } else { isStopped = true }
+    }
+
+    mutating func add(_ chunk: ByteChunk, canFollow: Bool) {
+        window.append(chunk)
+        end += chunk.count
+        wanting = []
+        _ = makeRoom(canFollow: canFollow)
+    }
+
+    mutating func end(_ ending: Result<Void, any Error>) {
+        if self.ending == nil { self.ending = ending }
+        wanting = []
+    }
+
+    mutating func demand(canFollow: Bool) -> Demand {
+        // Without readers the bytes are for the entry alone.
+        if goesOn, !canFollow, !hasReaders { isStopped = true }
+        if isStopped { return .stop }
+        guard goesOn && canFollow || !wanting.isEmpty else { return .rest }
+        return makeRoom(canFollow: canFollow) ? .pull : .blocked
+    }
+
+    /// Whether there is nothing for `reader` yet; it then counts as asking for more.
+    mutating func wants(_ reader: Int) -> Bool {
+        guard let place = places[reader], place.offset == end, ending == nil else { return false }
+        wanting.insert(reader)
+        return true
+    }
+
+    /// What `reader` gets next.
+    mutating func step(_ reader: Int) -> Step {
+        guard var place = places[reader] else { return .expelled }
+        if place.offset < start { return .behind(offset: place.offset, count: start - place.offset) }
+        if place.chunk < firstChunk { place.chunk = firstChunk }
+        let index = window.startIndex + (place.chunk - firstChunk)
+        guard index < window.endIndex else {
+            return ending.map { .ended($0) } ?? .wait
+        }
+        let chunk = window[index]
+        place.chunk += 1
+        place.offset += chunk.count
+        places[reader] = place
+        return .chunk(chunk)
+    }
+
+    /// `reader` got bytes from the entry instead.
+    mutating func advance(_ reader: Int, by count: Int) {
+        places[reader]?.offset += count
+    }
+
+    /// Those who are furthest behind, and where.
+    var slowest: (offset: Int, readers: Set<Int>)? {
+        guard let offset = places.values.map(\.offset).min() else { return nil }
+        return (offset, Set(places.filter { $0.value.offset == offset }.keys))
+    }
+
+    /// Gives up those of `readers` who still stand at `offset`.
+    mutating func expel(_ readers: Set<Int>, at offset: Int) {
+        for reader in readers where places[reader]?.offset == offset { leave(reader) }
+    }
+
+    /// Drops what all have read, or can read elsewhere; whether there is room then.
+    private mutating func makeRoom(canFollow: Bool) -> Bool {
+        while end - start >= limit, let first = window.first {
+            let needed = reserved > 0 ? 0 : slowest?.offset ?? .max
+            guard canFollow || start + first.count <= needed else { return false }
+            window.removeFirst()
+            firstChunk += 1
+            start += first.count
+        }
+        return true
+    }
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import HoldfastSemantics
+
+/// What a cache did: since it was made, in a window of time, or for one origin; docs/measuring-hit-rates.md defines every figure.
+///
+/// Each request that reached the cache is exactly one of: hit, stale hit (accepted, while revalidating, or on error), revalidated,
+/// collapsed, miss, bypass; or still in fetch.
+public struct CacheStatistics: Sendable, Hashable {
+    /// Calls (hops, where redirects were followed) that reached the cache.
+    public internal(set) var requests = 0
+    /// Answered from the store, fresh, without asking the origin.
+    public internal(set) var hits = 0
+    /// Answered from the store although stale, because the caller accepts that.
+    public internal(set) var staleHits = 0
+    /// Answered from the store although stale, while a revalidation ran in the background.
+    public internal(set) var revalidatingHits = 0
+    /// Answered from the store although stale, because the origin failed or took too long.
+    public internal(set) var errorHits = 0
+    /// Answered with a stored body after the origin said 304.
+    public internal(set) var revalidated = 0
+    /// Answered by the exchange of another call.
+    public internal(set) var collapsed = 0
+    /// Looked up and not answered from the store.
+    public internal(set) var misses = 0
+    /// Not looked up: another method, `reload`, a URL that is no key.
+    public internal(set) var bypasses = 0
+    /// Responses whose storing was completed.
+    public internal(set) var stored = 0
+    /// Store failures that were treated as misses.
+    public internal(set) var storeFailures = 0
+    /// Revalidations begun in the background, and those of them that failed.
+    public internal(set) var backgroundRevalidations = 0
+    public internal(set) var backgroundFailures = 0
+    /// How often each reason decided, fresh hits apart: why the origin was asked, or why something stale was used.
+    public internal(set) var reasons: [CacheReason: Int] = [:]
+    /// How often each reason kept a response from being stored.
+    public internal(set) var notStored: [CacheReason: Int] = [:]
+    /// Body bytes delivered by hits, stale ones included.
+    public internal(set) var hitBytes = 0
+    /// Body bytes delivered from the store after a 304.
+    public internal(set) var revalidatedBytes = 0
+    /// Body bytes delivered from the exchanges of other calls.
+    public internal(set) var collapsedBytes = 0
+    /// Body bytes delivered from the network to calls that were looked up.
+    public internal(set) var networkBytes = 0
+    /// What hits, stale ones included, spared their callers of waiting: for each the time that the origin had taken to answer
+    /// with what is stored, less the time the hit took.
+    ///
+    /// The origin's time is that from sending the request to the response head, of the exchange that fetched the stored response
+    /// or last confirmed it; no less than nothing counts, and no more than a minute, since a clock that was set may lie between.
+    public internal(set) var timeSaved: Duration = .zero
+
+    /// All zero.
+    public init() {}
+
+    /// Body bytes that came from the store.
+    public var bytesFromStore: Int { hitBytes + revalidatedBytes }
+
+    /// Body bytes that callers were given and that did not come over the network for them: from the store, or from the exchanges of
+    /// other calls.
+    public var bytesSaved: Int { bytesFromStore + collapsedBytes }
+
+    /// Hits, the stale ones of all kinds included.
+    public var allHits: Int { hits + staleHits + revalidatingHits + errorHits }
+
+    /// Hits, stale ones included, of all requests that were looked up; 0 when there were none.
+    public var hitRatio: Double { ratio(allHits, of: requests - bypasses) }
+
+    /// Requests answered with a stored body after the origin said 304, of all requests that were looked up; 0 when there were
+    /// none.
+    public var revalidationRatio: Double { ratio(revalidated, of: requests - bypasses) }
+
+    /// The share of delivered body bytes that hits delivered; 0 when there were none.
+    public var byteHitRatio: Double {
+        ratio(hitBytes, of: hitBytes + revalidatedBytes + collapsedBytes + networkBytes)
+    }
+
+    private func ratio(_ part: Int, of whole: Int) -> Double {
+        whole > 0 ? Double(part) / Double(whole) : 0
+    }
+}
+
+/// Counts taken together, and what was counted between two looks.
+extension CacheStatistics {
+    /// Adds a request that was a fresh hit.
+    mutating func addHit(bytes: Int, saved: Duration) {
+        requests += 1
+        hits += 1
+        hitBytes += bytes
+        timeSaved += saved
+    }
+
+    static func += (left: inout CacheStatistics, right: CacheStatistics) {
+        left.combine(right, join: { $0 &+= $1 }, joinTimes: { $0 += $1 })
+    }
+
+    /// What was counted since these were `earlier`.
+    static func - (left: CacheStatistics, earlier: CacheStatistics) -> CacheStatistics {
+        var difference = left
+        difference.combine(earlier, join: { $0 &-= $1 }, joinTimes: { $0 -= $1 })
+        return difference
+    }
+
+    private mutating func combine(
+        _ other: CacheStatistics,
+        join: (inout Int, Int) -> Void,
+        joinTimes: (inout Duration, Duration) -> Void
+    ) {
+        for figure in CacheStatistics.figures { join(&self[keyPath: figure], other[keyPath: figure]) }
+        for (reason, count) in other.reasons { join(&reasons[reason, default: 0], count) }
+        for (reason, count) in other.notStored { join(&notStored[reason, default: 0], count) }
+        joinTimes(&timeSaved, other.timeSaved)
+        reasons = reasons.filter { $0.value != 0 }
+        notStored = notStored.filter { $0.value != 0 }
+    }
+
+    /// Every count that stands alone.
+    private static var figures: [WritableKeyPath<CacheStatistics, Int>] {
+        [
+            \.requests, \.hits, \.staleHits, \.revalidatingHits, \.errorHits, \.revalidated, \.collapsed, \.misses,
+            \.bypasses, \.stored, \.storeFailures, \.backgroundRevalidations, \.backgroundFailures, \.hitBytes,
+            \.revalidatedBytes, \.collapsedBytes, \.networkBytes,
+        ]
+    }
+}
+
+/// What a cache has done, in total and by origin, since it was made and lately.
+///
+/// Minutes are those of the clock of the pipelines: a window consists of whole minutes and the one that is running. What a body
+/// delivers counts in the minute in which it is read. Reading costs some microseconds and holds no call up for longer.
+extension HTTPCache {
+    /// What was counted since the cache was made.
+    public var statistics: CacheStatistics { meter.total }
+
+    /// What was counted in the running minute and in as many before it as `duration` takes.
+    ///
+    /// - Parameters:
+    ///   - duration: rounded up to whole minutes; at least one and at most 60 of them.
+    ///   - now: by the clock of the pipelines that use the cache; the system's by default.
+    public func statistics(
+        overLast duration: Duration,
+        now: MonotonicInstant = SystemClock().now
+    ) -> CacheStatistics {
+        meter.total(in: HTTPCache.minutes(duration, now: now, limit: MeterState.totalMinutes))
+    }
+
+    /// What was counted minute by minute, the oldest first, the running one last.
+    ///
+    /// - Parameters:
+    ///   - duration: how far back, as in ``statistics(overLast:now:)``.
+    ///   - now: as there.
+    public func statisticsByMinute(
+        overLast duration: Duration,
+        now: MonotonicInstant = SystemClock().now
+    ) -> [CacheStatistics] {
+        meter.totals(in: HTTPCache.minutes(duration, now: now, limit: MeterState.totalMinutes))
+    }
+
+    /// What was counted for an origin since the cache was made; zeros where it has no place.
+    ///
+    /// At least 64 origins have a place; by which rule when there are more: ``originStatistics``.
+    ///
+    /// - Parameter origin: such as `https://example.com:8443`; a longer URL names its origin.
+    public func statistics(of origin: String) -> CacheStatistics {
+        HTTPCache.name(of: origin).map { meter.origin($0) } ?? CacheStatistics()
+    }
+
+    /// What was counted for an origin in the running minute and in as many before it as `duration` takes.
+    ///
+    /// - Parameters:
+    ///   - origin: as in ``statistics(of:)``.
+    ///   - duration: rounded up to whole minutes; at least one and at most 5 of them.
+    ///   - now: as in ``statistics(overLast:now:)``.
+    public func statistics(
+        of origin: String,
+        overLast duration: Duration,
+        now: MonotonicInstant = SystemClock().now
+    ) -> CacheStatistics {
+        let minutes = HTTPCache.minutes(duration, now: now, limit: MeterState.originMinutes)
+        return HTTPCache.name(of: origin).map { meter.origin($0, in: minutes) } ?? CacheStatistics()
+    }
+
+    /// What was counted since the cache was made for each origin, those with the most requests first, 64 of them at most, and
+    /// last for all others together.
+    ///
+    /// The sum is ``statistics``. When there are more origins than places, a new one takes that of the origin with the fewest
+    /// requests lately (weights halve every ten minutes), whose counts go over to the others: an origin with more than one in 64 of
+    /// the recent requests keeps its place. To the others also belong requests whose URL is no key, and store failures.
+    public var originStatistics: [OriginStatistics] {
+        let (each, other) = meter.origins
+        return each.map { OriginStatistics(origin: $0.name, statistics: $0.counts) }
+            + [OriginStatistics(origin: nil, statistics: other)]
+    }
+
+    private static func name(of origin: String) -> String? { (try? TargetURI(origin))?.origin }
+
+    private static func minutes(_ duration: Duration, now: MonotonicInstant, limit: Int) -> Range<Int64> {
+        let (seconds, attoseconds) = duration.components
+        let whole = min(max(seconds, 0), Int64(limit) * 60)
+        let minutes = min(max((whole + (attoseconds > 0 ? 1 : 0) + 59) / 60, 1), Int64(limit))
+        return now.minute - minutes..<now.minute + 1
+    }
+}
+
+/// What a cache did for one origin.
+public struct OriginStatistics: Sendable, Hashable {
+    /// Scheme, host and port, such as `https://example.com:8443`; nil: all origins that are not told apart.
+    public let origin: String?
+    /// What was counted.
+    public let statistics: CacheStatistics
+}

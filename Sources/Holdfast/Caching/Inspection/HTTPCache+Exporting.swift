@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import HoldfastSemantics
+public import HoldfastStorage
+
+/// Taking stored responses out of a cache.
+extension HTTPCache {
+    /// Opens a stored response as a message that can be shown or written to a file.
+    ///
+    /// The newest version is taken, also where the response was freshened or replaced since it was listed. Counts as a look-up of
+    /// the store, and as no request to the cache.
+    ///
+    /// - Parameters:
+    ///   - info: names the response, as ``entries(_:pageSize:now:)`` tells it.
+    ///   - now: the time by which its age is judged; the system's by default.
+    /// - Returns: the message; nil where the response is no longer there.
+    /// - Throws: `StoreError`: `.corrupt` for a damaged entry, and what a look-up throws. Damage in the body shows while it is read.
+    public func export(
+        _ info: CacheEntryInfo,
+        now: Timestamp = SystemClock().timestamp
+    ) async throws(StoreError) -> ExportedEntry? {
+        let entries = try await store.entries(for: info.key, now: StoreInstant(now))
+        guard let entry = entries.first(where: { $0.variant == info.variant }) else { return nil }
+        guard let stored = StoredResponse(decoding: entry.description.metadata, targetedFields: options.targets),
+            let (head, pieces) = stored.message(bodyLength: entry.bodyLength, now: now)
+        else {
+            throw StoreError(.corrupt, "The stored response of \(info.target) cannot be read; remove it.")
+        }
+        let body: any StoredBody
+        do throws(StoreError) {
+            body = try await store.body(of: entry)
+        } catch {
+            if error.code == .superseded { return nil }
+            throw error
+        }
+        let current = CacheEntryInfo(
+            entry,
+            stored: stored,
+            options: options,
+            hits: info.hits,
+            storedBytes: info.storedBytes,
+            now: now
+        )
+        let lifetime = stored.freshnessLifetime(options)
+        return ExportedEntry(info: current, head: head, lifetime: lifetime, pieces: pieces, stored: body)
+    }
+}
+
+extension StoredResponse {
+    /// The head of the message that all stored bytes make, and where its content lies in the entry's body.
+    ///
+    /// - Returns: nil where the body is not as long as the parts it should consist of.
+    fileprivate func message(bodyLength: Int, now: Timestamp) -> (ResponseHead, [StoredBodySource.Piece])? {
+        guard let ranges else { return (wholeHead(bodyLength: bodyLength, now: now), [.stored(0..<bodyLength)]) }
+        guard let offsets = offsets(of: ranges.intervals, bodyLength: bodyLength) else { return nil }
+        if let interval = ranges.intervals.first, ranges.intervals.count == 1 {
+            guard let range = ContentRange(interval, completeLength: ranges.completeLength) else { return nil }
+            return (PartialContent.head(of: self, range: range, now: now), [.stored(0..<bodyLength)])
+        }
+        let multipart = MultipartByteRanges(
+            intervals: ranges.intervals,
+            completeLength: ranges.completeLength,
+            contentType: head.fields[.contentType],
+            seed: .random(in: .min ... .max)
+        )
+        let pieces: [StoredBodySource.Piece] = multipart.pieces.map { piece in
+            switch piece {
+            case .literal(let bytes): .literal(ByteChunk(bytes))
+            case .stored(let interval): .stored(offsets[interval] ?? 0..<0)
+            }
+        }
+        return (PartialContent.head(of: self, body: multipart, now: now), pieces)
+    }
+
+    private func wholeHead(bodyLength: Int, now: Timestamp) -> ResponseHead {
+        var answer = responseHead(now: now)
+        answer.fields.removeAll(.contentLength)
+        answer.fields.removeAll(.transferEncoding)
+        let hasNoContent = answer.status.isInformational || answer.status == 204 || answer.status == 304
+        if !hasNoContent { answer.fields.append(.contentLength, String(bodyLength)) }
+        return answer
+    }
+
+    /// Where each interval stands in a body that holds them one after another; nil where they do not fill it exactly.
+    private func offsets(of intervals: [Range<Int64>], bodyLength: Int) -> [Range<Int64>: Range<Int>]? {
+        var offsets: [Range<Int64>: Range<Int>] = [:]
+        var offset = 0
+        for interval in intervals {
+            // Intervals begin at 0 or above, so that their lengths cannot overflow.
+            guard let length = Int(exactly: interval.upperBound - interval.lowerBound), length <= bodyLength - offset
+            else { return nil }
+            offsets[interval] = offset..<offset + length
+            offset += length
+        }
+        return offset == bodyLength ? offsets : nil
+    }
+}
+
+/// One stored response as a message of its own: what ``HTTPCache/export(_:now:)`` gives.
+///
+/// Its bytes stay readable whatever becomes of the entry, until the last copy of this value and of what was made from it is gone.
+public struct ExportedEntry: Sendable {
+    /// What the cache tells of the entry, as it was when it was opened; hits and bytes as they were listed.
+    public let info: CacheEntryInfo
+    /// The head as the cache would answer with it at that time: Age and Date set (RFC 9111 §4), and a Content-Length of exactly
+    /// the body's bytes where the status allows one (RFC 9110 §8.6).
+    ///
+    /// Where only parts of the content are stored it is that of a 206.
+    public let head: ResponseHead
+
+    /// How long it is fresh from its making, and by which rule (RFC 9111 §4.2.1).
+    public let lifetime: FreshnessLifetime
+
+    private let pieces: [StoredBodySource.Piece]
+    private let stored: any StoredBody
+
+    init(
+        info: CacheEntryInfo,
+        head: ResponseHead,
+        lifetime: FreshnessLifetime,
+        pieces: [StoredBodySource.Piece],
+        stored: any StoredBody
+    ) {
+        self.info = info
+        self.head = head
+        self.lifetime = lifetime
+        self.pieces = pieces
+        self.stored = stored
+    }
+
+    /// The content, read as it is asked for; each use of this property begins anew.
+    public var body: ResponseBody {
+        stream(pieces)
+    }
+
+    /// Status line and field lines with the empty line behind them (RFC 9112 §4, §5), as HTTP/1.1.
+    ///
+    /// Nothing is said of the reason, which has no meaning (RFC 9112 §4).
+    public var headBytes: ByteChunk {
+        var text = "HTTP/1.1 \(head.status.rawValue) \r\n"
+        for line in head.fields { text += "\(line.name.rawName): \(line.value)\r\n" }
+        return ByteChunk(copying: (text + "\r\n").utf8)
+    }
+
+    /// The whole message, head and content, chunk by chunk; each use of this property begins anew.
+    public var message: ResponseBody {
+        stream([.literal(headBytes)] + pieces)
+    }
+
+    private func stream(_ pieces: [StoredBodySource.Piece]) -> ResponseBody {
+        let length = pieces.reduce(0) { $0 + $1.count }
+        return ResponseBody(
+            StoredBodySource(stored, pieces: pieces, delivered: { _ in }, failed: { _ in }),
+            length: length
+        )
+    }
+}
+
+extension StoredBodySource.Piece {
+    /// Its length in bytes.
+    fileprivate var count: Int {
+        switch self {
+        case .literal(let bytes): bytes.count
+        case .stored(let range): range.count
+        }
+    }
+}

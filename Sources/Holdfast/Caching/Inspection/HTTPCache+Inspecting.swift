@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import HoldfastSemantics
+public import HoldfastStorage
+
+/// Looking into a cache: what it holds, whether that is whole, and packing it.
+extension HTTPCache {
+    /// Lists stored responses, without reading their bodies.
+    ///
+    /// Looks at every entry of the store, a page at a time, so that memory stays the same however much is stored. The store may be
+    /// used meanwhile: an entry that stays is listed once, one that comes or goes once or not at all. Listing counts as no
+    /// hit and moves nothing in the order of eviction. Entries of which the cache could make no use (another format) are
+    /// left out.
+    ///
+    /// - Parameters:
+    ///   - selection: which responses; all by default.
+    ///   - pageSize: entries held at a time; 256 by default, at least 1.
+    ///   - now: the time by which ages are judged; the system's by default.
+    /// - Returns: a sequence whose iteration throws `StoreError`; `.cancelled` soon after the task is cancelled.
+    public func entries(
+        _ selection: CacheSelection = .all,
+        pageSize: Int = 256,
+        now: Timestamp = SystemClock().timestamp
+    ) -> CacheEntries {
+        CacheEntries(cache: self, selection: selection, pageSize: max(1, pageSize), now: now)
+    }
+
+    /// Reads everything that is stored and checks it; see `InspectableStore.verify(_:)`.
+    ///
+    /// - Parameter progress: is told how far it is, from any thread; nothing by default.
+    /// - Throws: `StoreError`: `.badConfiguration` where the store has no such operation; `.cancelled`, `.closed`, `.io`.
+    public func verify(
+        progress: @escaping @Sendable (VerificationProgress) -> Void = { _ in }
+    ) async throws(StoreError) -> VerificationReport {
+        try await inspectable.verify(progress)
+    }
+
+    /// Gives space back that nothing stored needs; see `InspectableStore.compact()`.
+    ///
+    /// - Throws: as ``verify(progress:)``, and `.noSpace`.
+    @discardableResult
+    public func compact() async throws(StoreError) -> CompactionReport {
+        try await inspectable.compact()
+    }
+
+    private var inspectable: any InspectableStore {
+        get throws(StoreError) {
+            if let store = store as? any InspectableStore { return store }
+            throw StoreError(
+                .badConfiguration,
+                "A \(type(of: store)) can be neither verified nor compacted; make it conform to InspectableStore."
+            )
+        }
+    }
+}
+
+extension VerificationReport.Damage {
+    /// The URI of the damaged response; nil where it cannot be told.
+    public var target: TargetURI? {
+        key.flatMap { CacheKey.Parts(framed: $0.bytes) }.flatMap { try? TargetURI($0.target) }
+    }
+}
+
+/// The stored responses of a cache, one after another in the store's own order; see ``HTTPCache/entries(_:pageSize:now:)``.
+///
+/// Each iterator begins anew and holds one page of entries at a time.
+public struct CacheEntries: AsyncSequence, Sendable {
+    public typealias Element = CacheEntryInfo
+    public typealias Failure = StoreError
+
+    let cache: HTTPCache
+    let selection: CacheSelection
+    let pageSize: Int
+    let now: Timestamp
+    /// Where the listing begins: an iterator's ``Iterator/cursor`` of an earlier one; nil: at the first entry.
+    package var start: StoreCursor?
+
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(pages: self, isSelected: cache.predicate(of: selection, now: now))
+    }
+
+    /// Goes through the pages of a store.
+    public struct Iterator: AsyncIteratorProtocol {
+        fileprivate let pages: CacheEntries
+        fileprivate let isSelected: @Sendable (StoredEntry) -> Bool
+        private var page: ArraySlice<ListedEntry> = []
+        /// Where a later listing goes on, once all of the page in hand was taken; nil at the end.
+        package private(set) var cursor: StoreCursor?
+        /// Whether all of the page in hand was taken.
+        package var isAtPageEnd: Bool { page.isEmpty }
+        private var isAtEnd = false
+
+        fileprivate init(pages: CacheEntries, isSelected: @escaping @Sendable (StoredEntry) -> Bool) {
+            self.pages = pages
+            self.isSelected = isSelected
+            cursor = pages.start
+        }
+
+        /// The next entry; nil at the end.
+        ///
+        /// - Throws: `.cancelled` once the task is cancelled, and what the store fails with. After an error there are no more.
+        public mutating func next() async throws(StoreError) -> CacheEntryInfo? {
+            while true {
+                while let listed = page.popFirst() {
+                    if let info = info(of: listed) { return info }
+                }
+                if isAtEnd { return nil }
+                if Task.isCancelled {
+                    isAtEnd = true
+                    throw StoreError(.cancelled, "The task was cancelled while it listed the store; list it again.")
+                }
+                try await turn()
+            }
+        }
+
+        private mutating func turn() async throws(StoreError) {
+            do throws(StoreError) {
+                let next = try await pages.cache.store.list(
+                    after: cursor,
+                    limit: pages.pageSize,
+                    now: StoreInstant(pages.now)
+                )
+                page = next.listed[...]
+                // A store that goes on from where it was would be listed without end.
+                isAtEnd = next.next == nil || next.next == cursor
+                cursor = next.next
+            } catch {
+                isAtEnd = true
+                throw error
+            }
+        }
+
+        /// What is told of an entry; nil where it is not selected, or no response.
+        private func info(of listed: ListedEntry) -> CacheEntryInfo? {
+            let (entry, options) = (listed.entry, pages.cache.options)
+            // Read past the table of decoded responses, from which a long listing would drive out all that is in use.
+            guard !SearchVarianceKeys.isOne(entry.key.bytes),
+                let stored = StoredResponse(decoding: entry.description.metadata, targetedFields: options.targets)
+            else { return nil }
+            let info = CacheEntryInfo(
+                entry,
+                stored: stored,
+                options: options,
+                hits: listed.hits,
+                storedBytes: listed.bytes,
+                now: pages.now
+            )
+            switch pages.selection.form {
+            case .matching(let predicate): return predicate(info) ? info : nil
+            case .olderThan(let age): return info.age > age.wholeSeconds ? info : nil
+            case .all, .uri, .prefix, .tag, .principal, .credentials: return isSelected(entry) ? info : nil
+            }
+        }
+    }
+}
+
+/// What a cache tells of one stored response, for choosing among them and for looking at them.
+///
+/// Times and ages are as of the moment at which the selection or the listing began.
+public struct CacheEntryInfo: Sendable, Hashable {
+    /// The target URI of the request that the response answered.
+    public let target: TargetURI
+    /// The method of that request: as a rule GET.
+    public let method: RequestMethod
+    /// The response's status.
+    public let status: StatusCode
+    /// The words the call gave it (``CallOptions/tags``).
+    public let tags: Set<String>
+    /// When it was stored.
+    public let storedAt: Timestamp
+    /// The length of its body in bytes; 0 while it is still being stored.
+    public let bodyLength: Int
+    /// The length of its status, fields and the cache's own notes as stored, in bytes.
+    public let headLength: Int
+    /// The bytes that it takes of the store's capacity, its keys and the store's own notes included; nil where a selection is
+    /// asked, for the store tells it to a listing alone.
+    public let storedBytes: Int?
+    /// How often it was found since it was written, as far as the store counts (a disk store estimates it, of late, to 14); nil where the
+    /// store does not, and where a selection is asked.
+    public let hits: Int?
+    /// Which bytes of its content are there; nil: all of them (RFC 9111 §3.3).
+    public let storedRanges: StoredRanges?
+    /// Its age in seconds (RFC 9111 §4.2.3); since its receipt where the cache's options fix lifetimes.
+    public let age: Int64
+    /// How many seconds it stays fresh; 0 or less once it is stale, by as many seconds (RFC 9111 §4.2).
+    public let freshnessLeft: Int64
+    /// Whether it is one principal's own, and nobody else is answered from it.
+    public let isPersonal: Bool
+    /// Whether it is pinned against eviction.
+    public let isPinned: Bool
+    /// Whether the origin must confirm it before it is used again: it was removed softly, or its store lost power.
+    public let needsConfirmation: Bool
+    /// Where the store has it.
+    package let key: StoreKey
+    package let variant: StoreKey
+    private let fields: NominatedFields
+
+    /// Whether it answers requests without the origin: within its lifetime, and in no need of confirmation.
+    public var isFresh: Bool { freshnessLeft > 0 && !needsConfirmation }
+
+    /// What its Vary nominates, with the values of the request that it answered, sorted by name (RFC 9111 §4.1); empty where it
+    /// does not vary.
+    public var nominated: [NominatedField] { NominatedField.all(of: fields) }
+
+    init(
+        _ entry: StoredEntry,
+        stored: StoredResponse,
+        options: CacheOptions,
+        hits: Int? = nil,
+        storedBytes: Int? = nil,
+        now: Timestamp
+    ) {
+        target = stored.target
+        method = stored.method
+        status = stored.head.status
+        tags = entry.description.tags
+        storedAt = Timestamp(millisecondsSinceEpoch: entry.storedAt.milliseconds)
+        bodyLength = entry.bodyLength
+        headLength = entry.description.metadata.count
+        let standing = stored.standing(now: now, options: options)
+        (age, freshnessLeft) = (standing.age, standing.freshnessLeft)
+        isPersonal = CacheKey.Parts(framed: entry.key.bytes).map { !$0.partition.isEmpty } ?? false
+        isPinned = entry.isPinned
+        needsConfirmation = stored.needsConfirmation || entry.needsValidation
+        storedRanges = stored.ranges
+        self.hits = hits
+        self.storedBytes = storedBytes
+        key = entry.key
+        variant = entry.variant
+        fields = stored.nominated
+    }
+}
+
+/// A request field that a stored response's Vary nominates, and the value it was chosen by (RFC 9111 §4.1).
+public struct NominatedField: Sendable, Hashable, CustomStringConvertible {
+    /// What is known of the value.
+    public struct Value: Sendable, Hashable {
+        /// The value in the form in which the cache compares it; nil where it is absent or hidden.
+        public let text: String?
+        /// Whether it is a credential's: the cache keeps no more than a keyed digest of those.
+        public let isHidden: Bool
+
+        /// The request had no such field.
+        public static let absent = Value(text: nil, isHidden: false)
+        /// The request had such a field, and its value is not shown.
+        public static let hidden = Value(text: nil, isHidden: true)
+
+        /// This very text.
+        public static func text(_ text: String) -> Value { Value(text: text, isHidden: false) }
+    }
+
+    /// The field's name, in lower case.
+    public let name: String
+    /// Its value.
+    public let value: Value
+
+    /// As `name: value`, with `(absent)` and `(hidden)` where there is no text.
+    public var description: String {
+        "\(name): \(value.text ?? (value.isHidden ? "(hidden)" : "(absent)"))"
+    }
+
+    /// What the cache keeps of the request, read from the form in which it keeps it.
+    static func all(of nominated: NominatedFields) -> [NominatedField] {
+        var reader = FramedBytes.Reader(nominated.framed)
+        _ = reader.next()
+        var fields: [NominatedField] = []
+        while let name = reader.nextString(), let value = reader.next() {
+            let shown: Value
+            if value.isEmpty {
+                shown = .absent
+            } else if value.first == UInt8(ascii: "#") || hiddenNames.contains(name) {
+                shown = .hidden
+            } else {
+                shown = .text(String(decoding: value.dropFirst(), as: UTF8.self))
+            }
+            fields.append(NominatedField(name: name, value: shown))
+        }
+        return fields
+    }
+
+    private static let hiddenNames: Set<String> = ["authorization", "cookie", "proxy-authorization"]
+}

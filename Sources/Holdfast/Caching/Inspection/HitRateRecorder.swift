@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import Foundation
+internal import HoldfastSemantics
+public import HoldfastStorage
+private import Synchronization
+
+/// Records a sample of the requests that a cache sees, so that a simulator can tell what caches of other sizes, or with other
+/// policies, would have made of them.
+///
+///     let recorder = HitRateRecorder(rate: 0.1)
+///     cache.record(with: recorder)
+///     // ... hours of traffic later:
+///     print(recorder.estimate(capacities: [256 << 20]))  // import HoldfastSimulation
+///
+/// **What counts as a request.** One that was looked up and answered from the store, fresh, stale or after a 304, or by a response
+/// that may be stored, that of another call's exchange included. Left out are bypasses, failures, and what may never be stored:
+/// no cache of any size could answer these. The key is made of primary key, variant and the response's validator, so that a new
+/// version of a resource is no hit; without a validator, a response counts as a new one in each period as long as its freshness
+/// lifetime. The size is what the memory store would charge, and of a body of unknown length what was read of it.
+///
+/// **Sampling** is by key: a URL with all its requests is in or out (SHARDS, Waldspurger et al. 2015). A cache of a size then does
+/// to all requests as one of `rate` times that size does to the sample.
+///
+/// **Privacy.** Keys are hashed with a secret of the recorder's own that leaves it in no way. Sizes and order stand in the file
+/// as they are.
+///
+/// **Bounds.** Twelve bytes a request; a full recorder takes no more. A call waits for nothing but a short lock. May be used from
+/// any thread, and by several caches at once, which are then one.
+public final class HitRateRecorder: Sendable {
+    /// The share of all keys that are recorded, above 0 and at most 1.
+    public let rate: Double
+    /// How many requests are recorded at most.
+    public let maximumRequests: Int
+
+    private let hash: KeyedHash
+    /// Keys whose hashes are at most this are of the sample.
+    private let threshold: UInt64
+    private let log: Mutex<RequestLog>
+
+    /// A recorder of nothing yet.
+    ///
+    /// - Parameters:
+    ///   - rate: the share of keys to record; 1, the default: all. What is less than a millionth counts as that.
+    ///   - maximumRequests: how many requests are recorded at most; a million by default, which take 12 MB.
+    ///   - secret: what keys are hashed with, to be given where the files of several recorders are to name the same keys alike;
+    ///     nil, the default: random, so that nobody can find out which URLs were recorded.
+    public init(rate: Double = 1, maximumRequests: Int = 1_000_000, secret: (UInt64, UInt64)? = nil) {
+        self.rate = rate < 1 ? max(rate, 0.000_001) : 1
+        self.maximumRequests = max(0, maximumRequests)
+        threshold = self.rate < 1 ? UInt64(self.rate * 0x1p64) : .max
+        var random = SystemRandomNumberGenerator()
+        hash = KeyedHash(keys: secret ?? (random.next(), random.next()))
+        log = Mutex(RequestLog(limit: self.maximumRequests))
+    }
+
+    /// How many requests are recorded.
+    public var count: Int { log.withLock { $0.count } }
+
+    /// Whether as many requests are recorded as are wanted, so that no more are taken.
+    public var isFull: Bool { log.withLock { $0.isFull } }
+
+    /// How many requests came by until it was full, those included that are not of the sample.
+    public var requestsSeen: Int { log.withLock { $0.seen } }
+
+    /// Notes a request: for caches that are none of this library's; an ``HTTPCache`` does it itself.
+    ///
+    /// - Parameters:
+    ///   - key: what names the resource.
+    ///   - size: bytes that an entry for it takes.
+    public func record(_ key: String, size: Int) {
+        var key = key
+        let hashed = key.withUTF8 { hash.of(UnsafeRawBufferPointer($0)) }
+        _ = note(hashed, variant: 0, version: 0, size: size)
+    }
+
+    /// Writes what is recorded so far as a trace: for each request the key in 8 bytes and the size in 4, little-endian.
+    ///
+    /// Where the rate is less than 1, a second file of the same name with `.rate` behind it says it in decimal. Percentages of the
+    /// unique bytes need it not: one of the sample's is one of the whole's. A capacity in bytes is to be multiplied by it.
+    ///
+    /// - Parameter file: a file URL; a file that is there is replaced.
+    /// - Throws: `StoreError` with `.io`.
+    public func write(to file: URL) throws(StoreError) {
+        var bytes: [UInt8] = []
+        let held = held
+        bytes.reserveCapacity(held.count * 12)
+        held.forEach { key, size in
+            withUnsafeBytes(of: key.littleEndian) { bytes.append(contentsOf: $0) }
+            withUnsafeBytes(of: size.littleEndian) { bytes.append(contentsOf: $0) }
+        }
+        do {
+            try Data(bytes).write(to: file, options: .atomic)
+            let note = HitRateRecorder.rateFile(of: file)
+            if rate < 1 {
+                try Data("\(rate)\n".utf8).write(to: note, options: .atomic)
+            } else if FileManager.default.fileExists(atPath: note.path) {
+                try FileManager.default.removeItem(at: note)
+            }
+        } catch {
+            throw StoreError(.io, "The trace \(file.path) cannot be written; choose another place.", cause: error)
+        }
+    }
+
+    /// The rate at which a trace was recorded, as the file beside it says; 1 where there is none.
+    ///
+    /// - Parameter file: the trace.
+    public static func rate(ofTraceAt file: URL) -> Double {
+        guard let data = try? Data(contentsOf: rateFile(of: file)), data.count < 64,
+            let rate = Double(String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)),
+            rate > 0, rate < 1
+        else { return 1 }
+        return rate
+    }
+
+    private static func rateFile(of file: URL) -> URL {
+        URL(fileURLWithPath: file.path + ".rate")
+    }
+
+    // MARK: Within the library
+
+    /// What is held by now.
+    package var held: RequestLog { log.withLock { $0 } }
+
+    /// Notes a request for an entry.
+    ///
+    /// - Returns: where to add the bytes that are not known yet; nil once no more are taken.
+    func record(_ entry: RecordedEntry) -> RequestLog.Place? {
+        note(
+            hash.of(entry.key.bytes),
+            variant: hash.of(entry.variant.bytes),
+            version: hash.of(entry.version),
+            size: entry.size
+        )
+    }
+
+    func add(_ bytes: Int, to place: RequestLog.Place) {
+        log.withLock { $0.add(bytes, to: place) }
+    }
+
+    /// All variants and versions of a resource are of the sample, or none is.
+    private func note(_ primary: UInt64, variant: UInt64, version: UInt64, size: Int) -> RequestLog.Place? {
+        let key = primary <= threshold ? hash.of(primary, variant, version) : nil
+        return log.withLock { $0.append(key, size: max(0, size)) }
+    }
+}
+
+extension HTTPCache {
+    /// Tells `recorder` of every request from now on, in the place of an earlier recorder; nil: none any more.
+    ///
+    /// A request costs a fraction of a microsecond more while one is there.
+    public func record(with recorder: HitRateRecorder?) {
+        recording.set(recorder)
+    }
+}
+
+/// The recorder of a cache, if there is one; to find that there is none takes no lock.
+final class Recording: Sendable {
+    private let isOn = Atomic(false)
+    private let current = Mutex<HitRateRecorder?>(nil)
+
+    /// Whether there is one.
+    var isUnderWay: Bool { isOn.load(ordering: .acquiring) }
+
+    /// The recorder that takes requests now.
+    var recorder: HitRateRecorder? {
+        isUnderWay ? current.withLock { $0 } : nil
+    }
+
+    func set(_ recorder: HitRateRecorder?) {
+        current.withLock { current in
+            current = recorder
+            isOn.store(recorder != nil, ordering: .releasing)
+        }
+    }
+}
+
+/// Recording what the cache is asked for.
+extension CachingHook {
+    /// Records a request that is answered from the store.
+    func record(_ loaded: LoadedResponse) {
+        guard let recorder = cache.recording.recorder else { return }
+        let entry = loaded.entry
+        _ = recorder.record(
+            RecordedEntry(
+                key: entry.key,
+                variant: entry.variant,
+                description: entry.description,
+                bodyLength: entry.bodyLength,
+                stored: loaded.stored,
+                options: cache.options
+            )
+        )
+    }
+
+    /// Records a request that is answered by an exchange; what may not be stored is no request that a cache could answer.
+    func record(_ outcome: ResponseOutcome, response: inout Response) {
+        if let loaded = outcome.loaded { return record(loaded) }
+        guard let recorder = cache.recording.recorder, let entry = outcome.entry else { return }
+        let length = entry.bodyLength ?? response.body.length
+        let place = recorder.record(
+            RecordedEntry(
+                key: entry.key,
+                variant: entry.variant,
+                description: entry.description,
+                bodyLength: length ?? 0,
+                stored: entry.stored,
+                options: cache.options
+            )
+        )
+        guard length == nil, let place else { return }
+        response.body = counted(response.body) { recorder.add($0, to: place) }
+    }
+}
+
+/// What a recorder is told of the stored response that a request is for.
+struct RecordedEntry: Sendable {
+    let key: StoreKey
+    let variant: StoreKey
+    /// What tells this response from later ones of the same variant.
+    let version: [UInt8]
+    /// What a store charges, as far as it is known.
+    let size: Int
+
+    /// - Parameter bodyLength: 0 where it is not known yet.
+    init(
+        key: StoreKey,
+        variant: StoreKey,
+        description: EntryDescription,
+        bodyLength: Int,
+        stored: StoredResponse,
+        options: CacheOptions
+    ) {
+        self.key = key
+        self.variant = variant
+        version = RecordedEntry.version(of: stored, options)
+        let tags = description.tags.reduce(0) { $0 + $1.utf8.count }
+        let head = MemoryStore.overhead + key.bytes.count + variant.bytes.count + description.metadata.count + tags
+        let (size, overflow) = head.addingReportingOverflow(max(0, bodyLength))
+        self.size = overflow ? .max : size
+    }
+
+    /// The validator: what comes back with another one was a miss for a cache of any size.
+    ///
+    /// What has none cannot be confirmed and is fetched anew once it is stale: in each period as long as it is fresh it is another
+    /// one, so that two requests further apart than that never look like a hit.
+    private static func version(of stored: StoredResponse, _ options: CacheOptions) -> [UInt8] {
+        if let validator = stored.head.fields[.eTag] ?? stored.head.fields[.lastModified] {
+            return Array(validator.utf8)
+        }
+        let period = max(1, stored.freshnessLifetime(options).seconds)
+        return Array("\(stored.date.secondsSinceEpoch / period)".utf8)
+    }
+}
+
+/// Requests as they are recorded: keys and sizes in blocks, so that it grows without being copied; it takes no more once full.
+package struct RequestLog: Sendable {
+    /// Where a request stands whose size is not known yet.
+    struct Place: Sendable {
+        /// Nil: the request is not of the sample, and only its bytes count.
+        fileprivate let index: Int?
+    }
+
+    private struct Block: Sendable {
+        static let length = 4096
+        var keys: [UInt64] = []
+        var sizes: [UInt32] = []
+
+        init() {
+            keys.reserveCapacity(Block.length)
+            sizes.reserveCapacity(Block.length)
+        }
+    }
+
+    private let limit: Int
+    private var blocks: [Block] = []
+    /// How many requests are held.
+    package private(set) var count = 0
+    /// All requests that came by, those that are not of the sample included, and the bytes of all.
+    package private(set) var seen = 0
+    package private(set) var seenBytes = 0
+
+    init(limit: Int) {
+        self.limit = max(0, limit)
+    }
+
+    /// Whether no more is taken; then nothing is counted either, so that what was seen is what the sample was drawn from.
+    var isFull: Bool { count >= limit }
+
+    /// Notes a request.
+    ///
+    /// - Parameter key: nil where it is not of the sample.
+    mutating func append(_ key: UInt64?, size: Int) -> Place? {
+        guard !isFull else { return nil }
+        seen += 1
+        seenBytes = seenBytes.addingSaturating(size)
+        guard let key else { return Place(index: nil) }
+        if count % Block.length == 0 { blocks.append(Block()) }
+        blocks[count / Block.length].keys.append(key)
+        blocks[count / Block.length].sizes.append(UInt32(clamping: size))
+        count += 1
+        return Place(index: count - 1)
+    }
+
+    /// Adds to the size of a request.
+    mutating func add(_ bytes: Int, to place: Place) {
+        seenBytes = seenBytes.addingSaturating(bytes)
+        guard let index = place.index else { return }
+        let (block, offset) = index.quotientAndRemainder(dividingBy: Block.length)
+        let size = Int(blocks[block].sizes[offset]).addingSaturating(bytes)
+        blocks[block].sizes[offset] = UInt32(clamping: size)
+    }
+
+    /// Hands out every request in its order.
+    package func forEach(_ body: (_ key: UInt64, _ size: UInt32) -> Void) {
+        for block in blocks {
+            for (key, size) in zip(block.keys, block.sizes) { body(key, size) }
+        }
+    }
+}
+
+extension Int {
+    fileprivate func addingSaturating(_ other: Int) -> Int {
+        let (sum, overflow) = addingReportingOverflow(other)
+        return overflow ? .max : sum
+    }
+}
+
+/// SipHash-2-4 (Aumasson and Bernstein 2012): a 64-bit hash that tells nothing of its input to who has not the key.
+struct KeyedHash: Sendable {
+    private let keys: (UInt64, UInt64)
+
+    init(keys: (UInt64, UInt64)) {
+        self.keys = keys
+    }
+
+    /// The hash of these bytes; two nanoseconds a byte or so, no allocation.
+    func of(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
+        var state = State(keys)
+        var offset = 0
+        while bytes.count - offset >= 8 {
+            state.take(UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)))
+            offset += 8
+        }
+        var last = UInt64(truncatingIfNeeded: bytes.count) << 56
+        for place in offset..<bytes.count { last |= UInt64(bytes[place]) << UInt64((place - offset) * 8) }
+        state.take(last)
+        return state.finish()
+    }
+
+    func of(_ bytes: [UInt8]) -> UInt64 { bytes.withUnsafeBytes { of($0) } }
+
+    /// The hash of some numbers, each as its eight bytes.
+    func of(_ first: UInt64, _ second: UInt64, _ third: UInt64) -> UInt64 {
+        var state = State(keys)
+        state.take(first)
+        state.take(second)
+        state.take(third)
+        state.take(24 << 56)
+        return state.finish()
+    }
+
+    private struct State {
+        private var (v0, v1, v2, v3): (UInt64, UInt64, UInt64, UInt64)
+
+        init(_ keys: (UInt64, UInt64)) {
+            v0 = keys.0 ^ 0x736F_6D65_7073_6575
+            v1 = keys.1 ^ 0x646F_7261_6E64_6F6D
+            v2 = keys.0 ^ 0x6C79_6765_6E65_7261
+            v3 = keys.1 ^ 0x7465_6462_7974_6573
+        }
+
+        @inline(__always)
+        mutating func take(_ word: UInt64) {
+            v3 ^= word
+            round()
+            round()
+            v0 ^= word
+        }
+
+        @inline(__always)
+        private mutating func round() {
+            v0 &+= v1
+            v2 &+= v3
+            v1 = (v1 << 13 | v1 >> 51) ^ v0
+            v3 = (v3 << 16 | v3 >> 48) ^ v2
+            v0 = v0 << 32 | v0 >> 32
+            v2 &+= v1
+            v0 &+= v3
+            v1 = (v1 << 17 | v1 >> 47) ^ v2
+            v3 = (v3 << 21 | v3 >> 43) ^ v0
+            v2 = v2 << 32 | v2 >> 32
+        }
+
+        mutating func finish() -> UInt64 {
+            v2 ^= 0xFF
+            for _ in 0..<4 { round() }
+            return v0 ^ v1 ^ v2 ^ v3
+        }
+    }
+}

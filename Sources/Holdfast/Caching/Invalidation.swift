@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import HoldfastSemantics
+internal import HoldfastStorage
+
+/// What responses and failures make of stored responses that they do not answer.
+///
+/// Each partition is a cache of its own: a request invalidates in its own and in the shared one, and another principal's
+/// entries stay, as they would in that principal's own browser.
+extension CachingHook {
+    /// Invalidates what an unsafe request may have changed (RFC 9111 §4.4).
+    ///
+    /// - Returns: the targets that were invalidated, as they stand in keys and as often as they were counted.
+    func invalidate(by response: Response, lookup: CacheLookup, context: CallContext) async -> [TargetURI] {
+        guard !lookup.onlyAsks else { return [] }
+        let targets = keyTargets(
+            Invalidation.targets(request: lookup.head, response: response.head, mayBeApplied: context.mayBeApplied)
+        )
+        var counted: [TargetURI] = []
+        for target in targets { counted += await invalidate(target, lookup: lookup, context: context) }
+        return counted
+    }
+
+    /// Invalidates what an unsafe request may have changed although no response came.
+    func invalidate(
+        by failure: AttemptFailure,
+        wasSent: Bool,
+        lookup: CacheLookup,
+        context: CallContext
+    ) async {
+        guard !lookup.onlyAsks else { return }
+        let targets = Invalidation.targets(
+            request: lookup.head,
+            failure: failure,
+            wasSent: wasSent,
+            mayBeApplied: context.mayBeApplied
+        )
+        for target in keyTargets(targets) { _ = await invalidate(target, lookup: lookup, context: context) }
+    }
+
+    private func keyTargets(_ targets: [TargetURI]) -> [TargetURI] {
+        var known: Set<TargetURI> = []
+        return targets.map { cache.options.keyTarget(of: $0) }.filter { known.insert($0).inserted }
+    }
+
+    /// - Returns: the targets that were counted as invalidated, each once.
+    private func invalidate(_ target: TargetURI, lookup: CacheLookup, context: CallContext) async -> [TargetURI] {
+        // Before anything is waited for: what is under way must not be stored, even where the store fails.
+        cache.writer.invalidations.note(target)
+        var counted = [target]
+        for partition in Set([lookup.principal, ""]) {
+            let key = CacheKey(partition: partition, method: .get, target: target)
+            // A response that answers for this URI too is stored under another one.
+            let equivalent = await equivalentKeys(of: key, context)
+            for other in equivalent where !counted.contains(other.target) {
+                cache.writer.invalidations.note(other.target)
+                counted.append(other.target)
+            }
+            do throws(StoreError) {
+                try await cache.writer.invalidate([key] + equivalent)
+                guard cache.holdsContentKeys else { continue }
+                for target in [target] + equivalent.map(\.target) {
+                    for method: RequestMethod in [.query, .post] {
+                        let prefix = CacheKey.prefix(partition: partition, methodGroup: method, target: target)
+                        try await cache.writer.purge(.keyPrefix(prefix), now: context.clock.timestamp)
+                    }
+                }
+            } catch {
+                storeFailed(error, context: context)
+            }
+        }
+        return counted
+    }
+}
+
+/// What a response says about other stored responses of its origin.
+extension CachingHook {
+    /// Removes the groups that an unsafe request has made invalid (RFC 9875 §3), and all of the origin where the response
+    /// asks for that (Clear Site Data §3.1).
+    ///
+    /// RFC 9875 speaks of what one cache has stored, and each partition is a cache of its own: the principal's and the shared
+    /// one are swept, as they are by RFC 9111 §4.4. A response that goes takes no further groups along (RFC 9875 §2.2).
+    func sweep(by response: Response, lookup: CacheLookup, context: CallContext) async {
+        // What a store answered, here or in a pipeline below, was obeyed when it came from the origin.
+        guard !response.source.isFromStore else { return }
+        let partitions: Set<String> = [lookup.principal, ""]
+        let target = lookup.head.target
+        if cache.options.honorsClearSiteData, ClearSiteData(response.fields).clearsCache(of: target) {
+            await purge(context) { entry in
+                guard let key = CacheKey.Parts(framed: entry.key.bytes) else { return false }
+                return partitions.contains(key.partition)
+                    && (try? TargetURI(key.target))?.isSameOrigin(as: target) ?? false
+            }
+        }
+        guard !lookup.onlyAsks, response.fields.contains(.cacheGroupInvalidation) else { return }
+        let groups = CacheGroups.invalidated(request: lookup.head, response: response.head)
+        let words = GroupTags(of: target, secret: cache.store.secret).words(invalidating: groups)
+        guard !words.isEmpty else { return }
+        await purge(context) { entry in
+            guard !entry.description.tags.isDisjoint(with: words) else { return false }
+            return CacheKey.Parts(framed: entry.key.bytes).map { partitions.contains($0.partition) } ?? false
+        }
+    }
+
+    private func purge(_ context: CallContext, predicate: @escaping @Sendable (StoredEntry) -> Bool) async {
+        // Responses under way may be of the group or the origin; which of them are, shows only once they are there.
+        cache.writer.invalidations.noteAll()
+        do throws(StoreError) {
+            try await cache.writer.purge(.matching(predicate), now: context.clock.timestamp)
+        } catch {
+            storeFailed(error, context: context)
+        }
+    }
+}
+
+extension HTTPCache {
+    /// The words to store a response under: the caller's, and those of its groups as far as there is room.
+    func tags(_ own: Set<String>, for stored: StoredResponse) -> Set<String> {
+        let groups = CacheGroups(stored.head.fields)
+        guard !groups.isEmpty else { return own }
+        // What a store cannot keep is not given to it, since it would choose itself what to leave out.
+        let room = HTTPCache.mostTags - own.count
+        let words = GroupTags(of: stored.target, secret: store.secret).words(for: groups, room: max(room, 1))
+        guard room < 1 else { return own.union(words) }
+        return Set(own.sorted().prefix(HTTPCache.mostTags - 1)).union(words)
+    }
+
+    /// The caller's words among those of an entry.
+    func ownTags(_ tags: Set<String>, of stored: StoredResponse) -> Set<String> {
+        let groups = CacheGroups(stored.head.fields)
+        guard !groups.isEmpty else { return tags }
+        let words = GroupTags(of: stored.target, secret: store.secret)
+        return tags.subtracting(words.words(invalidating: groups))
+    }
+
+    /// How many words a store keeps with an entry (``EntryDescription/tags``).
+    private static var mostTags: Int { 64 }
+}

@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+internal import HoldfastSemantics
+internal import HoldfastStorage
+
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
+
+/// Parts on their way into the store, and answers made of stored and new bytes.
+extension CachingHook {
+    /// Answers from stored bytes together with the ones that were missing.
+    func complete(
+        _ completion: Completion,
+        with response: inout Response,
+        lookup: CacheLookup,
+        context: CallContext
+    ) async throws -> ResponseOutcome {
+        let now = context.clock.timestamp
+        let received = ReceivedExchange(response, lookup: lookup, context: context, cache: cache)
+        guard received.isForRequester, let sent = received.exchange.sent,
+            let join = join(response, to: sent, with: completion.loaded, asked: completion.missing, now: now),
+            let answer = join.answer(to: lookup.head)
+        else {
+            throw ServiceError(
+                .protocolError,
+                "The server answered a request for the missing part with another one; send the call again with `.reload`.",
+                progress: .headReceived,
+                response: response
+            )
+        }
+        let delivered = delivered(lookup, context: context)
+        let network = ExactBody(counted(response.body, delivered: delivered).anySource, count: join.partLength)
+        let (source, outcome) = await store(
+            join,
+            network: network,
+            response: response,
+            received: received,
+            context: context
+        )
+        let setCookies = cache.options.ignored.setCookies(in: response.fields)
+        response.head = join.stored.responseHead(now: now)
+        response.body = ResponseBody(source, length: join.length)
+        if case .part(let wanted) = answer, let range = ContentRange(wanted, completeLength: join.completeLength) {
+            response.head = PartialContent.head(of: join.stored, range: range, now: now)
+            let skip = join.offset(of: wanted.lowerBound)
+            let count = join.offset(of: wanted.upperBound) - skip
+            response.body = ResponseBody(
+                StretchOfBody(
+                    source,
+                    skip: skip,
+                    count: count,
+                    // A part that is all the caller wants does not depend on what the store makes of it.
+                    part: wanted == join.part.interval ? network : nil
+                ),
+                length: count
+            )
+        }
+        for value in setCookies { response.fields.append(.setCookie, value) }
+        return outcome
+    }
+
+    /// Stores a part that the caller asked for, joined with what is stored of the same content.
+    func storePart(
+        _ response: inout Response,
+        lookup: CacheLookup,
+        context: CallContext,
+        delivered: @escaping @Sendable (Int) -> Void
+    ) async -> ResponseOutcome {
+        let received = ReceivedExchange(response, lookup: lookup, context: context, cache: cache)
+        let now = received.exchange.responseTime
+        guard received.isForRequester, let sent = received.exchange.sent,
+            let part = ReceivedPart(response.head, to: sent, receivedAt: now, contentDecoded: response.contentDecoded)
+        else {
+            let reason = received.exchange.refusal ?? .partialContent
+            return leave(&response, reason: reason, lookup: lookup, context: context, delivered: delivered)
+        }
+        for candidate in await candidates(for: lookup, context)
+        where matches(candidate, lookup: lookup) {
+            guard let loaded = await load(candidate, context: context),
+                let join = join(response, to: sent, with: loaded, asked: nil, now: now)
+            else { continue }
+            let admission = received.admission(
+                of: response,
+                as: .joining(join.combination, received.existing(loaded.stored, in: loaded.entry))
+            )
+            if candidate.stored.ranges == nil {
+                // All of it is stored already: the part brings newer fields and nothing else.
+                _ = await apply(admission, to: loaded.entry, by: received, in: context)
+                response.body = counted(response.body, delivered: delivered)
+                guard admission.isShareable else { return ResponseOutcome(notStored: admission.reason) }
+                let entry = AdmittedEntry(
+                    key: loaded.entry.key,
+                    variant: loaded.entry.variant,
+                    stored: join.stored,
+                    description: loaded.entry.description,
+                    bodyLength: loaded.entry.bodyLength,
+                    mayBeShared: true,
+                    claim: received.claim(on: loaded.entry.key, nominated: join.stored.nominated)
+                )
+                return ResponseOutcome(storable: join.stored, entry: entry, notStored: admission.reason)
+            }
+            guard case .store = admission.action else { continue }
+            let length = response.body.length
+            let network = ExactBody(counted(response.body, delivered: delivered).anySource, count: join.partLength)
+            let (source, outcome) = await store(
+                join,
+                network: network,
+                response: response,
+                received: received,
+                context: context
+            )
+            let skip = join.offset(of: part.interval.lowerBound)
+            response.body = ResponseBody(
+                StretchOfBody(source, skip: skip, count: join.partLength, part: network, mayEndEarly: true),
+                length: length
+            )
+            return outcome
+        }
+        let entry: AdmittedEntry
+        do throws(Unstored) {
+            entry = try self.entry(for: response, as: .part(part), in: received, context: context)
+        } catch {
+            return leave(&response, reason: error.reason, lookup: lookup, context: context, delivered: delivered)
+        }
+        // A part that contradicts itself must not be taken for a piece of what bears the same tag.
+        guard part.validator != nil || StrongValidator(entry.stored) == nil else {
+            return leave(&response, reason: .partialContent, lookup: lookup, context: context, delivered: delivered)
+        }
+        return await storeAlone(
+            part,
+            entry: entry,
+            response: &response,
+            received: received,
+            context: context,
+            delivered: delivered
+        )
+    }
+
+    private func join(
+        _ response: Response,
+        to sent: RequestHead,
+        with loaded: LoadedResponse,
+        asked: Range<Int64>?,
+        now: Timestamp
+    ) -> PartJoin? {
+        PartJoin(
+            response.head,
+            to: sent,
+            with: loaded,
+            asked: asked,
+            contentDecoded: response.contentDecoded,
+            requestTime: response.requestTime ?? now,
+            responseTime: response.responseTime ?? now,
+            mode: cache.options.mode,
+            ignoredCookies: cache.options.ignored
+        )
+    }
+
+    /// The joined content as one body, on its way into the store where it may be stored.
+    private func store(
+        _ join: PartJoin,
+        network: ExactBody,
+        response: Response,
+        received: ReceivedExchange,
+        context: CallContext
+    ) async -> (any ByteSource, ResponseOutcome) {
+        let (loaded, lookup) = (join.base, received.lookup)
+        let joined = JoinedBody(
+            join.sources(network) { [self] error in
+                storeFailed(error, context: context)
+                await remove(loaded.entry, context: context)
+            }
+        )
+        let (tags, options, layout) = (loaded.entry.description.tags, cache.options, join.layout)
+        do throws(Unstored) {
+            let kind = Admission.Kind.joining(join.combination, received.existing(loaded.stored, in: loaded.entry))
+            let admission = received.admission(of: response, as: kind)
+            guard case .store(let stored, let scope) = admission.action else {
+                throw Unstored(reason: admission.reason ?? .partialContent)
+            }
+            // In the place of what it continues, unless the newest fields nominate others.
+            let isSameVariant = stored.nominated == loaded.stored.nominated
+            let key = lookup.storeKey(for: scope)
+            let entry = AdmittedEntry(
+                key: key,
+                variant: isSameVariant ? loaded.entry.variant : StoreKey(stored.nominated.framed),
+                stored: stored,
+                description: stored.description(tags: tags, options),
+                bodyLength: join.length,
+                mayBeShared: admission.isShareable,
+                claim: received.claim(on: key, nominated: stored.nominated)
+            )
+            let writer = try await writer(of: entry, bytes: nil, received: received, context: context)
+            let storing = StoringBody(
+                joined,
+                writer: writer,
+                background: context.background,
+                judge: { received, isWhole in
+                    if network.isInconsistent { return .abandon }
+                    if isWhole, received == entry.bodyLength { return .commit }
+                    // Less than there was before is not worth replacing it.
+                    guard received > loaded.entry.bodyLength, let cut = stored.cutOff(after: received, of: layout)
+                    else {
+                        return .abandon
+                    }
+                    return .commitAs(cut.description(tags: tags, options))
+                },
+                finish: commit(entry, received: received, context: context),
+                fail: { [self] error in await storingFailed(error, entry: entry, of: received, in: context) }
+            )
+            let outcome = ResponseOutcome(
+                storable: stored,
+                entry: entry,
+                storing: storing,
+                mayBeShared: entry.mayBeShared
+            )
+            return (storing, outcome)
+        } catch {
+            context.tell(notStored: error.reason)
+            lookup.metrics.count(notStored: error.reason)
+            return (joined, ResponseOutcome(notStored: error.reason))
+        }
+    }
+
+    /// Stores a part that joins nothing.
+    private func storeAlone(
+        _ part: ReceivedPart,
+        entry: AdmittedEntry,
+        response: inout Response,
+        received: ReceivedExchange,
+        context: CallContext,
+        delivered: @escaping @Sendable (Int) -> Void
+    ) async -> ResponseOutcome {
+        let (stored, tags, options) = (entry.stored, entry.description.tags, cache.options)
+        let judge: @Sendable (Int, Bool) -> StoringBody.Ending = { received, isWhole in
+            guard let ended = part.ended(after: Int64(received), isWhole: isWhole) else { return .abandon }
+            if ended == part { return .commit }
+            var cut = stored.withFields(of: ended.storedHead, options)
+            cut.ranges = ended.ranges
+            return .commitAs(cut.description(tags: tags, options))
+        }
+        let writer: any EntryWriter
+        do throws(Unstored) {
+            writer = try await self.writer(
+                of: entry,
+                bytes: response.body.bytesInMemory,
+                received: received,
+                context: context
+            )
+        } catch {
+            return leave(
+                &response,
+                reason: error.reason,
+                lookup: received.lookup,
+                context: context,
+                delivered: delivered
+            )
+        }
+        let finish = commit(entry, received: received, context: context)
+        guard let source = response.body.source else {
+            let count = response.body.length ?? 0
+            delivered(count)
+            switch judge(count, true) {
+            case .commit: await finish(writer, nil)
+            case .commitAs(let description): await finish(writer, description)
+            case .abandon: writer.abandon()
+            }
+            return ResponseOutcome(storable: entry.stored, entry: entry, mayBeShared: entry.mayBeShared)
+        }
+        let storing = StoringBody(
+            CountedBody(source, delivered: delivered),
+            writer: writer,
+            background: context.background,
+            judge: judge,
+            finish: finish,
+            fail: { [self] error in await storingFailed(error, entry: entry, of: received, in: context) }
+        )
+        response.body = ResponseBody(storing, length: response.body.length)
+        return ResponseOutcome(storable: entry.stored, entry: entry, storing: storing, mayBeShared: entry.mayBeShared)
+    }
+
+    /// The body, whose bytes are told to `delivered` as they are handed out.
+    func counted(_ body: ResponseBody, delivered: @escaping @Sendable (Int) -> Void) -> ResponseBody {
+        guard let source = body.source else {
+            delivered(body.length ?? 0)
+            return body
+        }
+        return ResponseBody(CountedBody(source, delivered: delivered), length: body.length)
+    }
+}
+
+extension ResponseBody {
+    /// The body as a source, bytes in memory included.
+    var anySource: any ByteSource { source ?? BytesSource(bytesInMemory ?? ByteChunk()) }
+}
+
+extension StoredResponse {
+    /// The same response with the fields of another head.
+    fileprivate func withFields(of head: ResponseHead, _ options: CacheOptions) -> StoredResponse {
+        var changed = StoredResponse(
+            target: target,
+            method: method,
+            nominated: nominated,
+            head: FieldUpdate.storable(
+                head,
+                contentDecoded: contentDecoded,
+                mode: options.mode,
+                targetedFields: targetedFields,
+                ignoredCookies: options.ignored
+            ),
+            requestTime: requestTime,
+            responseTime: responseTime,
+            contentDecoded: contentDecoded,
+            givenLifetime: givenLifetime,
+            needsConfirmation: needsConfirmation,
+            targetedFields: targetedFields
+        )
+        changed.requestOrder = requestOrder
+        return changed
+    }
+}
+
+/// A stored part that a request of the cache's own is to complete (RFC 9111 §3.4).
+struct Completion: Sendable {
+    let loaded: LoadedResponse
+    let missing: Range<Int64>
+    let fields: HeaderFields
+
+    /// Whether a response joins what is stored, and brings all that the caller lacks.
+    func fits(_ response: ResponseHead, to caller: RequestHead, at time: Timestamp, contentDecoded: Bool) -> Bool {
+        var sent = caller
+        sent.fields[.range] = fields[.range]
+        let join = PartJoin(
+            response,
+            to: sent,
+            with: loaded,
+            asked: missing,
+            contentDecoded: contentDecoded,
+            requestTime: time,
+            responseTime: time,
+            mode: .private
+        )
+        return join?.answer(to: caller) != nil
+    }
+}
+
+/// A stored response, the part that joins it, and what both make (RFC 9111 §3.4).
+struct PartJoin: Sendable {
+    let base: LoadedResponse
+    let part: ReceivedPart
+    let combination: PartCombination
+
+    /// - Parameter asked: the interval that the cache itself asked for; nil for a request of the caller's own.
+    /// - Returns: nil where the two do not belong together.
+    init?(
+        _ response: ResponseHead,
+        to sent: RequestHead,
+        with loaded: LoadedResponse,
+        asked: Range<Int64>?,
+        contentDecoded: Bool,
+        requestTime: Timestamp,
+        responseTime: Timestamp,
+        mode: CacheOptions.Mode,
+        ignoredCookies: IgnoredCookies = .none
+    ) {
+        let length = Int64(loaded.entry.bodyLength)
+        guard
+            let part = ReceivedPart(response, to: sent, receivedAt: responseTime, contentDecoded: contentDecoded),
+            let ranges = loaded.stored.ranges ?? StoredRanges(intervals: [0..<length], completeLength: length),
+            let combination = PartCombination(
+                of: part,
+                head: response,
+                with: loaded.stored,
+                ranges: ranges,
+                asked: asked,
+                requestTime: requestTime,
+                responseTime: responseTime,
+                mode: mode,
+                ignoredCookies: ignoredCookies
+            )
+        else { return nil }
+        (base, self.part, self.combination) = (loaded, part, combination)
+    }
+
+    /// The joined response, without ranges once nothing is missing.
+    var stored: StoredResponse { combination.joined }
+
+    /// The intervals of the content that are there now, in the order their bytes are stored.
+    var layout: [Range<Int64>] { combination.ranges.intervals }
+
+    var completeLength: Int64? { combination.ranges.completeLength }
+
+    /// How many bytes the new part has.
+    var partLength: Int { Int(clamping: part.interval.upperBound - part.interval.lowerBound) }
+
+    /// What of the joined content answers a request: all of it, or one part; nil where bytes are still missing.
+    func answer(to caller: RequestHead) -> RangeAnswer? {
+        switch PartialReuse.decide(request: caller, stored: combination.response, ranges: combination.ranges) {
+        case .answer(.whole): .whole
+        case .answer(.part(let interval)): .part(interval)
+        case .answer, .complete, .forward: nil
+        }
+    }
+
+    /// What is made of the joined content's intervals, in order: stored bytes around the new ones.
+    func sources(
+        _ new: any ByteSource,
+        failed: @escaping @Sendable (StoreError) async -> Void
+    ) -> [any ByteSource] {
+        let read = base.pieces(failed)
+        var sources: [any ByteSource] = []
+        for interval in layout {
+            let place = part.interval.clamped(to: interval)
+            guard !place.isEmpty else {
+                sources.append(read(interval))
+                continue
+            }
+            if interval.lowerBound < place.lowerBound { sources.append(read(interval.lowerBound..<place.lowerBound)) }
+            sources.append(new)
+            if place.upperBound < interval.upperBound { sources.append(read(place.upperBound..<interval.upperBound)) }
+        }
+        return sources
+    }
+
+    /// How many bytes of the joined intervals stand before a position.
+    func offset(of position: Int64) -> Int {
+        layout.reduce(0) { sum, interval in
+            sum + Int(clamping: max(0, min(position, interval.upperBound) - interval.lowerBound))
+        }
+    }
+
+    /// How many bytes the joined intervals have.
+    var length: Int { offset(of: .max) }
+}

@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+internal import HoldfastSemantics
+internal import HoldfastStorage
+
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
+
+/// What happens to a response on its way up: it answers a validation, or is stored.
+extension CachingHook {
+    /// A stored response as the answer to a request.
+    ///
+    /// - Parameters:
+    ///   - request: what to send for the rest of a body that cannot be read to its end.
+    ///   - way: as what its bytes count when they are handed out; nil: not at all.
+    func answer(
+        _ loaded: LoadedResponse,
+        to lookup: CacheLookup,
+        request: URLRequest?,
+        source: ResponseSource,
+        context: CallContext,
+        counted bodySource: BodySource?
+    ) -> Response {
+        let origin = StoredOrigin(
+            hook: self,
+            loaded: loaded,
+            lookup: lookup,
+            request: request,
+            context: context,
+            bodySource: bodySource
+        )
+        var response = loaded.response(
+            to: lookup,
+            source: source,
+            now: context.clock.timestamp,
+            delivered: { origin.delivered($0) },
+            failed: { await origin.failed($0) },
+            rest: { await origin.rest($0) }
+        )
+        response.storedOrigin = origin
+        return response
+    }
+
+    /// Answers with the stored response that a 304 selects, freshened (RFC 9111 §4.3.3, §4.3.4).
+    ///
+    /// A 304 to a condition of the caller's own that fits nothing stored is the caller's (RFC 9111 §4.3.2).
+    func useOffered(
+        _ offered: [LoadedResponse],
+        for response: inout Response,
+        lookup: CacheLookup,
+        context: CallContext
+    ) async throws -> ResponseOutcome {
+        let candidates = offered.map(\.stored)
+        let index: Int
+        switch Precondition.answer(
+            to: response.head,
+            request: lookup.head,
+            candidates: candidates,
+            now: context.clock.timestamp
+        ) {
+        case .notModified(let candidate), .full(let candidate): index = candidate
+        case .relay: return ResponseOutcome(notStored: .notModified)
+        case .resend: throw CachingHook.unasked(response)
+        }
+        var loaded = offered[index]
+        let received = ReceivedExchange(response, lookup: lookup, context: context, cache: cache)
+        let admission = received.admission(
+            of: response,
+            as: .notModified(received.existing(loaded.stored, in: loaded.entry))
+        )
+        // What another principal was told of the response is no news about this one's.
+        if case .freshen(let stored) = admission.action {
+            loaded.stored = stored
+        } else if received.isForRequester, loaded.isOwn {
+            loaded.stored = loaded.stored.freshened(
+                by: response.head,
+                requestTime: received.exchange.requestTime,
+                responseTime: received.exchange.responseTime,
+                mode: cache.options.mode,
+                givenLifetime: lookup.directive.lifetime?.wholeSeconds,
+                ignoredCookies: cache.options.ignored
+            )
+        }
+        // Where the fields now say that a part is not what was asked for, the rest is not there.
+        guard loaded.stored.hasAll(askedBy: lookup.head) else { throw CachingHook.unasked(response) }
+        let entry = await apply(admission, to: loaded.entry, by: received, in: context)
+        if let entry { loaded.entry = entry }
+        if case .freshen = admission.action { cache.storedElsewhere.note(loaded.entry, lookup: lookup) }
+        response.body.discard()
+        var answer = answer(
+            loaded,
+            to: lookup,
+            request: context.exchange?.request,
+            source: .revalidated,
+            context: context,
+            counted: counts(lookup, context: context) ? .revalidated : nil
+        )
+        answer.url = response.url
+        answer.requestTime = response.requestTime
+        answer.responseTime = response.responseTime
+        answer.attempts = response.attempts
+        answer.presentation = response.presentation
+        for value in cache.options.ignored.setCookies(in: response.fields) { answer.fields.append(.setCookie, value) }
+        response = answer
+        return ResponseOutcome(loaded: loaded, notStored: admission.reason, mayBeShared: admission.isShareable)
+    }
+
+    /// Counts bytes as delivered from the network to the call that an exchange was begun for, where it is there still.
+    func delivered(_ lookup: CacheLookup, context: CallContext) -> @Sendable (Int) -> Void {
+        guard counts(lookup, context: context) else { return { _ in } }
+        return { [metrics = lookup.metrics] in metrics.count($0, bodySource: .network) }
+    }
+
+    /// Whether bytes count for the call that an exchange was begun for: it was looked up, and is there still.
+    private func counts(_ lookup: CacheLookup, context: CallContext) -> Bool {
+        lookup.bypassReason == nil && context.fetch?.isFirstPresent ?? true
+    }
+
+    private static func unasked(_ notModified: Response) -> ServiceError {
+        ServiceError(
+            .protocolError,
+            "The server answered 304 to a request without conditions; send the call again with another `cachePolicy`.",
+            progress: .headReceived,
+            response: notModified
+        )
+    }
+
+    /// Stores a response while its body passes through, where the rules allow it.
+    func store(_ response: inout Response, lookup: CacheLookup, context: CallContext) async -> ResponseOutcome {
+        guard context.exchange != nil, response.source != .synthesized else {
+            return ResponseOutcome(notStored: .synthesized)
+        }
+        let delivered = delivered(lookup, context: context)
+        if response.status == .partialContent {
+            return await storePart(&response, lookup: lookup, context: context, delivered: delivered)
+        }
+        let received = ReceivedExchange(response, lookup: lookup, context: context, cache: cache)
+        var admitted: AdmittedEntry?
+        do throws(Unstored) {
+            let entry = try self.entry(for: response, as: .complete, in: received, context: context)
+            admitted = entry
+            return try await store(
+                entry,
+                response: &response,
+                received: received,
+                context: context,
+                delivered: delivered
+            )
+        } catch {
+            return leave(
+                &response,
+                reason: error.reason,
+                admitted: admitted,
+                lookup: lookup,
+                context: context,
+                delivered: delivered
+            )
+        }
+    }
+
+    /// The entry that a response is to be stored as.
+    func entry(
+        for response: Response,
+        as kind: Admission.Kind,
+        in received: ReceivedExchange,
+        context: CallContext
+    ) throws(Unstored) -> AdmittedEntry {
+        // Whose it is comes first: others are told of what is not stored as well, but not of what is another's.
+        let admission = received.admission(of: response, as: kind)
+        guard case .store(let stored, let scope) = admission.action else {
+            throw Unstored(reason: admission.reason ?? .status)
+        }
+        let length = response.contentDecoded ? nil : response.head.contentLength
+        if let length, let bytes = response.body.bytesInMemory, bytes.count != length {
+            throw Unstored(reason: .incomplete)
+        }
+        let key = received.lookup.storeKey(for: scope)
+        return AdmittedEntry(
+            key: key,
+            variant: StoreKey(stored.nominated.framed),
+            stored: stored,
+            description: stored.description(tags: cache.tags(context.options.tags, for: stored), cache.options),
+            bodyLength: length ?? response.body.length,
+            mayBeShared: admission.isShareable,
+            claim: received.claim(on: key, nominated: stored.nominated)
+        )
+    }
+
+    /// Stores an entry while the body passes through.
+    private func store(
+        _ entry: AdmittedEntry,
+        response: inout Response,
+        received: ReceivedExchange,
+        context: CallContext,
+        delivered: @escaping @Sendable (Int) -> Void
+    ) async throws(Unstored) -> ResponseOutcome {
+        let lookup = received.lookup
+        let writer = try await writer(
+            of: entry,
+            bytes: response.body.bytesInMemory,
+            received: received,
+            context: context
+        )
+        let fillLease = context.transaction?.fillLease
+        fillLease?.note(isReusable: isReusable(entry.stored, lookup: lookup, context: context))
+        let finish = commit(entry, received: received, context: context)
+        guard let source = response.body.source else {
+            delivered(response.body.length ?? 0)
+            await finish(writer, nil)
+            return ResponseOutcome(storable: entry.stored, entry: entry, mayBeShared: entry.mayBeShared)
+        }
+        let (stored, expected, options) = (entry.stored, entry.bodyLength, cache.options)
+        let isRefresh = context.fetch?.isBackground ?? false
+        let tags = entry.description.tags
+        let layout = stored.ranges?.intervals ?? [0..<Int64(expected ?? .max)]
+        let storing = StoringBody(
+            CountedBody(source, delivered: delivered),
+            writer: writer,
+            background: context.background,
+            judge: { received, isWhole in
+                // An incomplete response must not be taken for a whole one (RFC 9111 §3.3).
+                if isWhole, expected.map({ $0 == received }) ?? true { return .commit }
+                context.options.storing?.note(.incomplete)
+                // A whole response that is stale is worth more than a part of a newer one that nobody waits for.
+                if isRefresh { return .abandon }
+                guard let cut = stored.cutOff(after: received, of: layout) else { return .abandon }
+                return .commitAs(cut.description(tags: tags, options))
+            },
+            finish: finish,
+            fail: { [self] error in
+                await storingFailed(error, entry: entry, of: received, in: context)
+                fillLease?.end(.notReusable)
+                context.options.storing?.note(.storeFailure)
+            }
+        )
+        response.body = ResponseBody(storing, length: response.body.length)
+        return ResponseOutcome(storable: entry.stored, entry: entry, storing: storing, mayBeShared: entry.mayBeShared)
+    }
+
+    /// Lets the body pass by the store.
+    func leave(
+        _ response: inout Response,
+        reason: CacheReason,
+        admitted: AdmittedEntry? = nil,
+        lookup: CacheLookup,
+        context: CallContext,
+        delivered: @escaping @Sendable (Int) -> Void
+    ) -> ResponseOutcome {
+        context.tell(notStored: reason)
+        lookup.metrics.count(notStored: reason)
+        response.body = counted(response.body, delivered: delivered)
+        return ResponseOutcome(
+            storable: admitted?.stored,
+            entry: admitted,
+            notStored: reason,
+            mayBeShared: admitted?.mayBeShared ?? false
+        )
+    }
+
+    /// A writer for an entry, with the bytes that are there already.
+    func writer(
+        of entry: AdmittedEntry,
+        bytes: ByteChunk?,
+        received: ReceivedExchange,
+        context: CallContext
+    ) async throws(Unstored) -> any EntryWriter {
+        let lookup = received.lookup
+        let target = lookup.key.target
+        guard cache.writer.order.enter(entry.claim, for: target) else { throw Unstored(reason: .overtaken) }
+        if lookup.content != nil { cache.noteContentKey() }
+        let writer: any EntryWriter
+        do throws(StoreError) {
+            writer = try await cache.writer.open(
+                entry.key,
+                variant: entry.variant,
+                description: entry.description,
+                expectedLength: entry.bodyLength,
+                now: context.clock.timestamp
+            )
+            if let bytes, !bytes.isEmpty { try await writer.append(bytes) }
+        } catch {
+            await storingFailed(error, entry: entry, of: received, in: context)
+            throw Unstored(reason: error.code == .tooLarge ? .tooLarge : .storeFailure)
+        }
+        // From here on the store itself watches for invalidations.
+        let answersQueries = entry.stored.head.fields.contains(.noVarySearch)
+        guard cache.writer.holds(lookup.generation, for: target, answersQueries: answersQueries) else {
+            writer.abandon()
+            // It may be older than what was made invalid; what it would have replaced is older still.
+            await giveUp(entry.claim, of: received, in: context)
+            throw Unstored(reason: .overtaken)
+        }
+        return writer
+    }
+
+    /// Commits an entry: at once, or once the caller's acceptance has taken the response.
+    func commit(
+        _ entry: AdmittedEntry,
+        received: ReceivedExchange,
+        context: CallContext
+    ) -> @Sendable (any EntryWriter, EntryDescription?) async -> Void {
+        { [self] writer, description in
+            guard let verdict = context.verdict else {
+                return await commit(
+                    writer,
+                    description: description,
+                    admitted: entry,
+                    received: received,
+                    context: context
+                )
+            }
+            context.transaction?.fillLease?.awaitVerdict()
+            await verdict.whenDecided { [self] accepted in
+                if accepted {
+                    await commit(
+                        writer,
+                        description: description,
+                        admitted: entry,
+                        received: received,
+                        context: context
+                    )
+                } else {
+                    writer.abandon()
+                    context.transaction?.fillLease?.end(.failed)
+                }
+            }
+        }
+    }
+
+    private func commit(
+        _ writer: any EntryWriter,
+        description: EntryDescription?,
+        admitted: AdmittedEntry,
+        received: ReceivedExchange,
+        context: CallContext
+    ) async {
+        let lookup = received.lookup
+        let answersQueries = admitted.stored.head.fields.contains(.noVarySearch)
+        let equivalent = await noteSearchVariance(
+            of: admitted.stored,
+            under: admitted.key,
+            until: admitted.description.uselessAfter,
+            context
+        )
+        // Of what other processes write, and of other URIs, the order of exchanges here knows nothing.
+        if cache.leasing != nil || !equivalent.isEmpty,
+            await isNewerStored(than: admitted, received: received, context: context)
+        {
+            writer.abandon()
+            return overtaken(context)
+        }
+        do throws(StoreError) {
+            let entry = try await cache.writer.commit(
+                writer,
+                description: description,
+                as: CacheWriter.WrittenResponse(
+                    target: lookup.key.target,
+                    generation: lookup.generation,
+                    claim: admitted.claim,
+                    answersQueries: answersQueries
+                ),
+                now: context.clock.timestamp
+            )
+            guard let entry else {
+                await giveUp(admitted.claim, of: received, in: context)
+                return overtaken(context)
+            }
+            cache.storedElsewhere.note(entry, lookup: lookup)
+            if answersQueries { cache.noteSearchVariance() }
+            // Others that answer the same request are older, and must not come to light once this one is gone.
+            await remove(lookup.matching, supersededUnder: entry.key, except: entry, for: lookup, in: context)
+            // For equivalent queries more may be there by now.
+            if !equivalent.isEmpty { await removeOlder(beside: entry, by: received, in: context) }
+            if lookup.bypassReason != nil { cache.fetches.noteCompletion(lookup.key) }
+            lookup.metrics.count { $0.stored += 1 }
+            // A part that was cut off is for somebody to complete.
+            if let fillLease = context.transaction?.fillLease {
+                description == nil ? fillLease.endStored() : fillLease.end(.failed)
+            }
+            context.emit(.responseStored)
+            context.options.storing?.note(nil)
+        } catch {
+            await giveUp(admitted.claim, of: received, in: context)
+            // Invalidated meanwhile: not a fault of the store, the response was merely overtaken.
+            if error.code == .superseded { return overtaken(context) }
+            storeFailed(error, context: context)
+            context.options.storing?.note(.storeFailure)
+            context.transaction?.fillLease?.end(.notReusable)
+        }
+    }
+
+    /// Whether what was asked for later is stored where the requester reads, and answers the same request.
+    private func isNewerStored(
+        than admitted: AdmittedEntry,
+        received: ReceivedExchange,
+        context: CallContext
+    ) async -> Bool {
+        let lookup = received.lookup
+        return await candidates(for: lookup, context).contains {
+            $0.stored.requestOrder > received.exchange.requestOrder && matches($0, lookup: lookup)
+        }
+    }
+
+    private func overtaken(_ context: CallContext) {
+        context.options.storing?.note(.overtaken)
+        context.tell(notStored: .overtaken)
+        context.transaction?.fillLease?.end(.failed)
+    }
+}
+
+/// What the response to a HEAD does to the stored responses of its URI.
+extension CachingHook {
+    /// Updates or removes the stored responses that could have answered the request (RFC 9111 §4.3.5).
+    func updateStored(byHead response: Response, lookup: CacheLookup, context: CallContext) async {
+        guard case .network = response.source, context.exchange != nil,
+            cache.writer.holds(lookup.generation, for: lookup.key.target)
+        else { return }
+        let received = ReceivedExchange(response, lookup: lookup, context: context, cache: cache)
+        guard received.isForRequester else { return }
+        let ownKeys = [lookup.storeKey, lookup.sharedStoreKey]
+        // What is stored for another URI, and answers this one too, is described by that one's HEAD.
+        for candidate in await candidates(for: lookup, context)
+        where ownKeys.contains(candidate.entry.key) && matches(candidate, lookup: lookup) {
+            let existing = received.existing(candidate.stored, in: candidate.entry)
+            let bodyLength = candidate.entry.bodyLength
+            let admission = received.admission(of: response, as: .head(existing, bodyLength: bodyLength))
+            _ = await apply(admission, to: candidate.entry, by: received, in: context)
+        }
+    }
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+internal import HoldfastSemantics
+internal import HoldfastStorage
+private import Synchronization
+
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
+
+/// Pulls stretches of a stored body through in chunks, with bytes of one's own in between.
+final class StoredBodySource: ByteSource {
+    /// A stretch of what is handed out.
+    enum Piece: Sendable {
+        case literal(ByteChunk)
+        /// The stored bytes at these offsets.
+        case stored(Range<Int>)
+    }
+
+    private struct State {
+        var pieces: ArraySlice<Piece>
+        var isCancelled = false
+    }
+
+    private static let chunkSize = 64 << 10
+
+    private let body: any StoredBody
+    private let delivered: @Sendable (Int) -> Void
+    private let failed: @Sendable (StoreError) async -> Void
+    private let state: Mutex<State>
+
+    /// - Parameters:
+    ///   - pieces: what to hand out, in order; none of them beyond the body's end.
+    ///   - delivered: is told how many bytes were handed out.
+    ///   - failed: is told of a body that cannot be read on.
+    init(
+        _ body: any StoredBody,
+        pieces: [Piece],
+        delivered: @escaping @Sendable (Int) -> Void,
+        failed: @escaping @Sendable (StoreError) async -> Void
+    ) {
+        self.body = body
+        self.delivered = delivered
+        self.failed = failed
+        state = Mutex(State(pieces: pieces[...]))
+    }
+
+    func next() async throws -> ByteChunk? {
+        while true {
+            let piece: Piece? = try state.withLock { state in
+                if state.isCancelled { throw CancellationError() }
+                return state.pieces.popFirst()
+            }
+            switch piece {
+            case nil: return nil
+            case .literal(let bytes):
+                guard !bytes.isEmpty else { continue }
+                delivered(bytes.count)
+                return bytes
+            case .stored(let range):
+                guard !range.isEmpty else { continue }
+                let chunk = try await read(range)
+                state.withLock { state in
+                    let rest = range.lowerBound + chunk.count..<range.upperBound
+                    state.pieces = [.stored(rest)] + state.pieces
+                }
+                delivered(chunk.count)
+                return chunk
+            }
+        }
+    }
+
+    private func read(_ range: Range<Int>) async throws -> ByteChunk {
+        do throws(StoreError) {
+            let chunk = try await body.read(from: range.lowerBound, upTo: min(range.count, StoredBodySource.chunkSize))
+            if !chunk.isEmpty { return chunk }
+            throw StoreError(.corrupt, "A stored body ends \(range.count) bytes early; it is taken for a miss.")
+        } catch {
+            if error.code == .cancelled { throw CancellationError() }
+            await failed(error)
+            throw ServiceError(
+                .other,
+                "The stored body could not be read to its end; send the call again, it will come from the network.",
+                cause: error,
+                progress: .bytesReceived
+            )
+        }
+    }
+
+    func cancel() {
+        state.withLock { $0.isCancelled = true }
+    }
+}
+
+/// Where an answer from the store comes from, for what may become of it later: held once, whoever asks.
+final class StoredOrigin: RemovableOrigin {
+    private let hook: CachingHook
+    private let entry: StoredEntry
+    private let stored: StoredResponse
+    private let lookup: CacheLookup
+    private let request: URLRequest?
+    private let context: CallContext
+    private let bodySource: BodySource?
+
+    init(
+        hook: CachingHook,
+        loaded: LoadedResponse,
+        lookup: CacheLookup,
+        request: URLRequest?,
+        context: CallContext,
+        bodySource: BodySource?
+    ) {
+        self.hook = hook
+        entry = loaded.entry
+        stored = loaded.stored
+        self.lookup = lookup
+        self.request = request
+        self.context = context
+        self.bodySource = bodySource
+    }
+
+    func delivered(_ bytes: Int) {
+        if let bodySource { lookup.metrics.count(bytes, bodySource: bodySource) }
+    }
+
+    func failed(_ error: StoreError) async {
+        hook.storeFailed(error, context: context)
+        await remove()
+    }
+
+    func remove() async {
+        await hook.remove(entry, context: context)
+        await hook.removeOlder(than: stored.requestOrder, under: entry.key, for: lookup, in: context)
+    }
+
+    func rest(_ missing: Range<Int64>) async -> (any ByteSource)? {
+        guard let request else { return nil }
+        return await hook.rest(of: stored, missing: missing, request: request, lookup: lookup, context: context)
+    }
+}

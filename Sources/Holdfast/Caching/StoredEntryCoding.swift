@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import HoldfastSemantics
+internal import HoldfastStorage
+private import Synchronization
+
+/// How a stored response becomes an entry's metadata: length-framed parts behind a format name.
+///
+/// Bytes that do not read back exactly count as damage, and the entry as a miss; they never trap.
+extension StoredResponse {
+    private static let format = "hsr3"
+    /// Without the order of requests, as 0.1.0 wrote it: there their times are all that is known.
+    private static let formatWithoutOrder = "hsr2"
+
+    /// The response as metadata.
+    var encoded: ByteChunk {
+        var frames = FramedBytes()
+        frames.append(StoredResponse.format)
+        frames.append(target.canonical)
+        frames.append(method.rawValue)
+        frames.append(nominated.framed)
+        frames.append(String(requestTime.millisecondsSinceEpoch))
+        frames.append(String(responseTime.millisecondsSinceEpoch))
+        frames.append(String(requestOrder.rawValue))
+        // Always of one length, so that marking an entry takes no room that may not be there.
+        frames.append((contentDecoded ? "d" : "-") + (needsConfirmation ? "c" : "-"))
+        frames.append(givenLifetime.map { String($0) } ?? "")
+        frames.append(ranges?.text ?? "")
+        frames.append(String(head.status.rawValue))
+        for line in head.fields {
+            frames.append(line.name.rawName)
+            frames.append(line.value)
+        }
+        return ByteChunk(frames.bytes)
+    }
+
+    /// The response that metadata describes; nil where it is damaged or of another format.
+    ///
+    /// - Parameter targetedFields: the target list of the cache that reads; it may have changed since the writing.
+    init?(decoding metadata: ByteChunk, targetedFields: [FieldName] = []) {
+        var reader = FramedBytes.Reader(metadata.array)
+        let format = reader.nextString()
+        guard format == StoredResponse.format || format == StoredResponse.formatWithoutOrder,
+            let target = reader.nextString().flatMap({ try? TargetURI($0) }),
+            let method = reader.nextString().flatMap({ RequestMethod(validating: $0) }),
+            let nominated = reader.next().flatMap({ NominatedFields(framed: $0) }),
+            let requestTime = reader.nextString().flatMap({ Int64($0) }),
+            let responseTime = reader.nextString().flatMap({ Int64($0) }),
+            let order = format == StoredResponse.formatWithoutOrder
+                ? HybridTimestamp(Timestamp(millisecondsSinceEpoch: requestTime))
+                : reader.nextString().flatMap({ UInt64($0) }).flatMap({ HybridTimestamp(rawValue: $0) }),
+            let marks = reader.nextString(), marks.utf8.count == 2,
+            let given = reader.nextString(), given.isEmpty || Int64(given) != nil,
+            let rangesText = reader.nextString(),
+            let status = reader.nextString().flatMap({ Int($0) })
+        else { return nil }
+        var fields = HeaderFields()
+        while !reader.isAtEnd {
+            guard let name = reader.nextString(), let value = reader.nextString(),
+                fields.append(rawName: name, value: value)
+            else { return nil }
+        }
+        let ranges = StoredRanges(text: rangesText)
+        guard rangesText.isEmpty || ranges != nil else { return nil }
+        self.init(
+            target: target,
+            method: method,
+            nominated: nominated,
+            head: ResponseHead(status: StatusCode(rawValue: status), fields: fields),
+            requestTime: Timestamp(millisecondsSinceEpoch: requestTime),
+            responseTime: Timestamp(millisecondsSinceEpoch: responseTime),
+            contentDecoded: marks.hasPrefix("d"),
+            givenLifetime: Int64(given),
+            needsConfirmation: marks.hasSuffix("c"),
+            targetedFields: targetedFields
+        )
+        self.ranges = ranges
+        requestOrder = order
+    }
+}
+
+extension StoredRanges {
+    /// The intervals and the complete length, as in "0-99,200-299/1000"; ends stand for the first byte behind them.
+    fileprivate var text: String {
+        intervals.map { "\($0.lowerBound)-\($0.upperBound)" }.joined(separator: ",")
+            + "/" + (completeLength.map { String($0) } ?? "*")
+    }
+
+    fileprivate init?(text: String) {
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 2 else { return nil }
+        var intervals: [Range<Int64>] = []
+        for part in parts[0].split(separator: ",") {
+            let ends = part.split(separator: "-").compactMap { Int64($0) }
+            guard ends.count == 2, ends[0] < ends[1] else { return nil }
+            intervals.append(ends[0]..<ends[1])
+        }
+        let length = parts[1] == "*" ? nil : Int64(parts[1])
+        guard !intervals.isEmpty, parts[1] == "*" || length != nil else { return nil }
+        self.init(intervals: intervals, completeLength: length)
+    }
+}
+
+/// Under which principal responses were stored last, so that a miss can say that it comes from the partition.
+///
+/// A hint and no more: URIs share a fixed number of slots, what is evicted or invalidated stays noted, and a restart forgets all.
+/// Nothing is decided by it.
+final class StoredElsewhere: Sendable {
+    private static let slots = 4_096
+
+    /// One digest of the URI and one of the partition in each slot, 32 bits of both; 0 where nothing was noted. Empty before the
+    /// first note.
+    private let noted = Mutex<[UInt64]>([])
+
+    /// An entry was stored or freshened by a call.
+    func note(_ entry: StoredEntry, lookup: CacheLookup) {
+        let isOwn = lookup.sharedKey == nil || entry.key == lookup.storeKey
+        let place = Place(lookup.key)
+        let value = place.value(of: isOwn ? lookup.principal : "")
+        noted.withLock { noted in
+            if noted.isEmpty { noted = [UInt64](repeating: 0, count: StoredElsewhere.slots) }
+            noted[place.slot] = value
+        }
+    }
+
+    /// Whether the last response that is known to have been stored for the URI was another principal's.
+    func isElsewhere(_ lookup: CacheLookup) -> Bool {
+        let place = Place(lookup.key)
+        let value = noted.withLock { $0.isEmpty ? 0 : $0[place.slot] }
+        guard place.isOwn(value), value != place.value(of: lookup.principal) else { return false }
+        // What is everyone's was looked up as well, and has gone; where it is only lent, it may be there and not be for lending.
+        return lookup.sharedKey == nil || lookup.borrows || value != place.value(of: "")
+    }
+
+    /// Entries were removed, and whose they were is not known.
+    func forgetAll() {
+        noted.withLock { $0 = [] }
+    }
+
+    private struct Place {
+        let slot: Int
+        private let target: UInt64
+
+        init(_ key: CacheKey) {
+            var hasher = Hasher()
+            hasher.combine(key.target)
+            hasher.combine(key.methodGroup)
+            hasher.combine(key.contentType)
+            hasher.combine(key.contentDigest)
+            let hash = UInt64(truncatingIfNeeded: hasher.finalize())
+            slot = Int(hash % UInt64(StoredElsewhere.slots))
+            // Never 0, which stands for nothing.
+            target = hash >> 32 | 1
+        }
+
+        func value(of partition: String) -> UInt64 {
+            target << 32 | UInt64(truncatingIfNeeded: partition.hashValue) & 0xFFFF_FFFF
+        }
+
+        func isOwn(_ value: UInt64) -> Bool { value >> 32 == target }
+    }
+}
+
+extension HTTPCache {
+    /// What to say of a miss for which nothing was found.
+    func reasonForNothing(_ lookup: CacheLookup, candidates: [CacheCandidate]) -> CacheReason {
+        candidates.isEmpty && storedElsewhere.isElsewhere(lookup) ? .otherPrincipal : .notStored
+    }
+
+    /// A request's fields as this cache sees them: without the cookies that it ignores.
+    func view(of fields: HeaderFields) -> HeaderFields {
+        options.ignored.view(of: fields)
+    }
+}

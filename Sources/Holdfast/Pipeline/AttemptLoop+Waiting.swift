@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+internal import HoldfastSemantics
+
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
+
+/// The waits of the attempt loop: all of them on the pipeline's clock, none that cannot end in an attempt.
+extension AttemptLoop {
+    /// Waits until `instant`, and lets those who wait for the exchange know that it rests.
+    func wait(until instant: MonotonicInstant, _ context: CallContext) async throws {
+        context.fetch?.isBackingOff(until: instant)
+        try await context.clock.sleep(until: instant)
+        context.fetch?.isBackingOff(until: nil)
+    }
+
+    /// Waits until the attempt to come may be sent: for the gates, the learned rate and the budget.
+    ///
+    /// - Throws: ``ServiceError`` `.throttled` where a gate opens, or the learned rate allows it, too late for this call;
+    ///   ``RefusedRetry`` where the budget refuses it.
+    func waitForTurn(_ state: inout AttemptState, context: CallContext) async throws {
+        while true {
+            try await waitAtGate(&state, context: context)
+            try await waitForPace(&state, context: context)
+            guard let cause = state.pending else { return }
+            try await waitForBudget(cause, state: &state, context: context)
+            // Nobody else is kept from a retry by one that waits at a gate.
+            guard !state.isProbe, closedGate(state, context: context) != nil else { return }
+            state.giveBack(now: context.clock.now)
+            state.pending = cause
+        }
+    }
+
+    private func waitForBudget(_ cause: RetryCause, state: inout AttemptState, context: CallContext) async throws {
+        state.pending = nil
+        state.chooseBudget(context)
+        guard let account = state.account, let rules = state.rules else { return }
+        var waits = false
+        let grant = try await account.permission(
+            cause,
+            rules: rules,
+            traffic: state.traffic,
+            deadline: context.deadline,
+            context: context
+        ) { until in
+            context.fetch?.isBackingOff(until: until)
+            guard !waits else { return }
+            waits = true
+            context.emit(.budgetAwaited) { $0.attempt = context.attempt }
+        }
+        guard let grant else { throw RefusedRetry(reason: .budget) }
+        state.grant = grant
+    }
+
+    /// The gate that is closed for a call; asking counts as no probe.
+    private func closedGate(_ state: AttemptState, context: CallContext) -> RetryGates.Gate? {
+        guard let account = state.account, account.mayBeClosed, state.inForce?.rules.closesGate == true,
+            case .closed(let gate) = account.check(state.place, admitsProbe: false, now: context.clock.now)
+        else { return nil }
+        return gate
+    }
+
+    /// Waits until the gates that stand before the call are open, or it may pass as a probe.
+    private func waitAtGate(_ state: inout AttemptState, context: CallContext) async throws {
+        state.isProbe = false
+        guard let account = state.account, account.mayBeClosed, let governor = state.governor,
+            let rules = state.rules, rules.closesGate
+        else { return }
+        while true {
+            let now = context.clock.now
+            let gate: RetryGates.Gate
+            switch account.check(state.place, admitsProbe: true, now: now) {
+            case .open: return
+            case .probe:
+                state.isProbe = true
+                return
+            case .closed(let closed): gate = closed
+            }
+            let opens = MonotonicInstant(sinceOrigin: gate.opens)
+            let wait = now.duration(to: opens)
+            var end = opens.advanced(by: gate.spread * governor.sample())
+            if wait > rules.maxServerDelay || !mayBeHeldBack(until: end, state: state, rules: rules, context: context) {
+                // The first probe may find the gate open.
+                guard let held = gate.holdsUntil.map(MonotonicInstant.init(sinceOrigin:)),
+                    mayBeHeldBack(until: held, state: state, rules: rules, context: context)
+                else { throw closed(for: wait) }
+                end = held
+            }
+            guard account.beginsWaiting() else { throw closed(for: wait) }
+            defer { account.endsWaiting() }
+            context.emit(.gateAwaited) { $0.delay = now.duration(to: end) }
+            context.fetch?.isBackingOff(until: end)
+            try await account.rest(at: gate, until: end, context)
+            context.fetch?.isBackingOff(until: nil)
+            // By a clock that does not move, as tests have, the wait was as long as it should have been.
+            let waited = now.duration(to: context.clock.now)
+            state.heldBack += waited > .zero ? waited : now.duration(to: end)
+        }
+    }
+
+    /// Whether the call may wait until `end` before its attempt: within its deadline, and, after a first wait, for no longer
+    /// than a parked retry would, so that a gate that closes again and again does not hold it for ever.
+    private func mayBeHeldBack(
+        until end: MonotonicInstant,
+        state: AttemptState,
+        rules: RetryRules,
+        context: CallContext
+    ) -> Bool {
+        let wait = context.clock.now.duration(to: end)
+        guard mayWait(until: end, rules: rules, context: context) else { return false }
+        return state.heldBack == .zero || state.heldBack + wait <= rules.maxParking
+    }
+
+    /// Waits for the learned rate, where the rules learn one and the server has throttled.
+    ///
+    /// - Throws: ``ServiceError`` `.throttled` at once where the call's turn comes too late, or too many wait already.
+    private func waitForPace(_ state: inout AttemptState, context: CallContext) async throws {
+        guard state.inForce?.rules.pacesAdaptively == true, let account = state.account, let rules = state.rules
+        else { return }
+        while let wait = account.pace(now: context.clock.now) {
+            let end = context.clock.now.advanced(by: wait)
+            guard wait <= rules.maxServerDelay,
+                mayBeHeldBack(until: end, state: state, rules: rules, context: context),
+                account.beginsWaiting()
+            else { throw closed(for: wait) }
+            defer { account.endsWaiting() }
+            state.heldBack += wait
+            context.emit(.paceAwaited) { $0.delay = wait }
+            try await self.wait(until: end, context)
+        }
+    }
+
+    /// Why a retry must not follow after all; nil where it may, and then it may yet be refused when it is due.
+    func refusal(
+        of failed: FailedAttempt,
+        after delay: Duration,
+        state: inout AttemptState,
+        context: CallContext
+    ) -> StopReason? {
+        // The retrier may have taken its time.
+        let now = context.clock.now
+        let timeLeft = context.deadline.map { now.duration(to: $0) }
+        guard (state.rules ?? .default).fits(delay, within: timeLeft) else { return .deadline }
+        guard let account = state.account, let rules = state.rules else { return nil }
+        if let gate = closedGate(state, context: context), gate.holdsUntil == nil {
+            let wait = gate.opens - now.sinceOrigin
+            if wait > rules.maxServerDelay { return .serverDelayTooLong }
+            if !rules.fits(wait + gate.spread, within: timeLeft) { return .gateClosed }
+        }
+        guard let cause = state.cause(of: failed.exchange, rules) else { return nil }
+        state.chooseBudget(context)
+        switch account.plan(cause, after: delay, rules: rules, traffic: state.traffic, now: now) {
+        case .granted(let grant): state.grant = grant
+        case .asks: state.pending = cause
+        case .refused: return .budget
+        }
+        return nil
+    }
+
+    /// Waits for the network where the machine is offline and the rules say so; such an attempt does not count.
+    ///
+    /// - Returns: whether to try again now.
+    func waitedForNetwork(
+        after failed: FailedAttempt,
+        state: inout AttemptState,
+        context: CallContext
+    ) async throws -> Bool {
+        guard let rules = state.rules, rules.waitsForConnectivity, let governor = state.governor,
+            let connectivity = governor.connectivity, failed.bodyIsReplayable,
+            case .failure(let failure) = failed.outcome, failure.progress == .notSent,
+            failure.kind == .offline || failure.kind == .resolve || failure.kind == .connect, !connectivity.isOnline
+        else { return false }
+        // Nobody would learn of what the background waits for, and its places are few.
+        guard !context.isBackground, let account = state.account, account.beginsWaiting()
+        else { return false }
+        defer { account.endsWaiting() }
+        context.emit(.connectivityAwaited) { $0.attempt = context.attempt }
+        let start = context.clock.now
+        if let deadline = context.deadline {
+            do {
+                try await withDeadline(deadline, on: context.clock, discard: { (_: Void) in }) {
+                    try await connectivity.waitUntilOnline()
+                }
+            } catch let error as ServiceError where error.code == .timeout {
+                return false
+            }
+        } else {
+            try await connectivity.waitUntilOnline()
+        }
+        // All who waited learn of it at the same moment; they must not all send at the same moment.
+        let spread = Duration.seconds(1) * governor.sample()
+        let end = context.clock.now.advanced(by: spread)
+        guard mayWait(until: end, rules: rules, context: context) else { return false }
+        try await self.wait(until: end, context)
+        resend("online", after: start.duration(to: end), state: &state, context: context)
+        return true
+    }
+
+    private func mayWait(until end: MonotonicInstant, rules: RetryRules, context: CallContext) -> Bool {
+        let now = context.clock.now
+        return rules.fits(now.duration(to: end), within: context.deadline.map { now.duration(to: $0) })
+    }
+
+    private func closed(for wait: Duration) -> ServiceError {
+        var error = ServiceError(
+            .throttled,
+            "The server is to be left alone for another \(wait), longer than this call may wait; send it again after that, "
+                + "or allow more time.",
+            progress: .notSent
+        )
+        error.retryAfter = wait
+        return error
+    }
+}
+
+/// Why an attempt that was to be made is not.
+struct RefusedRetry: Error {
+    let reason: StopReason
+}

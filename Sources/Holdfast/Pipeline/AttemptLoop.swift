@@ -1,0 +1,637 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+internal import HoldfastSemantics
+
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
+
+/// Sends a request, and sends it again where a retrier says so: the one place where attempts are made.
+///
+/// The retrier judges. The loop overrules it where sending again is impossible, or might act twice (`RetryRules.veto`), and
+/// the governor of its factory where it would do harm: the budget of the origin is spent, its gate is closed.
+struct AttemptLoop: Exchanging {
+    let transport: any Transport
+    let governance: Governance
+    let prepare: [PrepareStep]
+    let authorization: AuthorizationRefresh?
+    let attemptTimeout: Duration?
+    /// Whether the transport talks to the network itself, so that no other layer can retry below.
+    let isInnermost: Bool
+    /// Whether an attempt of a call without options of its own is nothing but a send.
+    private let isUngoverned: Bool
+
+    init(
+        transport: any Transport,
+        governance: Governance,
+        prepare: [PrepareStep],
+        authorization: AuthorizationRefresh?,
+        attemptTimeout: Duration?
+    ) {
+        self.transport = AttemptLoop.guarded(transport, governor: governance.own)
+        self.governance = governance
+        self.prepare = prepare
+        self.authorization = authorization
+        self.attemptTimeout = attemptTimeout
+        isInnermost = transport is URLSessionTransport
+        isUngoverned =
+            governance.own == nil && prepare.isEmpty && authorization == nil && self.transport.enforcesDeadline
+    }
+
+    /// Whether the first attempt needs no permission, no preparation and no judgement but that of its status.
+    private func isStraight(_ options: CallOptions) -> Bool { isUngoverned && !options.concernAttempts }
+
+    /// The transport behind the parts that the rules ask for: each copy of a hedge passes the circuit by itself.
+    private static func guarded(_ transport: any Transport, governor: RetryGovernor?) -> any Transport {
+        guard let governor else { return transport }
+        var guarded = transport
+        if governor.rules.allowsResumes { guarded = ResumingTransport(guarded, governor: governor) }
+        if let circuit = governor.rules.circuit { guarded = CircuitBreaker(guarded, rules: circuit) }
+        if let hedging = governor.rules.hedging {
+            guarded = HedgedTransport(guarded, rules: hedging, governor: governor)
+        }
+        return guarded
+    }
+
+    func exchange(_ request: URLRequest, context: inout CallContext) async throws -> Response {
+        guard isStraight(context.options), !context.isObserved, context.body.isReplayable, context.conditions == nil,
+            context.deadline == nil
+        else { return try await exchange(request, after: nil, context: &context) }
+        let first = await straightAttempt(request, context: &context)
+        if case .success(let response) = first.result, response.status.rawValue < 400 {
+            return response
+        }
+        return try await exchange(request, after: first, context: &context)
+    }
+
+    /// - Parameter first: the first attempt, where it was made already.
+    private func exchange(
+        _ request: URLRequest,
+        after first: MadeAttempt?,
+        context: inout CallContext
+    ) async throws -> Response {
+        var first = first
+        var request = request
+        var state = state(of: request, context)
+        // Whatever ends the exchange, cancellation in a wait included, what was granted and not used goes back.
+        defer { if state.grant != nil { state.giveBack(now: context.clock.now) } }
+        var authorized = AuthorizedHop(authorization, request: request, context: context)
+        keepBodyForReplay(state, context: &context)
+        context.wantsNewConnection = false
+        var last: Result<Response, any Error>?
+        while true {
+            context.attempt = state.records.count + 1
+            var result: Result<Response, any Error>
+            if let made = first {
+                (first, result) = (nil, made.result)
+                state.records.append(made.record)
+            } else {
+                let prepared: PreparedRequest
+                do {
+                    try await waitForTurn(&state, context: context)
+                    // Whatever the wait was for, what is stored may have changed by its end.
+                    if let conditions = context.conditions {
+                        request = await conditions.renewed(in: request, context: &context)
+                    }
+                    // What a step refuses was never sent, and trying again is not this loop's to decide.
+                    prepared = try await self.prepared(
+                        request,
+                        state: state,
+                        authorized: &authorized,
+                        context: &context
+                    )
+                } catch {
+                    return try unsent(error, after: last, state: &state, context: context)
+                }
+                last = nil
+                let start = context.clock.now
+                result = await attempt(prepared, state: state, context: &context)
+                state.records.append(record(of: result, start: start, context))
+            }
+            if case .failure(let error) = result, error.isCancellation { throw CancellationError() }
+            state.attemptEnded(result, context: context)
+            if let unconditional = withoutConditions(request, after: result, context: &context) {
+                resend("unconditional", state: &state, context: context)
+                request = unconditional
+                continue
+            }
+            if case .success(var response) = result,
+                let followUp = await authorized?.followUp(&response, isWhole: context.body.isWhole, context: context)
+            {
+                result = .success(response)
+                switch followUp {
+                case .resend:
+                    let refused = FailedAttempt(
+                        AttemptOutcome(result),
+                        result: result,
+                        request: request,
+                        state: state,
+                        context: context
+                    )
+                    // Statuses of the application's own may leave open whether the server acted.
+                    if response.status.isServerError, let reason = state.veto(refused.exchange) {
+                        stop(reason, state: &state, context: context)
+                        return try final(result, state: state, context: context)
+                    }
+                    resend("credential", state: &state, context: context)
+                    continue
+                case .stop(let reason):
+                    stop(reason, state: &state, context: context)
+                    return try final(result, state: state, context: context)
+                case .fail(let error):
+                    stop(.unauthorized, state: &state, context: context)
+                    return try final(.failure(error), state: state, context: context)
+                }
+            }
+            let outcome = AttemptOutcome(result)
+            if Invalidation.isAmbiguous(outcome) { context.mayBeApplied = true }
+            guard outcome.isFailure else {
+                // A redirect may ask for the content once more.
+                if case .response(let head) = outcome, !head.status.isRedirection { context.body.releaseReplay() }
+                return try final(result, state: state, context: context)
+            }
+            try checkCancellation(discarding: result)
+            let failed = FailedAttempt(outcome, result: result, request: request, state: state, context: context)
+            state.explain(failed)
+            if try await waitedForNetwork(after: failed, state: &state, context: context) { continue }
+
+            switch try await next(after: failed, request: request, state: &state, context: context) {
+            case .stop(let reason):
+                stop(reason, state: &state, context: context)
+                try checkCancellation(discarding: result)
+                return try final(result, state: state, context: context)
+            case .retry(let delay):
+                state.goesOn(after: delay)
+                // Until the next attempt begins it is the one that the call would end with.
+                if case .success(var response) = result {
+                    context.detach(&response)
+                    result = .success(response)
+                }
+                last = result
+                context.wantsNewConnection = failed.exchange.blamesConnection
+                context.emit(.retryScheduled) { event in
+                    event.describe(state.records.last, error: failed.error)
+                    event.delay = delay
+                }
+                if delay > .zero {
+                    do {
+                        try await wait(until: context.clock.now.advanced(by: delay), context)
+                    } catch {
+                        return try unsent(error, after: last, state: &state, context: context)
+                    }
+                }
+                if failed.exchange.isRefusedExpectation { request.setValue(nil, forHTTPHeaderField: "Expect") }
+            }
+        }
+    }
+
+    private func state(of request: URLRequest, _ context: CallContext) -> AttemptState {
+        let inForce = governance.rules(for: context.options)
+        let listens = !isInnermost && inForce?.rules.respectsInnerRetries ?? false
+        return AttemptState(
+            of: request,
+            inForce: inForce,
+            governor: governance.governor(for: context.options),
+            scope: listens ? NestedRetryScope() : nil,
+            context
+        )
+    }
+
+    /// Keeps what an attempt reads of a one-shot body, where another attempt may follow.
+    private func keepBodyForReplay(_ state: AttemptState, context: inout CallContext) {
+        guard !context.body.isReplayable else { return }
+        let inForce = state.inForce
+        guard authorization != nil || inForce?.rules.maxAttempts ?? 1 > 1 else { return }
+        let limit = inForce?.rules.replayLimit ?? RetryRules.default.replayLimit
+        if limit > 0 { context.body = context.body.teed(limit: limit) }
+    }
+
+    /// What follows a failure: the retrier's word, unless it cannot or must not be done.
+    private func next(
+        after failed: FailedAttempt,
+        request: URLRequest,
+        state: inout AttemptState,
+        context: CallContext
+    ) async throws -> RetryDecision {
+        if let timeLeft = failed.timeLeft, timeLeft <= .zero { return .stop(.deadline) }
+        if let retrier = state.retrier, !retrier.allowsMultipleRetries { return .stop(.attemptsExhausted) }
+        let asked = state.retrier ?? governance.makeRetrier(for: request, context.options)
+        state.retrier = asked
+        let decision = await asked.retry(request, after: failed, context: context)
+        try checkCancellation(discarding: failed.response)
+        guard case .retry(let delay) = decision else { return decision }
+        if let reason = state.veto(failed.exchange) { return .stop(reason) }
+        if let reason = refusal(of: failed, after: max(delay, .zero), state: &state, context: context) {
+            return .stop(reason)
+        }
+        return .retry(after: max(delay, .zero))
+    }
+
+    private func checkCancellation(discarding result: Result<Response, any Error>) throws {
+        try checkCancellation(discarding: try? result.get())
+    }
+
+    private func checkCancellation(discarding response: Response?) throws {
+        guard Task.isCancelled else { return }
+        response?.body.discard()
+        throw CancellationError()
+    }
+
+    /// What the call ends with when another attempt was to be made and could not be begun.
+    ///
+    /// A closed gate leaves the outcome that there was; the error of a step, or of the authorization, takes its place.
+    private func unsent(
+        _ error: any Error,
+        after last: Result<Response, any Error>?,
+        state: inout AttemptState,
+        context: CallContext
+    ) throws -> Response {
+        if error.isCancellation {
+            if case .success(let response) = last { response.body.discard() }
+            throw CancellationError()
+        }
+        if let refused = error as? RefusedRetry, let last {
+            stop(refused.reason, state: &state, context: context)
+            return try final(last, state: state, context: context)
+        }
+        let refusal = (error as? ServiceError).flatMap { $0.code == .throttled ? $0 : nil }
+        if state.records.isEmpty {
+            if refusal != nil {
+                state.account?.stopped(.gateClosed)
+                context.emit(.retriesStopped) { event in
+                    event.stopReason = .gateClosed
+                    event.retryAfter = refusal?.retryAfter
+                }
+                NestedRetryScope.current?.ended(state.request, exhausted: true)
+            }
+            throw error
+        }
+        if let refusal, let last {
+            stop(.gateClosed, retryAfter: refusal.retryAfter, state: &state, context: context)
+            return try final(last, state: state, context: context)
+        }
+        if case .success(let response) = last { response.body.discard() }
+        return try final(.failure(error), state: state, context: context)
+    }
+
+    private func final(
+        _ result: Result<Response, any Error>,
+        state: AttemptState,
+        context: CallContext
+    ) throws -> Response {
+        NestedRetryScope.current?.ended(state.request, exhausted: state.records.areExhausted)
+        switch result {
+        case .success(var response):
+            response.attempts = state.records
+            if case .network = response.source { response.source = .network(attempts: state.records.count) }
+            return response
+        case .failure(var error as ServiceError):
+            if error.code == .timeout, state.records.last?.stopReason == .deadline {
+                error = deadlineExceeded(cause: error)
+            }
+            // Who looks at the error alone must not take the last attempt's innocence for that of all.
+            if context.mayBeApplied, let progress = error.progress, progress < .headSent { error.progress = .bodySent }
+            error.attempts = state.records
+            throw error
+        case .failure(let error):
+            throw error
+        }
+    }
+
+    func deadlineExceeded(cause: ServiceError?) -> ServiceError {
+        ServiceError(
+            .deadlineExceeded,
+            "The time for this call was over before a response came; allow more time, or find out what took it.",
+            cause: cause,
+            progress: cause.map { $0.progress ?? .bodySent } ?? .notSent,
+            connectionReused: cause?.connectionReused ?? false
+        )
+    }
+}
+
+/// How one attempt is made.
+extension AttemptLoop {
+    /// The request as it goes out: edited by each `prepare` step, and with what the rules let the server know.
+    func prepared(
+        _ request: URLRequest,
+        state: AttemptState,
+        authorized: inout AuthorizedHop?,
+        context: inout CallContext
+    ) async throws -> PreparedRequest {
+        try Task.checkCancellation()
+        var prepared = request
+        try await authorized?.apply(to: &prepared, &context)
+        let announced = state.inForce?.rules.announce(context, on: &prepared)
+        let unedited = context.withholdsAdditions ? prepared : nil
+        for step in prepare {
+            try await step(&prepared, context)
+            if let unedited { prepared.withholdAdditions(to: unedited) }
+        }
+        for step in context.options.prepare {
+            try await step(&prepared, context)
+            // After each, so that a later step signs, or notes, what is sent.
+            if let unedited { prepared.withholdAdditions(to: unedited) }
+        }
+        if !prepare.isEmpty || !context.options.prepare.isEmpty { try prepared.checkHead() }
+        return PreparedRequest(request: prepared, announcedFields: announced)
+    }
+
+    func attempt(
+        _ ready: PreparedRequest,
+        state: AttemptState,
+        context: inout CallContext
+    ) async -> Result<Response, any Error> {
+        let prepared = ready.request
+        do {
+            let limit = (state.inForce?.rules.attemptTimeout ?? attemptTimeout).map {
+                context.clock.now.advanced(by: $0)
+            }
+            context.attemptDeadline = earlier(context.deadline, limit)
+            context.attemptIsCut = context.attemptDeadline.map { $0 != limit } ?? false
+            if let deadline = context.deadline, context.clock.now >= deadline { throw deadlineExceeded(cause: nil) }
+            context.exchange = SentExchange(
+                request: prepared,
+                presented: context.presented(by: prepared),
+                requestTime: context.clock.timestamp,
+                announced: ready.announcedFields
+            )
+            context.emit(.attemptStarted) { $0.attempt = context.attempt }
+            var response = try await send(prepared, state: state, context: context)
+            arrive(&response, request: prepared, context: &context)
+            context.options.cookies?.keep(received: response)
+            response.body = response.body.announcingEnd(to: context)
+            let isOwnPart = context.conditions?.asksPart == true && response.status == .partialContent
+            if let acceptance = context.options.acceptance, acceptance.judgesAttempts, response.status.isSuccessful,
+                !isOwnPart
+            {
+                do {
+                    try await acceptance.judge(&response)
+                } catch var error as ServiceError {
+                    // Whatever became of what the judge did, this request was answered.
+                    error.progress = max(error.progress ?? .headReceived, .headReceived)
+                    throw error
+                }
+            }
+            return .success(response)
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func send(_ request: URLRequest, state: AttemptState, context: CallContext) async throws -> Response {
+        guard let scope = state.scope else { return try await send(request, context: context) }
+        scope.begin(request)
+        return try await NestedRetryScope.$current.withValue(scope) { try await send(request, context: context) }
+    }
+
+    private func send(_ request: URLRequest, context: CallContext) async throws -> Response {
+        guard let deadline = context.attemptDeadline, !transport.enforcesDeadline else {
+            return try await transport.send(request, body: context.body, context: context)
+        }
+        let transport = transport
+        return try await withDeadline(deadline, on: context.clock, discard: { $0.body.discard() }) {
+            try await transport.send(request, body: context.body, context: context)
+        }
+    }
+
+    func record(
+        of result: Result<Response, any Error>,
+        start: MonotonicInstant,
+        _ context: CallContext
+    ) -> AttemptRecord {
+        let end = context.clock.now
+        let response = try? result.get()
+        var error: (any Error)?
+        if case .failure(let failure) = result { error = failure }
+        context.emit(.attemptEnded) { event in
+            event.attempt = context.attempt
+            event.status = response?.status
+            if let body = response?.body, body.source == nil { event.bytes = body.length ?? 0 }
+            if let error { event.describe(error) }
+            event.delay = start.duration(to: end)
+        }
+        return AttemptRecord(
+            number: context.attempt,
+            start: start,
+            end: end,
+            status: response?.status,
+            errorCode: error.map { ($0 as? ServiceError)?.code ?? .other },
+            progress: (error as? ServiceError)?.progress,
+            nestedAttempts: response?.attempts ?? (error as? ServiceError)?.attempts ?? []
+        )
+    }
+
+    /// The caller's own request, where a response answers nothing that a cache asked in its place: a response to somebody
+    /// else's question must not be used, so it is asked once more as it came (RFC 9111 §4.3.3).
+    func withoutConditions(
+        _ request: URLRequest,
+        after result: Result<Response, any Error>,
+        context: inout CallContext
+    ) -> URLRequest? {
+        guard case .success(let response) = result, let conditions = context.conditions,
+            !conditions.isAnswered(by: response, in: context), context.body.isWhole
+        else { return nil }
+        context.conditions = nil
+        response.body.discard()
+        return conditions.withdrawn(from: request)
+    }
+}
+
+extension URLRequest {
+    /// Refuses fields that would be read as others, or as more than one (RFC 9110 §5.1, §5.5), and a port that is none, on which some
+    /// clients end the process.
+    ///
+    /// Asked after prepare steps, and once more by the transports of this package, for what hooks and callers set.
+    ///
+    /// - Throws: ``ServiceError`` `.badRequest` with progress `notSent`.
+    package func checkHead() throws {
+        guard url?.port.map({ 1...65_535 ~= $0 }) ?? true else {
+            throw ServiceError(.badRequest, "The URL's port is none; use 1 to 65535.", progress: .notSent)
+        }
+        for (name, value) in allHTTPHeaderFields ?? [:] {
+            if let refusal = URLRequest.refusal(ofField: name, value: value) { throw refusal }
+        }
+    }
+
+    /// Sets a field that comes from a caller. Foundation leaves a value with a line end out without a word (on Linux), so that the
+    /// request would go without it.
+    ///
+    /// - Throws: as ``checkHead()``.
+    package mutating func setField(_ name: String, to value: String) throws {
+        if let refusal = URLRequest.refusal(ofField: name, value: value) { throw refusal }
+        setValue(value, forHTTPHeaderField: name)
+    }
+
+    private static func refusal(ofField name: String, value: String) -> ServiceError? {
+        let isName = !name.isEmpty && name.utf8.allSatisfy(\.isTokenCharacter)
+        guard !isName || value.utf8.contains(where: { $0 == 0 || $0 == 10 || $0 == 13 }) else { return nil }
+        let shown = isName ? "The value of the field \(name)" : "The name of a field"
+        return ServiceError(
+            .badRequest,
+            "\(shown) contains a character that no field may have, such as a line end; take it out of what a caller or a "
+                + "prepare step sets.",
+            progress: .notSent
+        )
+    }
+}
+
+/// A request as it goes out.
+struct PreparedRequest {
+    let request: URLRequest
+    /// The fields that tell the server of the attempt and of the time left; nil where there are none.
+    let announcedFields: [FieldName]?
+}
+
+extension RetryRules {
+    /// Tells the server which attempt this is, and how much time is left, where the rules name fields for it.
+    ///
+    /// - Returns: the names of those fields that were set; nil where none was.
+    fileprivate func announce(_ context: CallContext, on request: inout URLRequest) -> [FieldName]? {
+        var announced: [FieldName]?
+        if let attemptField, context.attempt > 1 {
+            request.setValue(String(context.attempt), forHTTPHeaderField: attemptField.rawName)
+            announced = [attemptField]
+        }
+        if let timeLeftField, let deadline = context.deadline {
+            let left = context.clock.now.duration(to: deadline)
+            let parts = min(max(left, .zero), .seconds(1 << 40)).components
+            let milliseconds = parts.seconds * 1000 + parts.attoseconds / 1_000_000_000_000_000
+            request.setValue(String(milliseconds), forHTTPHeaderField: timeLeftField.rawName)
+            announced = (announced ?? []) + [timeLeftField]
+        }
+        return announced
+    }
+}
+
+private func earlier(_ first: MonotonicInstant?, _ second: MonotonicInstant?) -> MonotonicInstant? {
+    guard let first, let second else { return first ?? second }
+    return min(first, second)
+}
+
+extension AttemptOutcome {
+    init(_ result: Result<Response, any Error>) {
+        switch result {
+        case .success(let response): self = .response(response.headForRetrying)
+        case .failure(let error): self = .failure(ServiceError.attemptFailure(of: error))
+        }
+    }
+}
+
+/// An attempt and what is put down of it.
+struct MadeAttempt {
+    let result: Result<Response, any Error>
+    let record: AttemptRecord
+}
+
+/// The attempt that nothing governs, as most are; what follows a failure is the loop's, as with any other.
+extension AttemptLoop {
+    /// Makes the first attempt of a call without rules, steps, conditions and deadline, which nobody observes.
+    func straightAttempt(_ request: URLRequest, context: inout CallContext) async -> MadeAttempt {
+        context.attempt = 1
+        context.wantsNewConnection = false
+        context.attemptIsCut = false
+        let clock = context.clock
+        let start = clock.now
+        context.attemptDeadline = attemptTimeout.map { start.advanced(by: $0) }
+        do {
+            try Task.checkCancellation()
+            context.exchange = SentExchange(
+                request: request,
+                presented: context.presented(by: request),
+                requestTime: clock.timestamp
+            )
+            var response = try await transport.send(request, body: context.body, context: context)
+            arrive(&response, request: request, context: &context)
+            let record = AttemptRecord(
+                number: 1,
+                start: start,
+                end: clock.now,
+                status: response.status,
+                nestedAttempts: response.attempts
+            )
+            if response.status.rawValue < 400 {
+                NestedRetryScope.current?.ended(request, exhausted: false)
+                response.attempts = [record]
+                if case .network = response.source { response.source = .network(attempts: 1) }
+            }
+            return MadeAttempt(result: .success(response), record: record)
+        } catch {
+            let known = error as? ServiceError
+            let record = AttemptRecord(
+                number: 1,
+                start: start,
+                end: clock.now,
+                errorCode: known?.code ?? .other,
+                progress: known?.progress,
+                nestedAttempts: known?.attempts ?? []
+            )
+            return MadeAttempt(result: .failure(error), record: record)
+        }
+    }
+
+    /// Puts down on a response when it was asked for and came, and what it answers.
+    func arrive(_ response: inout Response, request: URLRequest, context: inout CallContext) {
+        let responseTime = context.clock.timestamp
+        context.exchange?.responseTime = responseTime
+        // A transport that sent a later copy says itself when; what a store below remembers is older than the attempt.
+        if let sent = context.exchange?.requestTime {
+            response.requestTime = response.requestTime.map { max($0, sent) } ?? sent
+        }
+        response.responseTime = responseTime
+        if response.url == nil { response.url = request.url }
+        if case .unknown = response.presentation, let presented = context.exchange?.presented {
+            response.presentation = .presented(presented)
+        }
+    }
+}
+
+/// What the observers are told of the loop's decisions.
+extension AttemptLoop {
+    /// Notes and tells that no further attempt follows.
+    func stop(
+        _ reason: StopReason,
+        retryAfter: Duration? = nil,
+        state: inout AttemptState,
+        context: CallContext
+    ) {
+        state.stops(for: reason, retryAfter: retryAfter)
+        context.emit(.retriesStopped) { [last = state.records.last] event in event.describe(last, error: nil) }
+    }
+
+    /// Notes and tells that another attempt follows that no retrier was asked about.
+    func resend(_ cause: String, after delay: Duration = .zero, state: inout AttemptState, context: CallContext) {
+        state.resendsAtOnce(after: delay)
+        context.emit(.resendScheduled) { event in
+            event.attempt = context.attempt
+            event.delay = delay
+            event.detail = cause
+        }
+    }
+}
+
+extension ServiceEvent {
+    /// Puts down an error and what it says of its exchange.
+    mutating func describe(_ error: any Error) {
+        self.error = error
+        guard let error = error as? ServiceError else { return }
+        if status == nil { status = error.response?.status }
+        progress = error.progress
+        if error.connectionReused { connectionReused = true }
+        retryAfter = error.retryAfter
+        stopReason = error.attempts.last?.stopReason
+    }
+
+    /// Puts down what came of an attempt.
+    mutating func describe(_ record: AttemptRecord?, error: (any Error)?) {
+        if let error { describe(error) }
+        guard let record else { return }
+        attempt = record.number
+        status = record.status
+        progress = record.progress
+        retryClass = record.retryClass
+        retryAfter = record.retryAfter
+        stopReason = record.stopReason
+    }
+}

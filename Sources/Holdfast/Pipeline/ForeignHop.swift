@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+package import HoldfastSemantics
+
+#if canImport(FoundationNetworking)
+    internal import Foundation
+    package import FoundationNetworking
+#else
+    package import Foundation
+#endif
+
+/// What was added to a request for one origin and must not go to another.
+extension URLRequest {
+    /// Takes out what was added to the request, or changed in it, since it was `earlier`: header fields, but for those that are
+    /// known to hold no credential, the query and the userinfo of the URL. What was removed stays removed.
+    mutating func withholdAdditions(to earlier: URLRequest) {
+        withholdFields(addedTo: earlier.allHTTPHeaderFields ?? [:])
+        if url != earlier.url { withholdURLParts(addedTo: earlier.url) }
+    }
+
+    /// Removes the header fields that are not among `earlier`, or have another value there, but for those that are known to hold
+    /// no credential.
+    mutating func withholdFields(addedTo earlier: [String: String]) {
+        for name in fieldsAdded(to: earlier) { setValue(nil, forHTTPHeaderField: name) }
+    }
+
+    /// The names of the header fields that are not among `earlier`, or have another value there, but for those that are known to
+    /// hold no credential.
+    package func fieldsAdded(to earlier: [String: String]) -> [String] {
+        let fields = allHTTPHeaderFields ?? [:]
+        guard fields != earlier else { return [] }
+        let values = Dictionary(
+            earlier.map { ($0.lowercased(), $1) },
+            uniquingKeysWith: { first, _ in first }
+        )
+        return fields.compactMap { name, value in
+            values[name.lowercased()] != value && !NonCredentialFields.contains(named: name) ? name : nil
+        }
+    }
+
+    /// A key in a query, and a password in a URL, are credentials as well.
+    private mutating func withholdURLParts(addedTo earlier: URL?) {
+        guard let url, let earlier, var parts = URLComponents(url: url, resolvingAgainstBaseURL: true),
+            let own = URLComponents(url: earlier, resolvingAgainstBaseURL: true)
+        else { return }
+        let items = (parts.percentEncodedQuery ?? "").split(separator: "&")
+        let ownItems = Set((own.percentEncodedQuery ?? "").split(separator: "&"))
+        let addsItems = !items.allSatisfy { ownItems.contains($0) }
+        let addsUser =
+            (parts.percentEncodedUser != nil || parts.percentEncodedPassword != nil)
+            && (parts.percentEncodedUser, parts.percentEncodedPassword)
+                != (own.percentEncodedUser, own.percentEncodedPassword)
+        guard addsItems || addsUser else { return }
+        // An item that is spelled anew is a changed one, and half of the redirect's query would be another query.
+        if addsItems { parts.percentEncodedQuery = own.percentEncodedQuery }
+        if addsUser {
+            parts.percentEncodedUser = own.percentEncodedUser
+            parts.percentEncodedPassword = own.percentEncodedPassword
+        }
+        self.url = parts.url ?? earlier
+    }
+}
+
+/// The request fields that are known to hold no credential.
+///
+/// What hooks and prepare steps add for the origin where a call began may be sent to another origin only in these. The list
+/// names what may go, not what must stay, because nobody can list the fields that hold credentials. Not in it, although
+/// registered: From, Referer, Origin and Forwarded, which tell a stranger whose request it is or where it came from;
+/// Idempotency-Key, which belongs to one server; Host, which names the first origin; If (RFC 4918 §10.4), whose lock tokens are
+/// capabilities.
+package enum NonCredentialFields {
+    /// Whether a field is known to hold no credential, whoever set it.
+    package static func contains(_ name: FieldName) -> Bool { names.contains(name.canonicalName) }
+
+    /// Whether a field is known to hold no credential; one with a name that is none is not.
+    package static func contains(named name: String) -> Bool { FieldName(name).map { contains($0) } ?? false }
+
+    private static let names: Set<String> = [
+        // What the client understands and prefers (RFC 9110 §12.5, RFC 7089, RFC 3229, RFC 7240, RFC 9218).
+        "accept", "accept-charset", "accept-datetime", "accept-encoding", "accept-language", "a-im", "prefer",
+        "priority", "save-data", "te", "upgrade-insecure-requests", "user-agent",
+        // How caches are to treat the request, and which part or state it asks for (RFC 9111, RFC 9110 §13, §14).
+        "cache-control", "if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since",
+        "max-forwards", "pragma", "range",
+        // The content and its form (RFC 9110 §8, RFC 9530, RFC 6266).
+        "content-digest", "content-disposition", "content-encoding", "content-language", "content-length",
+        "content-location", "content-md5", "content-range", "content-type", "digest", "repr-digest", "trailer",
+        "transfer-encoding", "want-content-digest", "want-digest", "want-repr-digest",
+        // How the message is sent (RFC 9110 §6.6.1, §7.6.1, §10.1.1, RFC 8470).
+        "connection", "date", "early-data", "expect", "keep-alive",
+        // What the user does not want (Tracking Preference Expression, Global Privacy Control).
+        "dnt", "sec-gpc",
+        // What a browser tells of itself and of the fetch (Fetch Metadata, Client Hints).
+        "device-memory", "downlink", "dpr", "ect", "rtt", "sec-ch-ua", "sec-ch-ua-mobile", "sec-ch-ua-platform",
+        "sec-fetch-dest", "sec-fetch-mode", "sec-fetch-site", "sec-fetch-user", "viewport-width", "width",
+        "x-requested-with",
+        // Numbers that tie the logs and traces of several systems together (W3C Trace Context and Baggage, B3, vendors').
+        "b3", "baggage", "correlation-id", "request-id", "sentry-trace", "traceparent", "tracestate", "uber-trace-id",
+        "x-amzn-trace-id", "x-b3-flags", "x-b3-parentspanid", "x-b3-sampled", "x-b3-spanid", "x-b3-traceid",
+        "x-cloud-trace-context", "x-correlation-id", "x-request-id",
+    ]
+}
+
+extension FieldName {
+    /// Whether nothing is known that rules out a credential in the field. A key for one effect alone says nothing of who asks.
+    package var mayHoldCredential: Bool { !NonCredentialFields.contains(self) && self != .idempotencyKey }
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import HoldfastSemantics
+private import Synchronization
+
+#if canImport(FoundationNetworking)
+    internal import Foundation
+    public import FoundationNetworking
+#else
+    public import Foundation
+#endif
+
+/// What was sent for a call, and when: of the last attempt.
+public struct SentExchange: Sendable {
+    /// The request as it went to the transport, after every `prepare` step.
+    public let request: URLRequest
+    /// Its fields together with the transport's implicit ones; put together at each reading where the transport adds none.
+    public var presentedFields: HeaderFields { presented.fields }
+    var presented: PresentedFields { together.map { .fields($0) } ?? .own(request) }
+    /// The fields that the retry rules have set to tell the server of this attempt: they say nothing of who asks, nor of what for.
+    var announcedFields: [FieldName] { announced ?? [] }
+    private let announced: [FieldName]?
+    /// Those of the transport and the request's own, where the transport adds any.
+    private let together: HeaderFields?
+    /// When it was handed to the transport.
+    public let requestTime: Timestamp
+    /// When the response head was there; nil when none came.
+    public internal(set) var responseTime: Timestamp?
+    /// Its place among all requests: what this process sends later has a later one, whatever the clock says.
+    let order: HybridTimestamp
+
+    init(
+        request: URLRequest,
+        presented: PresentedFields,
+        requestTime: Timestamp,
+        announced: [FieldName]? = nil
+    ) {
+        self.request = request
+        self.requestTime = requestTime
+        order = RequestOrder.next(at: requestTime)
+        self.announced = announced
+        together = if case .fields(let fields) = presented { fields } else { nil }
+    }
+}
+
+/// The hybrid logical clock by which this process orders its requests.
+///
+/// One for the process, since a request may pass several caches.
+enum RequestOrder {
+    private static let last = Atomic<UInt64>(0)
+
+    /// The latest instant that was issued or observed.
+    static var latest: HybridTimestamp { instant(last.load(ordering: .acquiring)) }
+
+    /// The instant of a request that is sent at `now`: later than all that were issued or observed.
+    static func next(at now: Timestamp) -> HybridTimestamp {
+        var known = last.load(ordering: .relaxed)
+        while true {
+            let next = instant(known).next(at: now)
+            let (exchanged, found) = last.weakCompareExchange(
+                expected: known,
+                desired: next.rawValue,
+                ordering: .acquiringAndReleasing
+            )
+            if exchanged { return next }
+            known = found
+        }
+    }
+
+    /// Makes all that is issued from now on later than an instant that was found in a store: another process, or this one before
+    /// its clock was set back, may have written it.
+    static func observe(_ instant: HybridTimestamp) {
+        last.max(instant.rawValue, ordering: .acquiringAndReleasing)
+    }
+
+    private static func instant(_ rawValue: UInt64) -> HybridTimestamp {
+        // Only values of instants are ever stored.
+        HybridTimestamp(rawValue: rawValue) ?? HybridTimestamp(.distantFuture)
+    }
+}
+
+/// One attempt of a call, for explanations.
+public struct AttemptRecord: Sendable, Hashable {
+    /// Its number; the first is 1.
+    public let number: Int
+    /// When it began and ended.
+    public let start: MonotonicInstant
+    public let end: MonotonicInstant
+    /// The status it got, if a response came.
+    public let status: StatusCode?
+    /// The code of the error it ended with, if none came.
+    public let errorCode: ServiceError.Code?
+    /// How far the exchange came that ended with an error; nil where the transport did not say.
+    public var progress: TransportProgress?
+    /// What the failure proved; nil where there was none, or where no rules judged it.
+    public var retryClass: RetryClass?
+    /// The wait that followed before the next attempt; nil after the last.
+    public var delay: Duration?
+    /// How long the server asked to be left alone; nil where it did not.
+    public var retryAfter: Duration?
+    /// Why no attempt followed; nil where one did, or where none was needed.
+    public var stopReason: StopReason?
+    /// What was sent below for this attempt: hedges, or the attempts of a pipeline that is this one's transport.
+    public var nestedAttempts: [AttemptRecord] = []
+
+    init(
+        number: Int,
+        start: MonotonicInstant,
+        end: MonotonicInstant,
+        status: StatusCode? = nil,
+        errorCode: ServiceError.Code? = nil,
+        progress: TransportProgress? = nil,
+        nestedAttempts: [AttemptRecord] = []
+    ) {
+        self.number = number
+        self.start = start
+        self.end = end
+        self.status = status
+        self.errorCode = errorCode
+        self.progress = progress
+        self.nestedAttempts = nestedAttempts
+    }
+}

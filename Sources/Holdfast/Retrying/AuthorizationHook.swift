@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import Foundation
+internal import HoldfastSemantics
+
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
+
+/// Puts the credential into a call above the caches, which key by it; the attempts bring it up to date.
+///
+/// Stands below all other hooks of scope `.call`, which may still change where the call goes.
+struct AuthorizationHook: ServiceHook {
+    private let authorization: AuthorizationRefresh
+
+    init(_ authorization: AuthorizationRefresh) {
+        self.authorization = authorization
+    }
+
+    func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
+        let isOwn = request.value(forHTTPHeaderField: "Authorization") != nil
+        // Below another pipeline the call may have begun at another origin.
+        let first = context.isForeignHop ? nil : request.url
+        guard context.options.usesAuthorization, !isOwn, authorization.covers(request.url, first: first) else {
+            return nil
+        }
+        if context.options.principal == nil { context.options.principal = authorization.principal }
+        // Where the credential alone says whose call this is, the caches must see the one that will be sent.
+        let credential =
+            context.options.principal == nil
+            ? try await authorization.credentialToSend(context) : authorization.current
+        let fields = credential.issued.apply.map { request.fieldsChanged(by: $0) } ?? []
+        context.authorized = AuthorizedCall(first: first, fields: fields)
+        context.countAsCredentials(fields)
+        return nil
+    }
+}
+
+extension URLRequest {
+    /// Applies a credential and tells the names of the fields that it added or changed.
+    mutating func fieldsChanged(by apply: (inout URLRequest) -> Void) -> [String] {
+        let before = allHTTPHeaderFields ?? [:]
+        apply(&self)
+        let after = allHTTPHeaderFields ?? [:]
+        return after.keys.filter { after[$0] != before[$0] }
+    }
+}
+
+extension CallContext {
+    /// Counts what a credential has written among the fields that hold the call's credentials.
+    mutating func countAsCredentials(_ fields: [String]) {
+        for field in fields {
+            guard let name = FieldName(field), name != .authorization, name != .cookie,
+                !NonCredentialFields.contains(name), !options.credentialFields.contains(name)
+            else { continue }
+            options.credentialFields.append(name)
+        }
+    }
+}
+
+/// What is remembered of a call that bears the pipeline's credential.
+struct AuthorizedCall: Sendable {
+    /// Where it began.
+    let first: URL?
+    /// The fields that hold the credential; empty until one was applied.
+    var fields: [String]
+}
+
+/// One hop of a call that bears the pipeline's credential: what was sent with it, and what follows a refusal.
+struct AuthorizedHop {
+    /// What follows a response.
+    enum FollowUp {
+        /// The same request with a newer credential, once.
+        case resend
+        /// The response is final, for this reason.
+        case stop(StopReason)
+        /// The call ends with this error.
+        case fail(any Error)
+    }
+
+    private let authorization: AuthorizationRefresh
+    private let isCovered: Bool
+    private let url: URL?
+    private var version = 0
+    private var hasResent = false
+
+    /// Nil where the call does not bear the pipeline's credential: it has its own, began elsewhere, or is the refresh.
+    init?(_ authorization: AuthorizationRefresh?, request: URLRequest, context: CallContext) {
+        guard let authorization, let call = context.authorized else { return nil }
+        self.authorization = authorization
+        isCovered = authorization.covers(request.url, first: call.first)
+        url = request.url
+    }
+
+    /// Puts the current credential into an attempt, or takes it out of one that a redirect led elsewhere.
+    ///
+    /// - Throws: ``ServiceError`` `.authorizationFailed` where there is none and none could be had, `.deadlineExceeded`,
+    ///   `CancellationError`.
+    mutating func apply(to request: inout URLRequest, _ context: inout CallContext) async throws {
+        guard isCovered else {
+            for name in context.authorized?.fields ?? [] { request.setValue(nil, forHTTPHeaderField: name) }
+            return
+        }
+        let credential = try await authorization.credentialToSend(context)
+        version = credential.version
+        guard let apply = credential.issued.apply else { return }
+        guard context.authorized?.fields.isEmpty ?? false else { return apply(&request) }
+        // There was none when the call began, so which fields hold it shows only now.
+        let fields = request.fieldsChanged(by: apply)
+        context.authorized?.fields = fields
+        context.countAsCredentials(fields)
+    }
+
+    /// Looks at the response to an attempt; nil where it says nothing against the credential.
+    ///
+    /// - Parameters:
+    ///   - response: what came; detached from its connection where a credential is waited for.
+    ///   - isWhole: whether the content can be sent again.
+    mutating func followUp(_ response: inout Response, isWhole: Bool, context: CallContext) async -> FollowUp? {
+        guard isCovered else { return nil }
+        guard authorization.isRefusal(response.status) else {
+            if response.status.rawValue < 400 { authorization.noteAccepted(version, by: url) }
+            return nil
+        }
+        if hasResent { authorization.noteRefused(version, by: url, now: context.clock.now) }
+        guard !hasResent, authorization.isRenewable(version, for: url, context: context) else {
+            return .stop(.unauthorized)
+        }
+        // The refresh may go to the same origin, and need what this response holds.
+        context.detach(&response)
+        do {
+            _ = try await authorization.credential(newerThan: version, context)
+        } catch {
+            if error.isCancellation {
+                response.body.discard()
+                return .fail(CancellationError())
+            }
+            return .fail(AuthorizationRefresh.reported(error, response: response))
+        }
+        // What was refreshed serves the next call, even where this one cannot be sent again.
+        guard isWhole else { return .stop(.notReplayable) }
+        hasResent = true
+        response.body.discard()
+        return .resend
+    }
+}
+
+/// The origins that a credential may be sent to; nobody else ever sees it.
+///
+/// An array literal lists them: `["https://api.example.com", "https://files.example.com:8443"]`. Listed origins get the
+/// credential also when a redirect leads there. With a predicate a redirect to another origin leaves it behind.
+public struct CredentialScope: Sendable, ExpressibleByArrayLiteral {
+    private enum Form: Sendable {
+        case origins(Set<String>)
+        case predicate(@Sendable (URL) -> Bool)
+    }
+
+    private let form: Form
+
+    /// The origins listed.
+    public init(arrayLiteral origins: String...) {
+        self = .origins(origins)
+    }
+
+    /// Scheme, host and port of each, such as `https://api.example.com`; the default port may be left out.
+    ///
+    /// Text that is no http or https URL is a programmer's error and stops the program.
+    public static func origins(_ origins: some Sequence<String>) -> CredentialScope {
+        CredentialScope(
+            form: .origins(
+                Set(
+                    origins.map { text in
+                        guard let target = try? TargetURI(text) else {
+                            // Written into the program: a credential must not go where nobody meant it to.
+                            preconditionFailure("\"\(text)\" is no origin; write one such as https://api.example.com")
+                        }
+                        return target.origin
+                    }
+                )
+            )
+        )
+    }
+
+    /// The URLs for which `predicate` holds; it must be quick, since it is asked for each request.
+    public static func matching(_ predicate: @escaping @Sendable (_ url: URL) -> Bool) -> CredentialScope {
+        CredentialScope(form: .predicate(predicate))
+    }
+
+    private init(form: Form) {
+        self.form = form
+    }
+
+    /// Whether a request to `url` may bear the credential.
+    ///
+    /// - Parameter first: where the call began, before any redirect.
+    func allows(_ url: URL?, first: URL?) -> Bool {
+        guard let url, let target = try? TargetURI(url.absoluteString) else { return false }
+        switch form {
+        case .origins(let origins): return origins.contains(target.origin)
+        case .predicate(let predicate):
+            guard let first, let start = try? TargetURI(first.absoluteString) else { return false }
+            return target.isSameOrigin(as: start) && predicate(url)
+        }
+    }
+}
+
+/// A credential of whatever type, as far as requests need to know it, and the way to the one after it.
+struct IssuedCredential: Sendable {
+    /// Puts it into a request; nil where there is none yet.
+    let apply: (@Sendable (inout URLRequest) -> Void)?
+    /// When it ends; nil where that is not known.
+    let expiresAt: Timestamp?
+    /// Asks for the next one.
+    let renew: @Sendable () async throws -> IssuedCredential
+
+    init<Credential: Sendable>(
+        _ credential: Credential?,
+        apply: @escaping @Sendable (Credential, inout URLRequest) -> Void,
+        expiresAt: @escaping @Sendable (Credential) -> Timestamp?,
+        refresh: @escaping @Sendable (Credential?) async throws -> Credential
+    ) {
+        if let credential {
+            self.apply = { request in apply(credential, &request) }
+            self.expiresAt = expiresAt(credential)
+        } else {
+            self.apply = nil
+            self.expiresAt = nil
+        }
+        renew = {
+            IssuedCredential(try await refresh(credential), apply: apply, expiresAt: expiresAt, refresh: refresh)
+        }
+    }
+
+    /// Whether it is worth a look at the clock.
+    var canEnd: Bool { apply == nil || expiresAt != nil }
+
+    /// Whether it can be sent at all.
+    func isUsable(at now: Timestamp) -> Bool {
+        apply != nil && expiresAt.map { now < $0 } ?? true
+    }
+
+    /// Whether it is time to ask for the next one before anything is sent.
+    func isDue(at now: Timestamp, ahead: Duration) -> Bool {
+        !isUsable(at: now.advanced(by: ahead))
+    }
+}

@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import HoldfastSemantics
+private import Synchronization
+
+#if canImport(FoundationNetworking)
+    internal import Foundation
+    public import FoundationNetworking
+#else
+    public import Foundation
+#endif
+
+/// Puts a credential into requests, and renews it once for all calls when the server refuses it with 401 (RFC 9110 §15.5.2).
+///
+/// ```swift
+/// configuration.authorization = .bearer(token: saved, for: ["https://api.example.com"]) { expired in
+///     try await accounts.renew(expired)
+/// }
+/// ```
+///
+/// Of each version of the credential there is at most one refresh, however many calls are refused at once. They wait for it
+/// together, each no longer than its own deadline and cancellation allow; when the last of them leaves, the refresh is
+/// cancelled. A call that was sent with an older version is not refused for good: it is sent again with the current one. A
+/// call, or hop of one, is sent again once for this reason; that is no retry, takes nothing from a budget, and stands among
+/// the response's `attempts`. A refresh that fails ends all who waited with `.authorizationFailed`, which has the cause and
+/// the 401, and is not repeated before ``retryPause`` is over; nor is a refresh asked for by a new credential that the server
+/// has accepted nowhere yet. A refresh that takes longer than ``refreshTimeout`` has failed; the credential that it brings all the same
+/// is used from then on. A resource (a URL without its query) that refuses what was refreshed for it asks for no further
+/// refresh for ``retryPause``, then for twice as long, up to 10 minutes, while others are answered; and all resources together ask for
+/// five at once and one more each ``retryPause``. A call that may ask for none ends with the 401.
+///
+/// Calls made inside the refresh closure, also through the same pipeline, bear no credential and are never refreshed, so a
+/// refresh cannot wait for itself; do not leave its task for a detached one. A request that brings its own Authorization field
+/// is left alone, and so is a 403: it says that another credential of this kind will not help.
+///
+/// The fields that the credential is written into, whatever their names, count as ``CallOptions/credentialFields`` of the call:
+/// caches keep the responses to different credentials apart, unless a principal is named, and redirects leave the fields behind.
+public final class AuthorizationRefresh: Sendable {
+    /// For how long a failed refresh is not repeated.
+    public let retryPause: Duration
+    /// How long a refresh may take.
+    public let refreshTimeout: Duration
+    let principal: String?
+    private let scope: CredentialScope
+    private let statuses: Set<StatusCode>
+    private let renewsAhead: Duration
+    private let state: Mutex<RefreshState>
+
+    /// The refreshes that the running task is part of.
+    @TaskLocal private static var underWay: Set<ObjectIdentifier> = []
+
+    /// A refresh of credentials of any type.
+    ///
+    /// - Parameters:
+    ///   - credential: what is known at the start; nil: the first request that may bear one asks for it.
+    ///   - scope: the origins it may be sent to.
+    ///   - principal: the name of whose credential this is, whatever its version: the partition of the cache, where a call
+    ///     names none. Nil, the default: the credential itself names it, and with each new one the cache begins anew.
+    ///   - statuses: which answers refuse the credential; 401 by default. 403 never counts.
+    ///   - retryPause: for how long a failed refresh is not repeated; 10 s by default.
+    ///   - refreshTimeout: how long a refresh may take before all who wait for it fail; 60 s by default.
+    ///   - renewsAhead: how long before its end a credential is renewed; 10 s by default.
+    ///   - expiresAt: when a credential ends, so that it is renewed before anything is sent; nil, the default: unknown.
+    ///   - apply: puts a credential into a request, in place of an earlier one that may be there; must be quick.
+    ///   - refresh: makes the next credential from the last; throws to say that it cannot. Is cancelled when nobody waits for it
+    ///     any longer; a credential it returns all the same is used.
+    public init<Credential: Sendable>(
+        credential: Credential?,
+        for scope: CredentialScope,
+        principal: String? = nil,
+        statuses: Set<StatusCode> = [.unauthorized],
+        retryPause: Duration = .seconds(10),
+        refreshTimeout: Duration = .seconds(60),
+        renewsAhead: Duration = .seconds(10),
+        expiresAt: @escaping @Sendable (Credential) -> Timestamp? = { _ in nil },
+        apply: @escaping @Sendable (_ credential: Credential, _ request: inout URLRequest) -> Void,
+        refresh: @escaping @Sendable (_ last: Credential?) async throws -> Credential
+    ) {
+        self.scope = scope
+        self.principal = principal
+        self.statuses = statuses.subtracting([.forbidden])
+        self.retryPause = max(retryPause, .zero)
+        self.refreshTimeout = max(refreshTimeout, .zero)
+        self.renewsAhead = max(renewsAhead, .zero)
+        let issued = IssuedCredential(credential, apply: apply, expiresAt: expiresAt, refresh: refresh)
+        state = Mutex(RefreshState(issued, retryPause: max(retryPause, .zero)))
+    }
+
+    /// Bearer tokens (RFC 6750 §2.1).
+    ///
+    /// - Parameters:
+    ///   - token: the token known at the start; nil: the first request asks for one.
+    ///   - scope: the origins it may be sent to.
+    ///   - principal: the name of whose token this is, for the cache; nil, the default: the token itself.
+    ///   - refresh: makes the next token from the last.
+    public static func bearer(
+        token: String?,
+        for scope: CredentialScope,
+        principal: String? = nil,
+        refresh: @escaping @Sendable (_ last: String?) async throws -> String
+    ) -> AuthorizationRefresh {
+        AuthorizationRefresh(
+            credential: token,
+            for: scope,
+            principal: principal,
+            apply: { $1.setValue("Bearer \($0)", forHTTPHeaderField: "Authorization") },
+            refresh: refresh
+        )
+    }
+
+    // MARK: For the pipeline
+
+    /// The credential of now.
+    var current: VersionedCredential { state.withLock { $0.current } }
+
+    /// How many calls wait for a refresh.
+    var waiterCount: Int { state.withLock { $0.waiterCount } }
+
+    /// Whether a request to `url` may bear the credential now; never inside the refresh itself.
+    func covers(_ url: URL?, first: URL?) -> Bool {
+        scope.allows(url, first: first) && !AuthorizationRefresh.underWay.contains(ObjectIdentifier(self))
+    }
+
+    /// Whether an answer refuses the credential.
+    func isRefusal(_ status: StatusCode) -> Bool { statuses.contains(status) }
+
+    /// The credential to send with, renewed before where its end is near.
+    func credentialToSend(_ context: CallContext) async throws -> VersionedCredential {
+        let current = current
+        guard current.issued.canEnd, current.issued.isDue(at: context.clock.timestamp, ahead: renewsAhead) else {
+            return current
+        }
+        do {
+            return try await credential(newerThan: current.version, context)
+        } catch  where !error.isCancellation && current.issued.isUsable(at: context.clock.timestamp) {
+            // It is good for a while, and if it is not, the server will say so.
+            return current
+        } catch {
+            throw AuthorizationRefresh.reported(error, response: nil)
+        }
+    }
+
+    /// The error as a call ends with it, with the response that refused the credential.
+    static func reported(_ error: any Error, response: Response?) -> any Error {
+        let progress: TransportProgress = response == nil ? .notSent : .headReceived
+        if let refused = error as? RefreshFailure {
+            return ServiceError(
+                .authorizationFailed,
+                "The credential is missing, at its end, or was refused, and could not be refreshed; see the cause, and sign "
+                    + "in again if need be.",
+                cause: refused.cause,
+                progress: progress,
+                response: response
+            )
+        }
+        guard var error = error as? ServiceError else { return error }
+        error.progress = progress
+        error.response = response
+        return error
+    }
+
+    /// Whether a newer credential may help a resource that has refused `version`.
+    func isRenewable(_ version: Int, for url: URL?, context: CallContext) -> Bool {
+        state.withLock { $0.prospect(after: version, for: url, now: context.clock.now) } == .newer
+    }
+
+    /// An answer shows that the server takes this version.
+    func noteAccepted(_ version: Int, by url: URL?) {
+        state.withLock { $0.accepted(version, by: url) }
+    }
+
+    /// A resource has refused a version that was made because it refused the one before.
+    func noteRefused(_ version: Int, by url: URL?, now: MonotonicInstant) {
+        state.withLock { $0.refused(version, by: url, now: now) }
+    }
+
+    /// A credential newer than `version`, after a refresh if need be, within the call's deadline.
+    func credential(newerThan version: Int, _ context: CallContext) async throws -> VersionedCredential {
+        let clock = context.clock
+        guard let deadline = context.deadline else { return try await wait(newerThan: version, clock) }
+        do {
+            return try await withDeadline(deadline, on: clock, discard: { _ in }) {
+                try await self.wait(newerThan: version, clock)
+            }
+        } catch let error as ServiceError where error.code == .timeout && clock.now >= deadline {
+            throw ServiceError(
+                .deadlineExceeded,
+                "The time for this call was over while its credential was being refreshed; allow more time.",
+                cause: error,
+                progress: .notSent
+            )
+        }
+    }
+
+    private func wait(newerThan version: Int, _ clock: any HoldfastClock) async throws -> VersionedCredential {
+        let waiter = state.withLock { $0.enroll() }
+        defer { state.withLock { $0.forget(waiter) } }
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let actions = state.withLock {
+                    $0.join(waiter, newerThan: version, continuation: continuation, now: clock.now)
+                }
+                perform(actions, clock: clock)
+            }
+        } onCancel: {
+            perform(state.withLock { $0.leave(waiter) }, clock: clock)
+        }
+    }
+
+    private func perform(_ actions: [RefreshState.Action], clock: any HoldfastClock) {
+        for action in actions {
+            switch action {
+            case .resume(let continuation, let result): continuation.resume(with: result)
+            case .cancel(let task): task.cancel()
+            case .start(let number, let renew):
+                let task = Task { await run(number, renew: renew, clock: clock) }
+                perform(state.withLock { $0.adopt(task, of: number) }, clock: clock)
+            }
+        }
+    }
+
+    private func run(
+        _ number: Int,
+        renew: @Sendable () async throws -> IssuedCredential,
+        clock: any HoldfastClock
+    ) async {
+        let inside = AuthorizationRefresh.underWay.union([ObjectIdentifier(self)])
+        let result: Result<IssuedCredential, any Error>
+        let timer = Task {
+            do {
+                try await clock.sleep(until: clock.now.advanced(by: refreshTimeout))
+                perform(state.withLock { $0.giveUp(number, for: tookTooLong, now: clock.now) }, clock: clock)
+            } catch {
+                // The refresh is over.
+            }
+        }
+        defer { timer.cancel() }
+        do {
+            result = .success(try await AuthorizationRefresh.$underWay.withValue(inside) { try await renew() })
+        } catch {
+            result = .failure(RefreshFailure(cause: error))
+        }
+        perform(state.withLock { $0.finish(number, result: result, now: clock.now) }, clock: clock)
+    }
+
+    private var tookTooLong: ServiceError {
+        ServiceError(
+            .timeout,
+            "The refresh of the credential did not end within \(refreshTimeout); let it give up by itself, or allow more "
+                + "`refreshTimeout`.",
+            progress: .notSent
+        )
+    }
+}
+
+/// The versions of a credential and the one refresh under way; each change says what is to be done once the lock is released.
+struct RefreshState {
+    typealias Continuation = CheckedContinuation<VersionedCredential, any Error>
+
+    /// Something to do outside the lock.
+    enum Action {
+        case start(refresh: Int, @Sendable () async throws -> IssuedCredential)
+        case resume(Continuation, Result<VersionedCredential, any Error>)
+        case cancel(Task<Void, Never>)
+    }
+
+    /// What a call that was refused can hope for.
+    enum Prospect {
+        /// A newer credential, now or after a refresh.
+        case newer
+        /// Nothing: the credential is itself new and was never accepted.
+        case none
+    }
+
+    private struct Running {
+        let number: Int
+        var task: Task<Void, Never>?
+        var waiters: [UInt64: Continuation] = [:]
+        /// Everybody left, and it was told to end.
+        var isAbandoned = false
+    }
+
+    private struct Failure {
+        let error: any Error
+        let until: MonotonicInstant
+    }
+
+    private let retryPause: Duration
+    private(set) var current: VersionedCredential
+    private var running: Running?
+    /// The failed refresh of the current version.
+    private var failure: Failure?
+    /// Until when a refusal of the current version, which no answer has accepted yet, calls for no further refresh.
+    private var probation: MonotonicInstant?
+    private var nextWaiter: UInt64 = 0
+    private var refreshCount = 0
+    private var departed: Set<UInt64> = []
+    /// The resources that refuse every credential, as far as is known.
+    private var refusals: [String: Refusals] = [:]
+    /// How many refreshes may begin at once for refused calls, and since when it has been counted.
+    private var allowance = mostAtOnce
+    private var countedAt: MonotonicInstant?
+
+    private struct Refusals {
+        var count: Int
+        var until: MonotonicInstant
+    }
+
+    private static let mostAtOnce = 5.0
+    private static let mostResources = 256
+    private static let longestPause: Duration = .seconds(600)
+
+    init(_ credential: IssuedCredential, retryPause: Duration) {
+        current = VersionedCredential(version: 1, issued: credential)
+        self.retryPause = retryPause
+    }
+
+    /// How many calls wait for the refresh.
+    var waiterCount: Int { running?.waiters.count ?? 0 }
+
+    /// A number for one who will wait.
+    mutating func enroll() -> UInt64 {
+        nextWaiter += 1
+        return nextWaiter
+    }
+
+    /// What a call can hope for whose URL has refused `version`.
+    mutating func prospect(after version: Int, for url: URL?, now: MonotonicInstant) -> Prospect {
+        // There is a newer one, or will be, or its failure is known: that costs nothing.
+        if version < current.version || running != nil || failure.map({ now < $0.until }) ?? false { return .newer }
+        if let probation, now < probation { return .none }
+        if let refusals = refusals[RefreshState.resource(of: url)], now < refusals.until { return .none }
+        let regained = countedAt.map { max(0, $0.duration(to: now) / max(retryPause, .milliseconds(1))) } ?? 0
+        (allowance, countedAt) = (min(RefreshState.mostAtOnce, allowance + regained), now)
+        return allowance >= 1 ? .newer : .none
+    }
+
+    /// An answer shows that the server takes this version.
+    mutating func accepted(_ version: Int, by url: URL?) {
+        if version == current.version { probation = nil }
+        if !refusals.isEmpty { refusals[RefreshState.resource(of: url)] = nil }
+    }
+
+    /// A resource has refused what was refreshed for it.
+    mutating func refused(_ version: Int, by url: URL?, now: MonotonicInstant) {
+        guard version == current.version else { return }
+        let resource = RefreshState.resource(of: url)
+        if refusals.count >= RefreshState.mostResources, refusals[resource] == nil {
+            refusals = refusals.filter { now < $0.value.until }
+            if refusals.count >= RefreshState.mostResources { refusals = [:] }
+        }
+        let count = min((refusals[resource]?.count ?? 0) + 1, 20)
+        let pause = min(min(retryPause, RefreshState.longestPause) * (1 << (count - 1)), RefreshState.longestPause)
+        refusals[resource] = Refusals(count: count, until: now.advanced(by: pause))
+    }
+
+    /// What a server refuses or takes a credential for: the URL without its query.
+    private static func resource(of url: URL?) -> String {
+        url.map { String($0.absoluteString.prefix { $0 != "?" && $0 != "#" }) } ?? ""
+    }
+
+    /// Waits for a credential newer than `version`: there is one, or the refresh under way is joined, or begun.
+    mutating func join(
+        _ waiter: UInt64,
+        newerThan version: Int,
+        continuation: Continuation,
+        now: MonotonicInstant
+    ) -> [Action] {
+        if departed.contains(waiter) { return [.resume(continuation, .failure(CancellationError()))] }
+        if current.version > version { return [.resume(continuation, .success(current))] }
+        if let failure, now < failure.until { return [.resume(continuation, .failure(failure.error))] }
+        if running != nil {
+            running?.waiters[waiter] = continuation
+            return []
+        }
+        return start(for: [waiter: continuation])
+    }
+
+    private mutating func start(for waiters: [UInt64: Continuation]) -> [Action] {
+        refreshCount += 1
+        // Counted where one begins: all the calls that were refused at once have this one.
+        allowance = max(0, allowance - 1)
+        running = Running(number: refreshCount, waiters: waiters)
+        return [.start(refresh: refreshCount, current.issued.renew)]
+    }
+
+    /// Takes the task of a refresh that was started; it may be over by now, and another one begun.
+    mutating func adopt(_ task: Task<Void, Never>, of refresh: Int) -> [Action] {
+        guard running?.number == refresh else { return [] }
+        running?.task = task
+        return running?.isAbandoned == true ? [.cancel(task)] : []
+    }
+
+    /// One who waited leaves; the last one ends the refresh.
+    mutating func leave(_ waiter: UInt64) -> [Action] {
+        guard let continuation = running?.waiters.removeValue(forKey: waiter) else {
+            departed.insert(waiter)
+            return []
+        }
+        var actions: [Action] = [.resume(continuation, .failure(CancellationError()))]
+        if running?.waiters.isEmpty == true {
+            running?.isAbandoned = true
+            if let task = running?.task { actions.append(.cancel(task)) }
+        }
+        return actions
+    }
+
+    /// One who waited is gone for good.
+    mutating func forget(_ waiter: UInt64) {
+        departed.remove(waiter)
+    }
+
+    /// A refresh is over.
+    ///
+    /// One that was given up may bring a credential all the same, which is used where none has come since.
+    mutating func finish(
+        _ number: Int,
+        result: Result<IssuedCredential, any Error>,
+        now: MonotonicInstant
+    ) -> [Action] {
+        guard let ended = running, ended.number == number else {
+            guard case .success(let issued) = result, number == refreshCount else { return [] }
+            succeed(with: issued, now: now)
+            return []
+        }
+        running = nil
+        let outcome: Result<VersionedCredential, any Error>
+        switch result {
+        case .success(let issued):
+            succeed(with: issued, now: now)
+            outcome = .success(current)
+        case .failure(let error):
+            if ended.isAbandoned {
+                // It failed because it was told to; those who came since then are owed one of their own.
+                guard !ended.waiters.isEmpty else { return [] }
+                return start(for: ended.waiters)
+            }
+            failure = Failure(error: error, until: now.advanced(by: retryPause))
+            outcome = .failure(error)
+        }
+        return ended.waiters.sorted { $0.key < $1.key }.map { .resume($0.value, outcome) }
+    }
+
+    /// A refresh takes too long: those who wait for it fail, and it is told to end.
+    mutating func giveUp(_ number: Int, for error: any Error, now: MonotonicInstant) -> [Action] {
+        guard let given = running, given.number == number else { return [] }
+        let cancellation = given.task.map { Action.cancel($0) }
+        return [cancellation].compactMap(\.self)
+            + finish(number, result: .failure(RefreshFailure(cause: error)), now: now)
+    }
+
+    private mutating func succeed(with issued: IssuedCredential, now: MonotonicInstant) {
+        current = VersionedCredential(version: current.version + 1, issued: issued)
+        failure = nil
+        probation = now.advanced(by: retryPause)
+    }
+}
+
+/// The error of a refresh, told apart from the deadline and the cancellation of those who wait for it.
+struct RefreshFailure: Error {
+    let cause: any Error
+}
+
+/// A credential and its place in the row of those that followed one another.
+struct VersionedCredential: Sendable {
+    let version: Int
+    let issued: IssuedCredential
+}

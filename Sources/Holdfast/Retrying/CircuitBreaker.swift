@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import HoldfastSemantics
+private import Synchronization
+
+#if canImport(FoundationNetworking)
+    internal import Foundation
+    public import FoundationNetworking
+#else
+    public import Foundation
+#endif
+
+/// Keeps attempts from an origin at which most of them fail: a transport around another one.
+///
+/// One circuit for each origin (scheme, host and port), by `CircuitRules`: it opens when the share of failures is reached,
+/// refuses for a while, lets probes through, and closes when they succeed. An attempt that is refused fails at once with
+/// ``ServiceError`` `.circuitOpen`, progress `.notSent`, and says in ``ServiceError/retryAfter`` when the next may go. An
+/// attempt is judged by its response head: errors, 500, 502, 503, 504 and unknown server errors are failures, as is one that its deadline cut;
+/// cancellation and faults of this side count neither way. 1,024 origins are remembered; those longest unused go first.
+///
+/// Stands below hooks and retries, so that each attempt meets it: `Pipeline(transport: CircuitBreaker(transport), …)`.
+/// Observers are told of ``ServiceEvent/Name/circuitOpened`` and ``ServiceEvent/Name/circuitClosed``. Safe to use from any
+/// number of tasks.
+public final class CircuitBreaker: Transport {
+    private let transport: any Transport
+    private let rules: CircuitRules
+    private let origins: OriginTable<Circuit>
+
+    /// A breaker around a transport, all circuits closed.
+    public init(_ transport: any Transport, rules: CircuitRules = CircuitRules()) {
+        self.transport = transport
+        self.rules = rules
+        origins = OriginTable(capacity: 1024) { _ in Circuit(rules) }
+    }
+
+    public var enforcesDeadline: Bool { transport.enforcesDeadline }
+
+    public func implicitFields(for request: URLRequest) -> HeaderFields {
+        transport.implicitFields(for: request)
+    }
+
+    public func implicitFields(for request: URLRequest, context: CallContext) -> HeaderFields {
+        transport.implicitFields(for: request, context: context)
+    }
+
+    public func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
+        let origin = OriginText(request)
+        let now = context.clock.now
+        let circuit = origins.cell(of: origin, now: now)
+        let pass: CircuitPass
+        switch circuit.state.withLock({ $0.admit(now: now.sinceOrigin) }) {
+        case .go(let given): pass = given
+        case .refuse(let until): throw refusal(of: origin, for: until - now.sinceOrigin, context)
+        }
+        let result: Result<Response, any Error>
+        do {
+            result = .success(try await transport.send(request, body: body, context: context))
+        } catch {
+            result = .failure(error)
+        }
+        let isFailure = CircuitRules.isFailure(AttemptOutcome(result, in: context))
+        let end = context.clock.now.sinceOrigin
+        let change: CircuitState.Change? = circuit.state.withLock { state in
+            guard let isFailure else {
+                state.giveBack(pass)
+                return nil
+            }
+            return state.ended(pass, succeeded: !isFailure, now: end)
+        }
+        announce(change, origin: origin, context: context)
+        return try result.get()
+    }
+
+    private func announce(_ change: CircuitState.Change?, origin: OriginText, context: CallContext) {
+        guard let change else { return }
+        context.emit(change == .closed ? .circuitClosed : .circuitOpened) { event in
+            event.attempt = context.attempt
+            event.detail = String(origin.text)
+            if change != .closed { event.delay = rules.openTime }
+        }
+    }
+
+    private func refusal(of origin: OriginText, for wait: Duration, _ context: CallContext) -> ServiceError {
+        let wait = max(wait, .zero)
+        let end = HTTPDate(context.clock.timestamp.advanced(by: wait))
+        var error = ServiceError(
+            .circuitOpen,
+            "Most attempts at \(origin.text) failed of late, so nothing is sent there until \(end); try again after that "
+                + "(`retryAfter`), and find out what ails the server.",
+            progress: .notSent
+        )
+        error.retryAfter = wait
+        return error
+    }
+}
+
+/// The circuit of one origin.
+private final class Circuit: Sendable {
+    let state: Mutex<CircuitState>
+
+    init(_ rules: CircuitRules) {
+        state = Mutex(CircuitState(rules))
+    }
+}
+
+extension AttemptOutcome {
+    /// How an attempt ended, for those who stand around a transport.
+    ///
+    /// An attempt that is cancelled after its own deadline was not given up by anybody: the pipeline cuts short a transport
+    /// that does not mind deadlines itself, and that is a timeout.
+    init(_ result: Result<Response, any Error>, in context: CallContext) {
+        switch result {
+        case .failure(let error) where error.isCancellation:
+            self = .failure(AttemptFailure(kind: context.isPastDeadline ? .timeout : .cancelled, progress: .bodySent))
+        default:
+            self.init(result)
+        }
+    }
+}
+
+extension CallContext {
+    /// Whether the attempt's time is up.
+    var isPastDeadline: Bool {
+        attemptDeadline.map { $0 <= clock.now } ?? false
+    }
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import HoldfastSemantics
+internal import HoldfastStorage
+private import Synchronization
+
+#if canImport(FoundationNetworking)
+    internal import Foundation
+    public import FoundationNetworking
+#else
+    public import Foundation
+#endif
+
+/// Bounds how many exchanges with one origin are in fetch: a transport around another one.
+///
+/// An attempt that finds no place free waits in line, first come, first served, until one is free, its deadline passes or its
+/// task is cancelled, either promptly. Where the deadline passes, and at once where the line is full, it fails with
+/// ``ServiceError`` `.tooManyInFlight`, progress `.notSent`: that is no failure of the server, and no circuit or budget
+/// counts it as one. A place is held until the response's body was read to its
+/// end, failed, or was dropped, since the connection is busy until then; a body that is kept but never read keeps its place.
+/// 1,024 origins are remembered; those that are idle and longest unused go first. Safe to use from any number of tasks.
+public final class ConcurrencyLimit: Transport {
+    private let transport: any Transport
+    private let maxInFlight: Int
+    private let maxWaiting: Int
+    private let origins: OriginTable<WaitingLine>
+
+    /// A limit around a transport.
+    ///
+    /// - Parameters:
+    ///   - transport: sends what the limit lets through.
+    ///   - maxInFlight: the most exchanges in fetch with one origin; 100 by default, at least 1.
+    ///   - maxWaiting: the most attempts in line for one origin; 1,000 by default, 0: none waits.
+    public init(_ transport: any Transport, maxInFlight: Int = 100, maxWaiting: Int = 1000) {
+        let (places, length) = (max(1, maxInFlight), max(0, maxWaiting))
+        self.transport = transport
+        self.maxInFlight = places
+        self.maxWaiting = length
+        origins = OriginTable(capacity: 1024, isIdle: { line, _ in line.isIdle }) { _ in
+            WaitingLine(places: places, length: length)
+        }
+    }
+
+    public var enforcesDeadline: Bool { transport.enforcesDeadline }
+
+    public func implicitFields(for request: URLRequest) -> HeaderFields {
+        transport.implicitFields(for: request)
+    }
+
+    public func implicitFields(for request: URLRequest, context: CallContext) -> HeaderFields {
+        transport.implicitFields(for: request, context: context)
+    }
+
+    public func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
+        let origin = OriginText(request)
+        let line = line(of: origin, now: context.clock.now)
+        switch line.enter() {
+        case .taken: break
+        case .full: throw refusal(of: origin)
+        case .waits(let ticket): try await wait(in: line, ticket: ticket, origin: origin, context: context)
+        }
+        let place = HeldPlace(line)
+        do {
+            try Task.checkCancellation()
+            var response = try await transport.send(request, body: body, context: context)
+            if let source = response.body.source {
+                response.body = ResponseBody(PlacedBody(source, place: place), length: response.body.length)
+            } else {
+                place.leave()
+            }
+            return response
+        } catch {
+            place.leave()
+            throw error
+        }
+    }
+
+    /// Those who have a place at an origin, and who wait for one.
+    func line(of origin: OriginText, now: MonotonicInstant) -> WaitingLine {
+        origins.cell(of: origin, now: now)
+    }
+
+    private func wait(
+        in line: WaitingLine,
+        ticket: WaitingLine.Ticket,
+        origin: OriginText,
+        context: CallContext
+    ) async throws {
+        guard let deadline = context.attemptDeadline else { return try await line.wait(ticket) }
+        let clock = context.clock
+        let late = ServiceError(
+            .tooManyInFlight,
+            "The wait for a place among the \(maxInFlight) exchanges with \(origin.text) was too long; allow more of them or more "
+                + "time, and see that response bodies are read or dropped.",
+            progress: .notSent
+        )
+        let timer = context.background.start {
+            do {
+                try await clock.sleep(until: deadline)
+                line.abandon(ticket, error: late)
+            } catch {
+                // The timer was cancelled: the wait is over.
+            }
+        }
+        defer { timer.cancel() }
+        do {
+            try await line.wait(ticket)
+        } catch  where error.isCancellation && context.isPastDeadline {
+            // Whoever watches the same deadline from outside may cancel before the timer here fires.
+            throw late
+        }
+    }
+
+    private func refusal(of origin: OriginText) -> ServiceError {
+        ServiceError(
+            .tooManyInFlight,
+            "\(maxInFlight) exchanges with \(origin.text) are in flight and \(maxWaiting) wait in line; send less at a time, or "
+                + "raise the limit if the server can bear it.",
+            progress: .notSent
+        )
+    }
+}
+
+/// A number of places, and a line of those who wait for one: first come, first served.
+final class WaitingLine: Sendable {
+    /// What becomes of one who wants a place.
+    enum Entry {
+        case taken
+        case waits(Ticket)
+        case full
+    }
+
+    /// A place in line.
+    struct Ticket: Hashable, Sendable {
+        fileprivate let number: UInt64
+    }
+
+    private enum Waiter {
+        case joined
+        case waiting(CheckedContinuation<Void, any Error>)
+        case called
+        case abandoned(any Error)
+
+        var isInLine: Bool {
+            switch self {
+            case .joined, .waiting: true
+            case .called, .abandoned: false
+            }
+        }
+    }
+
+    private struct State {
+        var taken = 0
+        var lastNumber: UInt64 = 0
+        /// Those in line, in order; numbers that have left it are skipped.
+        var order: ArraySlice<Ticket> = []
+        var waiters: [Ticket: Waiter] = [:]
+        var waitingCount = 0
+
+        mutating func join() -> Ticket {
+            lastNumber += 1
+            let ticket = Ticket(number: lastNumber)
+            // Those who left before their turn must not pile up behind one who never leaves.
+            if order.count > 2 * waitingCount + 16 { order = order.filter { waiters[$0]?.isInLine == true }[...] }
+            order.append(ticket)
+            waiters[ticket] = .joined
+            waitingCount += 1
+            return ticket
+        }
+
+        /// Frees a place, or hands it to the next in line.
+        mutating func leave() -> CheckedContinuation<Void, any Error>? {
+            while let next = order.popFirst() {
+                switch waiters[next] {
+                case .joined:
+                    waiters[next] = .called
+                    waitingCount -= 1
+                    return nil
+                case .waiting(let continuation):
+                    waiters[next] = nil
+                    waitingCount -= 1
+                    return continuation
+                case .called, .abandoned, nil:
+                    continue
+                }
+            }
+            taken -= 1
+            return nil
+        }
+    }
+
+    private let places: Int
+    private let length: Int
+    private let state = Mutex(State())
+
+    init(places: Int, length: Int) {
+        self.places = places
+        self.length = length
+    }
+
+    /// Whether nobody has a place or waits for one.
+    var isIdle: Bool { state.withLock { $0.taken == 0 } }
+
+    /// How many places are taken, and how many wait.
+    var counts: (taken: Int, waiting: Int) { state.withLock { ($0.taken, $0.waitingCount) } }
+
+    /// Takes a place where one is free, else joins the line; a ticket must be waited for.
+    func enter() -> Entry {
+        state.withLock { state in
+            if state.taken < places {
+                state.taken += 1
+                return .taken
+            }
+            return state.waitingCount < length ? .waits(state.join()) : .full
+        }
+    }
+
+    /// Waits for the ticket's turn; the place is taken when it returns.
+    ///
+    /// - Throws: `CancellationError` promptly, or what the ticket was abandoned with; then no place is taken.
+    func wait(_ ticket: Ticket) async throws {
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let outcome: Result<Void, any Error>? = state.withLock { state in
+                    switch state.waiters[ticket] {
+                    case .joined:
+                        state.waiters[ticket] = .waiting(continuation)
+                        return nil
+                    case .abandoned(let error):
+                        state.waiters[ticket] = nil
+                        return .failure(error)
+                    case .called:
+                        state.waiters[ticket] = nil
+                        return .success(())
+                    case .waiting, nil:
+                        // Nobody waits twice for one ticket.
+                        return .failure(CancellationError())
+                    }
+                }
+                if let outcome { continuation.resume(with: outcome) }
+            }
+        } onCancel: {
+            abandon(ticket, error: CancellationError())
+        }
+    }
+
+    /// Takes a ticket out of the line; nothing happens where its turn has come.
+    func abandon(_ ticket: Ticket, error: any Error) {
+        let continuation: CheckedContinuation<Void, any Error>? = state.withLock { state in
+            switch state.waiters[ticket] {
+            case .joined:
+                state.waiters[ticket] = .abandoned(error)
+                state.waitingCount -= 1
+                return nil
+            case .waiting(let continuation):
+                state.waiters[ticket] = nil
+                state.waitingCount -= 1
+                return continuation
+            case .called, .abandoned, nil:
+                return nil
+            }
+        }
+        continuation?.resume(throwing: error)
+    }
+
+    /// Gives a place back.
+    func leave() {
+        let next = state.withLock { $0.leave() }
+        next?.resume()
+    }
+}
+
+/// A place in a ``WaitingLine`` that is given back exactly once: when told, or with the last who holds it.
+final class HeldPlace: Sendable {
+    private let line: WaitingLine
+    private let isLeft = Atomic(false)
+
+    init(_ line: WaitingLine) {
+        self.line = line
+    }
+
+    deinit {
+        leave()
+    }
+
+    func leave() {
+        guard !isLeft.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        line.leave()
+    }
+}
+
+/// A response body that holds a place until it ends, fails, is cancelled or is dropped.
+final class PlacedBody: ByteSource {
+    private let upstream: any ByteSource
+    private let place: HeldPlace
+
+    init(_ upstream: any ByteSource, place: HeldPlace) {
+        self.upstream = upstream
+        self.place = place
+    }
+
+    func next() async throws -> ByteChunk? {
+        do {
+            let chunk = try await upstream.next()
+            if chunk == nil { place.leave() }
+            return chunk
+        } catch {
+            place.leave()
+            throw error
+        }
+    }
+
+    func cancel() {
+        upstream.cancel()
+        place.leave()
+    }
+}

@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import HoldfastSemantics
+private import Synchronization
+
+#if canImport(FoundationNetworking)
+    internal import Foundation
+    public import FoundationNetworking
+#else
+    public import Foundation
+#endif
+
+/// Sends a second copy of a request whose answer is late, and takes the answer that comes first: a transport around another.
+///
+/// Late is what exceeds a percentile of the latest answers of the origin (`HedgeRules`), so nothing is hedged before
+/// enough of them were measured. Only requests that may be sent twice by the rules of retrying are: an idempotent method, an
+/// Idempotency-Key or the call's word (for a gateway the method alone), content that can be replayed, no tunnel and no upgrade;
+/// never for calls in the background, for calls whose own rules have one attempt or no hedging, and never while the origin's
+/// gate is closed. The copies are the same request, its Idempotency-Key included. The first response head that is no reason to retry
+/// wins; the others are cancelled and their bodies discarded, and nobody waits for them. A failure before any copy was sent
+/// goes up at once: sending again is then the retrier's business.
+///
+/// Each copy is paid for out of `HedgeRules.maxExtraLoad` and, with a governor, out of the budget that retries share.
+/// Hedging stops by itself while everything is slow or many attempts fail. While a request may be hedged it costs two tasks;
+/// before enough was measured, and for requests that may not be, none. A response that was hedged bears in
+/// ``Response/attempts`` one record a copy, and in ``Response/requestTime`` when the copy was sent that answered.
+/// 256 origins are remembered; those longest unused go first. Safe to use from any number of tasks.
+public final class HedgedTransport: Transport {
+    private let transport: any Transport
+    private let rules: HedgeRules
+    private let governor: RetryGovernor?
+    private let origins: OriginTable<HedgePace>
+
+    /// A hedging transport around another one.
+    ///
+    /// - Parameters:
+    ///   - transport: sends the request and its copies.
+    ///   - rules: when copies are sent, and how many.
+    ///   - governor: the retrier factory's, so that hedges are paid for out of the same budget as retries; nil: only
+    ///     `HedgeRules.maxExtraLoad` bounds them.
+    public init(_ transport: any Transport, rules: HedgeRules = HedgeRules(), governor: RetryGovernor? = nil) {
+        self.transport = transport
+        self.rules = rules
+        self.governor = governor
+        origins = OriginTable(capacity: 256) { HedgePace(rules, now: $0) }
+    }
+
+    public var enforcesDeadline: Bool { transport.enforcesDeadline }
+
+    public func implicitFields(for request: URLRequest) -> HeaderFields {
+        transport.implicitFields(for: request)
+    }
+
+    public func implicitFields(for request: URLRequest, context: CallContext) -> HeaderFields {
+        transport.implicitFields(for: request, context: context)
+    }
+
+    public func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
+        let rulesInForce = rulesInForce(context)
+        guard !context.isBackground,
+            HedgeJudge.permitsCopy(of: request, body: body, by: rulesInForce, context: context),
+            !isSwitchedOff(by: context.options)
+        else {
+            return try await transport.send(request, body: body, context: context)
+        }
+        let start = context.clock.now
+        let account = governor?.account(for: request, now: start)
+        let pace = origins.cell(of: OriginText(request), now: start)
+        let judge = HedgeJudge(request: request, context: context, rules: rulesInForce)
+        guard let delay = pace.attemptBegan(now: start), account?.isClosed(for: request, now: start) != true,
+            context.attemptDeadline.map({ start.advanced(by: delay) < $0 }) ?? true
+        else {
+            return try await sendOnce(request, body: body, context: context, pace: pace, judge: judge, start: start)
+        }
+        let race = HedgeRace(
+            transport: transport,
+            request: request,
+            body: body,
+            context: context,
+            judge: judge,
+            pace: pace,
+            account: account,
+            plan: HedgePlan(delay: delay, maxCopies: rules.maxCopies, start: start.sinceOrigin)
+        )
+        return try await race.run()
+    }
+
+    private func sendOnce(
+        _ request: URLRequest,
+        body: RequestBody,
+        context: CallContext,
+        pace: HedgePace,
+        judge: HedgeJudge,
+        start: MonotonicInstant
+    ) async throws -> Response {
+        let result: Result<Response, any Error>
+        do {
+            result = .success(try await transport.send(request, body: body, context: context))
+        } catch {
+            result = .failure(error)
+        }
+        let end = context.clock.now
+        if let succeeded = judge.succeeded(result) {
+            pace.attemptEnded(length: start.duration(to: end), succeeded: succeeded, wasLate: false, now: end)
+        }
+        return try result.get()
+    }
+
+    /// The call's own rules or the governor's; a gateway stays one whatever the call says.
+    private func rulesInForce(_ context: CallContext) -> RetryRules {
+        let shared = governor?.rules ?? .default
+        guard var own = context.options.retryRules else { return shared }
+        if shared.isGateway { own.isGateway = true }
+        return own
+    }
+
+    /// Who wants a single attempt wants a single copy.
+    private func isSwitchedOff(by options: CallOptions) -> Bool {
+        options.retryRules.map { $0.maxAttempts <= 1 || $0.hedging == nil } ?? false
+    }
+}
+
+/// One request and its copies, of which one wins: driven by the caller's own task.
+///
+/// Copies run in tasks of their own, so that one that does not heed its cancellation holds back neither the winner nor the
+/// caller; whatever it still brings is discarded.
+struct HedgeRace {
+    let transport: any Transport
+    let request: URLRequest
+    let body: RequestBody
+    let context: CallContext
+    let judge: HedgeJudge
+    let pace: HedgePace
+    let account: RetryAccount?
+    var plan: HedgePlan
+
+    /// One copy: what it was paid with, and how it went.
+    private struct Copy {
+        let task: Task<Void, Never>
+        let start: MonotonicInstant
+        let sentAt: Timestamp
+        var grant: RetryGrant?
+        var end: MonotonicInstant?
+        var status: StatusCode?
+        var errorCode: ServiceError.Code?
+    }
+
+    /// What is found out on the way.
+    private struct Course {
+        var plan: HedgePlan
+        var copies: [Copy] = []
+        var timer: Task<Void, Never>?
+        var wasLate = false
+        var firstSucceeded: Bool?
+    }
+
+    func run() async throws -> Response {
+        try Task.checkCancellation()
+        let mailbox = HedgeMailbox()
+        return try await withTaskCancellationHandler {
+            var course = Course(plan: plan)
+            let result = await run(&course, mailbox: mailbox)
+            course.timer?.cancel()
+            mailbox.close()
+            for copy in course.copies { copy.task.cancel() }
+            settle(course, result: result)
+            return try finished(result, course: course)
+        } onCancel: {
+            mailbox.post(.cancelled)
+        }
+    }
+
+    private func run(_ course: inout Course, mailbox: HedgeMailbox) async -> Result<Response, any Error> {
+        launch(&course, mailbox: mailbox, grant: nil)
+        while true {
+            switch await mailbox.next() {
+            case .cancelled:
+                return .failure(CancellationError())
+            case .due:
+                hedge(&course, mailbox: mailbox)
+            case .ended(let number, let result, let end):
+                close(number, result: result, end: end, course: &course)
+                guard case .fails(let pushback) = judge.verdict(on: result) else {
+                    return stamped(result, number: number, course: course)
+                }
+                course.plan.copyFailed(pushback: pushback, now: end.sinceOrigin)
+                if course.plan.inFlight == 0 { return stamped(result, number: number, course: course) }
+                if case .success(let response) = result { response.body.discard() }
+                setTimer(&course, mailbox: mailbox)
+            }
+        }
+    }
+
+    /// Sends a copy, and sees to the time of the next.
+    private func launch(_ course: inout Course, mailbox: HedgeMailbox, grant: RetryGrant?) {
+        let number = course.copies.count
+        let now = context.clock.now
+        let task = context.background.start { [transport, request, body, context] in
+            let result: Result<Response, any Error>
+            do {
+                result = .success(try await transport.send(request, body: body, context: context))
+            } catch {
+                result = .failure(error)
+            }
+            // The first is the attempt itself, whose end the loop tells.
+            if number > 0 { context.tellEnd(ofCopy: result, since: now) }
+            mailbox.post(.ended(copy: number, result, at: context.clock.now))
+        }
+        course.copies.append(Copy(task: task, start: now, sentAt: context.clock.timestamp, grant: grant))
+        course.plan.copySent(now: now.sinceOrigin)
+        setTimer(&course, mailbox: mailbox)
+    }
+
+    /// Sends the copy that is due, if it may be and is paid for.
+    private func hedge(_ course: inout Course, mailbox: HedgeMailbox) {
+        let now = context.clock.now
+        guard let due = course.plan.nextSend, due <= now.sinceOrigin else { return setTimer(&course, mailbox: mailbox) }
+        let isFirst = !course.wasLate
+        course.wasLate = true
+        guard pace.permitHedge(isFirst: isFirst) else { return course.plan.stop() }
+        var grant: RetryGrant?
+        if let account {
+            // What was taken above goes back where this refuses, so that neither balance ever leaks.
+            guard !account.isClosed(for: request, now: now), let granted = account.permitHedge(now: now) else {
+                pace.giveBack()
+                return course.plan.stop()
+            }
+            grant = granted
+        }
+        context.emit(.hedgeStarted) { event in
+            event.attempt = context.attempt
+            event.delay = course.copies.first?.start.duration(to: now)
+        }
+        launch(&course, mailbox: mailbox, grant: grant)
+    }
+
+    private func setTimer(_ course: inout Course, mailbox: HedgeMailbox) {
+        course.timer?.cancel()
+        course.timer = nil
+        guard let due = course.plan.nextSend.map(MonotonicInstant.init(sinceOrigin:)) else { return }
+        // A copy that could not be there before the deadline is not worth a timer.
+        if let deadline = context.attemptDeadline, deadline <= due { return course.plan.stop() }
+        guard due > context.clock.now else { return mailbox.post(.due) }
+        course.timer = context.background.start { [context] in
+            do {
+                try await context.clock.sleep(until: due)
+                mailbox.post(.due)
+            } catch {
+                // The timer was cancelled: another one runs, or the race is over.
+            }
+        }
+    }
+
+    private func close(
+        _ number: Int,
+        result: Result<Response, any Error>,
+        end: MonotonicInstant,
+        course: inout Course
+    ) {
+        course.copies[number].end = end
+        switch result {
+        case .success(let response): course.copies[number].status = response.status
+        case .failure(let error): course.copies[number].errorCode = (error as? ServiceError)?.code ?? .other
+        }
+        let succeeded = judge.succeeded(result)
+        if number == 0 { course.firstSucceeded = succeeded }
+        if let grant = course.copies[number].grant {
+            account?.ended(grant, succeeded: succeeded ?? true, now: end)
+            course.copies[number].grant = nil
+        }
+    }
+
+    /// Measures the first copy, and ends what the others were granted: exactly once each.
+    private func settle(_ course: Course, result: Result<Response, any Error>) {
+        let now = context.clock.now
+        let succeeded = judge.succeeded(result)
+        for copy in course.copies {
+            guard let grant = copy.grant else { continue }
+            if let succeeded {
+                account?.ended(grant, succeeded: succeeded, now: now)
+            } else {
+                account?.giveBack(grant, now: now)
+            }
+        }
+        guard let first = course.copies.first else { return }
+        if let end = first.end {
+            guard let firstSucceeded = course.firstSucceeded else { return }
+            let length = first.start.duration(to: end)
+            pace.attemptEnded(length: length, succeeded: firstSucceeded, wasLate: course.wasLate, now: end)
+        } else if let succeeded {
+            let length = first.start.duration(to: now)
+            pace.attemptEnded(length: length, succeeded: succeeded, wasLate: course.wasLate, now: now)
+        }
+    }
+
+    /// The result of a copy with the time at which that copy was sent: an Age is reckoned from it (RFC 9111 §4.2.3).
+    private func stamped(
+        _ result: Result<Response, any Error>,
+        number: Int,
+        course: Course
+    ) -> Result<Response, any Error> {
+        guard case .success(var response) = result else { return result }
+        response.requestTime = course.copies[number].sentAt
+        return .success(response)
+    }
+
+    private func finished(_ result: Result<Response, any Error>, course: Course) throws -> Response {
+        guard course.copies.count > 1 else { return try result.get() }
+        let now = context.clock.now
+        let records = course.copies.enumerated().map { index, copy in
+            AttemptRecord(
+                number: index + 1,
+                start: copy.start,
+                end: copy.end ?? now,
+                status: copy.status,
+                errorCode: copy.errorCode
+            )
+        }
+        switch result {
+        case .success(var response):
+            response.attempts = records
+            return response
+        case .failure(var error as ServiceError):
+            error.attempts = records
+            throw error
+        case .failure(let error):
+            throw error
+        }
+    }
+}
+
+extension CallContext {
+    /// Tells the observers how a further copy ended.
+    fileprivate func tellEnd(ofCopy result: Result<Response, any Error>, since start: MonotonicInstant) {
+        emit(.hedgeEnded) { event in
+            event.attempt = attempt
+            event.delay = start.duration(to: clock.now)
+            switch result {
+            case .success(let response): event.status = response.status
+            case .failure(let error): event.describe(error)
+            }
+        }
+    }
+}
+
+/// What happens to the copies of one request, in order of arrival, for the one task that waits for it.
+final class HedgeMailbox: Sendable {
+    enum Message: Sendable {
+        /// A copy ended.
+        case ended(copy: Int, Result<Response, any Error>, at: MonotonicInstant)
+        /// The time of the next copy has come.
+        case due
+        /// The caller gave up.
+        case cancelled
+    }
+
+    private struct State {
+        var messages: ArraySlice<Message> = []
+        var reader: CheckedContinuation<Message, Never>?
+        var isCancelled = false
+        var isClosed = false
+    }
+
+    private let state = Mutex(State())
+
+    /// Delivers a message; cancellation overtakes all others. What comes after ``close()`` is discarded.
+    func post(_ message: Message) {
+        let (reader, isLate): (CheckedContinuation<Message, Never>?, Bool) = state.withLock { state in
+            if state.isClosed { return (nil, true) }
+            if case .cancelled = message { state.isCancelled = true }
+            if let reader = state.reader {
+                state.reader = nil
+                return (reader, false)
+            }
+            state.messages.append(message)
+            return (nil, false)
+        }
+        if let reader { reader.resume(returning: message) }
+        if isLate { message.discard() }
+    }
+
+    /// The next message; one task waits at a time.
+    func next() async -> Message {
+        await withCheckedContinuation { continuation in
+            let message: Message? = state.withLock { state in
+                if state.isCancelled { return .cancelled }
+                if let first = state.messages.popFirst() { return first }
+                state.reader = continuation
+                return nil
+            }
+            if let message { continuation.resume(returning: message) }
+        }
+    }
+
+    /// Ends it; responses that nobody asked for any more are discarded.
+    func close() {
+        let rest = state.withLock { state in
+            state.isClosed = true
+            defer { state.messages = [] }
+            return state.messages
+        }
+        for message in rest { message.discard() }
+    }
+}
+
+extension HedgeMailbox.Message {
+    fileprivate func discard() {
+        if case .ended(_, .success(let response), _) = self { response.body.discard() }
+    }
+}
+
+/// Says what the end of one copy means for the others.
+struct HedgeJudge: Sendable {
+    let request: URLRequest
+    let context: CallContext
+    let rules: RetryRules
+
+    /// What follows the end of a copy.
+    enum Verdict {
+        /// It is the answer.
+        case wins
+        /// Another copy may do better; how long the server asks to be left alone, if it does.
+        case fails(pushback: Duration?)
+    }
+
+    func verdict(on result: Result<Response, any Error>) -> Verdict {
+        let outcome = AttemptOutcome(result, in: context)
+        guard outcome.isFailure else { return .wins }
+        let failed = HedgeJudge.exchange(request, outcome: outcome, bodyIsReplayable: true, context: context)
+        // To a second copy this says that the first is at work (draft-ietf-httpapi-idempotency-key-header §2.6).
+        if case .response(let head) = outcome, head.status == .conflict, failed.fields.bearsIdempotencyKey {
+            return .fails(pushback: .seconds(-1))
+        }
+        if case .never = rules.classify(failed) { return .wins }
+        let hint = rules.serverHint(failed)
+        return .fails(pushback: hint.forbidsRetry ? .seconds(-1) : hint.wait)
+    }
+
+    /// Whether the server answered as it should; nil where the attempt's end says nothing about it.
+    func succeeded(_ result: Result<Response, any Error>) -> Bool? {
+        switch AttemptOutcome(result, in: context).sign {
+        case .success: true
+        case .trouble: false
+        case .nothing: nil
+        }
+    }
+
+    /// Whether the request may be sent a second time while the first copy's fate is open.
+    static func permitsCopy(
+        of request: URLRequest,
+        body: RequestBody,
+        by rules: RetryRules,
+        context: CallContext
+    ) -> Bool {
+        let unknown = AttemptOutcome.failure(AttemptFailure(kind: .timeout, progress: .bodySent))
+        return rules.permitsCopy(
+            of: exchange(request, outcome: unknown, bodyIsReplayable: body.isReplayable, context: context)
+        )
+    }
+
+    private static func exchange(
+        _ request: URLRequest,
+        outcome: AttemptOutcome,
+        bodyIsReplayable: Bool,
+        context: CallContext
+    ) -> FailedExchange {
+        FailedExchange(
+            outcome,
+            method: context.method(of: request),
+            fields: context.exchange?.presentedFields ?? HeaderFields(request.allHTTPHeaderFields ?? [:]),
+            attempt: context.attempt,
+            bodyIsReplayable: bodyIsReplayable,
+            declaredIdempotent: context.options.isIdempotent,
+            receivedAt: context.clock.timestamp
+        )
+    }
+}
+
+/// The speed of one origin, and what its hedges may cost.
+final class HedgePace: Sendable {
+    private let state: Mutex<HedgeState>
+
+    init(_ rules: HedgeRules, now: MonotonicInstant) {
+        state = Mutex(HedgeState(rules, now: now.sinceOrigin))
+    }
+
+    func attemptBegan(now: MonotonicInstant) -> Duration? {
+        state.withLock { $0.attemptBegan(now: now.sinceOrigin) }
+    }
+
+    func permitHedge(isFirst: Bool) -> Bool {
+        state.withLock { $0.permitHedge(isFirst: isFirst) }
+    }
+
+    func giveBack() {
+        state.withLock { $0.giveBack() }
+    }
+
+    func attemptEnded(length: Duration, succeeded: Bool, wasLate: Bool, now: MonotonicInstant) {
+        state.withLock {
+            $0.attemptEnded(length: length, succeeded: succeeded, wasLate: wasLate, now: now.sinceOrigin)
+        }
+    }
+}

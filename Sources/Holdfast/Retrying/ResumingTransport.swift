@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import HoldfastSemantics
+internal import HoldfastStorage
+private import Synchronization
+
+#if canImport(FoundationNetworking)
+    internal import Foundation
+    public import FoundationNetworking
+#else
+    public import Foundation
+#endif
+
+/// Goes on with a response body whose connection broke, by Range and If-Range: a transport around another one.
+///
+/// Who reads the body sees one 200, and bytes that are all of one representation: the rest is asked for only where the
+/// response has a strong ETag, and taken only from a 206 that bears the same one and continues it exactly, to the end
+/// (`ResumePlan`; RFC 9110 §13.1.5, §14.4). That takes a GET with no Range of its own whose content coding was not undone.
+/// Where the rest cannot be had, the body ends with the failure it first met.
+///
+/// Resumes follow each other after the backoff of the rules, on the call's clock, within the same ``ByteSource/next()``;
+/// each is paid for out of the budget that retries share, none is begun while the origin's gate is closed, and each has
+/// `RetryRules.attemptTimeout`, or 60 s, up to its head: the call's own deadline ended with the head. Cancelling the
+/// reader or the body ends a wait and an exchange under way. Calls that switch retries off by rules of their own
+/// (``CallOptions/retryRules``, ``CallOptions/retrierFactory``) or say that they must not be repeated are left alone.
+///
+/// `RetryRules.resumesBodies` puts one around a pipeline's transport. Safe to use from any number of tasks; costs two
+/// allocations for each response that could be resumed.
+public struct ResumingTransport: Transport {
+    private let transport: any Transport
+    private let maxResumes: Int
+    private let governor: RetryGovernor?
+
+    /// A transport whose response bodies are resumed.
+    ///
+    /// - Parameters:
+    ///   - transport: sends the request and what resumes its response.
+    ///   - maxResumes: the most resumes of one body in all, up to 100; 3 by default, 0 or less resumes nothing.
+    ///   - governor: the retrier factory's, for its rules and budgets; nil: the default rules, and no budget.
+    public init(_ transport: any Transport, maxResumes: Int = 3, governor: RetryGovernor? = nil) {
+        self.transport = transport
+        self.maxResumes = maxResumes
+        self.governor = governor
+    }
+
+    public var enforcesDeadline: Bool { transport.enforcesDeadline }
+
+    public func implicitFields(for request: URLRequest) -> HeaderFields {
+        transport.implicitFields(for: request)
+    }
+
+    public func implicitFields(for request: URLRequest, context: CallContext) -> HeaderFields {
+        transport.implicitFields(for: request, context: context)
+    }
+
+    public func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
+        var response = try await transport.send(request, body: body, context: context)
+        guard let source = response.body.source, response.status == .ok, body.isReplayable,
+            context.options.allowsResumes
+        else { return response }
+        let fields = transport.implicitFields(for: request, context: context)
+            .merging(HeaderFields(request.allHTTPHeaderFields ?? [:]))
+        guard
+            let plan = ResumePlan(
+                response.head,
+                method: context.method(of: request),
+                fields: fields,
+                contentDecoded: response.contentDecoded,
+                maxResumes: maxResumes
+            )
+        else { return response }
+        let resumption = Resumption(
+            transport: transport,
+            governor: governor,
+            request: request,
+            body: body,
+            asksIdentity: !fields.contains("Accept-Encoding") && !response.fields.contains(.contentEncoding),
+            context: context
+        )
+        response.body = ResponseBody(
+            ResumingBody(source, plan: plan, resumption: resumption),
+            length: response.body.length
+        )
+        return response
+    }
+}
+
+extension CallOptions {
+    /// Whether what the call says of itself leaves room for resuming its body; where it says nothing, the transport decides.
+    fileprivate var allowsResumes: Bool {
+        if isIdempotent == false { return false }
+        if let retryRules { return retryRules.allowsResumes }
+        if let retrierFactory { return retrierFactory.governor?.rules.allowsResumes ?? false }
+        return true
+    }
+}
+
+extension RetryRules {
+    /// Whether bodies are to be resumed; with one attempt nothing is sent twice.
+    var allowsResumes: Bool { resumesBodies && maxAttempts > 1 }
+}
+
+/// A body from the network that goes on where its connection broke.
+final class ResumingBody: ByteSource {
+    private struct State {
+        var source: any ByteSource
+        var plan: ResumePlan
+        /// What the body failed with first; goes up where it cannot be mended.
+        var original: (any Error)?
+        var isOver = false
+        var isCancelled = false
+        /// What mends it now.
+        var resuming: Task<Resumption.Result, any Error>?
+    }
+
+    private let resumption: Resumption
+    private let state: Mutex<State>
+
+    init(_ source: any ByteSource, plan: ResumePlan, resumption: Resumption) {
+        self.resumption = resumption
+        state = Mutex(State(source: source, plan: plan))
+    }
+
+    func next() async throws -> ByteChunk? {
+        let source = try state.withLock { state in
+            if state.isCancelled { throw CancellationError() }
+            if state.isOver, let original = state.original { throw original }
+            return state.source
+        }
+        do {
+            let chunk = try await source.next()
+            if let chunk { state.withLock { $0.plan.received(chunk.count) } }
+            return chunk
+        } catch {
+            if error.isCancellation { throw error }
+            source.cancel()
+            return try await rest(after: error)
+        }
+    }
+
+    /// The first bytes after the break.
+    private func rest(after failure: any Error) async throws -> ByteChunk {
+        try Task.checkCancellation()
+        let (plan, original) = try state.withLock { state in
+            if state.isCancelled { throw CancellationError() }
+            let original = state.original ?? failure
+            state.original = original
+            return (state.plan, original)
+        }
+        guard ResumePlan.cures(ServiceError.attemptFailure(of: failure)) else { throw over(original) }
+        // A task of its own, so that cancelling the body ends it as cancelling the reader does.
+        let resuming = Task { [resumption] in try await resumption.run(plan) }
+        let isCancelled = state.withLock { state in
+            state.resuming = resuming
+            return state.isCancelled
+        }
+        if isCancelled { resuming.cancel() }
+        let result = try await withTaskCancellationHandler {
+            try await resuming.value
+        } onCancel: {
+            resuming.cancel()
+        }
+        guard case .resumed(let source, let first, let newPlan) = result else { throw over(original) }
+        let isOver = state.withLock { state in
+            state.resuming = nil
+            state.source = source
+            state.plan = newPlan
+            return state.isCancelled
+        }
+        if isOver {
+            source.cancel()
+            throw CancellationError()
+        }
+        return first
+    }
+
+    private func over(_ original: any Error) -> any Error {
+        state.withLock { state in
+            state.resuming = nil
+            state.isOver = true
+            return state.isCancelled ? CancellationError() : original
+        }
+    }
+
+    func cancel() {
+        let (source, resuming) = state.withLock { state in
+            state.isCancelled = true
+            return (state.source, state.resuming)
+        }
+        resuming?.cancel()
+        source.cancel()
+    }
+}
+
+/// Asks for the rest of a body until its first bytes are there, or nothing more is to be tried.
+struct Resumption: Sendable {
+    let transport: any Transport
+    let governor: RetryGovernor?
+    let request: URLRequest
+    let body: RequestBody
+    /// Whether the content came as it is without that having been asked for, so that it must be asked for now.
+    let asksIdentity: Bool
+    let context: CallContext
+
+    /// What came of it.
+    enum Result: Sendable {
+        /// The rest goes on with these bytes and then the source's; the plan has counted both.
+        case resumed(any ByteSource, first: ByteChunk, ResumePlan)
+        case failed
+    }
+
+    /// What came of one resume.
+    private enum Step {
+        case resumed(any ByteSource, first: ByteChunk)
+        case passing
+        case final
+    }
+
+    private var rules: RetryRules { governor?.rules ?? .default }
+    private var clock: any HoldfastClock { context.clock }
+
+    /// Resumes after each wait of the plan.
+    ///
+    /// - Throws: `CancellationError` promptly when the task is cancelled, and nothing else.
+    func run(_ plan: ResumePlan) async throws -> Result {
+        var plan = plan
+        let account = governor?.account(for: request, now: clock.now)
+        while let delay = nextResume(&plan) {
+            guard account?.isClosed(for: request, now: clock.now) != true,
+                var payment = ResumePayment(account, rules: rules, after: delay, context: context)
+            else { return .failed }
+            // Whatever ends the resume, cancellation in the wait included, what was granted and not used goes back.
+            defer { payment.giveBack(now: clock.now) }
+            if delay > .zero { try await clock.sleep(until: clock.now.advanced(by: delay)) }
+            // The gate may have closed meanwhile, and then the server asked for less.
+            guard account?.isClosed(for: request, now: clock.now) != true, account?.pace(now: clock.now) == nil,
+                try await payment.isPermitted(rules, context: context)
+            else { return .failed }
+            switch try await resume(&plan, payment: &payment) {
+            case .passing:
+                continue
+            case .final:
+                return .failed
+            case .resumed(let source, let first):
+                context.emit(.bodyResumed) { event in
+                    event.attempt = context.attempt
+                    event.bytes = Int(clamping: plan.offset)
+                    event.delay = delay
+                }
+                plan.received(first.count)
+                return .resumed(source, first: first, plan)
+            }
+        }
+        return .failed
+    }
+
+    private func nextResume(_ plan: inout ResumePlan) -> Duration? {
+        guard let governor else {
+            var generator = SystemRandomNumberGenerator()
+            return plan.nextResume(rules.backoff, using: &generator)
+        }
+        var generator = governor.generator
+        return plan.nextResume(rules.backoff, using: &generator)
+    }
+
+    private func resume(_ plan: inout ResumePlan, payment: inout ResumePayment) async throws -> Step {
+        do {
+            let response = try await send(plan)
+            if Task.isCancelled {
+                response.body.discard()
+                throw CancellationError()
+            }
+            let verdict = plan.verdict(on: response.head, contentDecoded: response.contentDecoded)
+            guard case .rest(let count) = verdict else {
+                response.body.discard()
+                let succeeded = !AttemptOutcome.response(response.head).isServerTrouble
+                payment.ended(succeeded: succeeded, now: clock.now)
+                return verdict == .passing ? .passing : .final
+            }
+            let source = ExactBody(response.body.anySource, count: Int(clamping: count))
+            // A resume has succeeded once bytes come: a server that sends only heads would otherwise be asked for free.
+            guard let first = try await firstBytes(of: source) else { return .final }
+            payment.ended(succeeded: true, now: clock.now)
+            return .resumed(source, first: first)
+        } catch {
+            if error.isCancellation || Task.isCancelled { throw CancellationError() }
+            let failure = ServiceError.attemptFailure(of: error)
+            if AttemptOutcome.failure(failure).isServerTrouble { payment.ended(succeeded: false, now: clock.now) }
+            return ResumePlan.cures(failure) ? .passing : .final
+        }
+    }
+
+    private func firstBytes(of source: any ByteSource) async throws -> ByteChunk? {
+        do {
+            return try await source.next()
+        } catch {
+            // Whoever cancelled has no hand on this source yet.
+            source.cancel()
+            throw error
+        }
+    }
+
+    private func send(_ plan: ResumePlan) async throws -> Response {
+        let deadline = clock.now.advanced(by: rules.attemptTimeout ?? .seconds(60))
+        var context = context
+        // What the caller waits for was over with the head, and no limit for that is one for the rest.
+        (context.fetch, context.conditions, context.verdict, context.deadline) = (nil, nil, nil, nil)
+        (context.attemptDeadline, context.attemptIsCut) = (deadline, false)
+        context.options.acceptance = nil
+        let request = request(for: plan)
+        guard !transport.enforcesDeadline else {
+            return try await transport.send(request, body: body, context: context)
+        }
+        return try await withDeadline(deadline, on: clock, discard: { $0.body.discard() }) { [context] in
+            try await transport.send(request, body: body, context: context)
+        }
+    }
+
+    /// The same request, asking for the rest; without what was answered by the first response already.
+    private func request(for plan: ResumePlan) -> URLRequest {
+        var request = request
+        var dropped: [FieldName] = [.ifNoneMatch, .ifModifiedSince]
+        if let timeLeftField = rules.timeLeftField { dropped.append(timeLeftField) }
+        for name in dropped { request.setValue(nil, forHTTPHeaderField: name.rawName) }
+        for line in plan.fields { request.setValue(line.value, forHTTPHeaderField: line.name.rawName) }
+        if asksIdentity { request.setValue("identity", forHTTPHeaderField: "Accept-Encoding") }
+        return request
+    }
+}
+
+/// What one resume was permitted by: ended or given back exactly once, whatever happens.
+private struct ResumePayment {
+    private let account: RetryAccount?
+    private let traffic: RetryAccount.Traffic
+    private var grant: RetryGrant?
+
+    /// Plans a resume that is due after `delay`; nil where the budget is spent. Without an account it costs nothing.
+    init?(_ account: RetryAccount?, rules: RetryRules, after delay: Duration, context: CallContext) {
+        self.account = account
+        traffic = context.isBackground ? .background : .caller
+        let now = context.clock.now
+        switch account?.plan(.transient, after: delay, rules: rules, traffic: traffic, now: now) {
+        case nil, .asks: break
+        case .granted(let granted): grant = granted
+        case .refused: return nil
+        }
+    }
+
+    /// Waits until a resume that is due may be made; whether it may.
+    mutating func isPermitted(_ rules: RetryRules, context: CallContext) async throws -> Bool {
+        guard let account, grant == nil else { return true }
+        grant = try await account.permission(
+            .transient,
+            rules: rules,
+            traffic: traffic,
+            deadline: nil,
+            context: context
+        ) { _ in }
+        return grant != nil
+    }
+
+    /// Takes note of how the resume ended; only the first word counts.
+    mutating func ended(succeeded: Bool, now: MonotonicInstant) {
+        guard let grant else { return }
+        self.grant = nil
+        account?.ended(grant, succeeded: succeeded, traffic: traffic, now: now)
+    }
+
+    /// Gives back what was granted to a resume that was not made, or whose end says nothing.
+    mutating func giveBack(now: MonotonicInstant) {
+        guard let grant else { return }
+        self.grant = nil
+        account?.giveBack(grant, traffic: traffic, now: now)
+    }
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import Foundation
+public import HoldfastSemantics
+private import Synchronization
+
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
+
+/// What all calls of a retrier factory share: the budgets, gates and counts of each origin.
+///
+/// Make one and keep it as long as the client; pipelines that share it must go by the same clock. Safe to use from any
+/// number of tasks. Knows 1,024 origins; when there are more, those that are idle, with their budget whole, and were called
+/// longest ago are forgotten, and beyond 4,096 the others as well.
+public final class RetryGovernor: Sendable {
+    /// The rules it goes by.
+    public var rules: RetryRules { inForce.rules }
+    let inForce: RulesInForce
+    /// Says whether the machine is online; nil: nobody asks.
+    public let connectivity: (any Connectivity)?
+
+    /// The most origins that are known at once, of busy ones aside.
+    static let limit = 1024
+
+    private let accounts: OriginTable<RetryAccount>
+    private let random: SharedRandom
+
+    /// A governor that knows nothing yet.
+    ///
+    /// - Parameters:
+    ///   - rules: the rules; `RetryRules.validate()` must not refuse them.
+    ///   - connectivity: says whether the machine is online, for `rules.waitsForConnectivity`.
+    ///   - generator: the source of the spread behind gates and of parked retries; seeded in tests.
+    public init(
+        _ rules: RetryRules = .default,
+        connectivity: (any Connectivity)? = nil,
+        generator: sending any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator()
+    ) {
+        do throws(RetryRulesError) {
+            try rules.validate()
+        } catch {
+            // A mistake of the program, not of its input: it would run with a budget or waits that nobody meant.
+            preconditionFailure("RetryRules.\(error)")
+        }
+        let inForce = RulesInForce(rules)
+        self.inForce = inForce
+        self.connectivity = connectivity
+        let random = SharedRandom(generator)
+        self.random = random
+        accounts = OriginTable(capacity: RetryGovernor.limit, isIdle: { !$0.isBusy(now: $1) }) { now in
+            RetryAccount(inForce, random: random, now: now)
+        }
+    }
+
+    /// How it stands with the origin of a URL; nil where it was never called.
+    ///
+    /// - Parameters:
+    ///   - url: any URL of the origin: scheme, host and port count.
+    ///   - now: by the clock of the pipelines that use this governor.
+    public func status(of url: URL, now: MonotonicInstant) -> RetryStatus? {
+        accounts.existingCell(of: OriginText(url.absoluteString))?.status(now: now)
+    }
+
+    /// The state that calls to the request's origin share.
+    func account(for request: URLRequest, now: MonotonicInstant) -> RetryAccount {
+        accounts.cell(of: OriginText(request), now: now)
+    }
+
+    /// The governor's source of randomness, which all its users draw from.
+    var generator: SharedRandom.Generator { random.generator }
+
+    /// A sample from 0 up to but not including 1.
+    func sample() -> Double {
+        var generator = generator
+        return Double.random(in: 0..<1, using: &generator)
+    }
+}
+
+/// One source of randomness for many.
+final class SharedRandom: Sendable {
+    private let random: Mutex<any RandomNumberGenerator & Sendable>
+
+    init(_ generator: sending any RandomNumberGenerator & Sendable) {
+        random = Mutex(generator)
+    }
+
+    var generator: Generator { Generator(random: self) }
+
+    struct Generator: RandomNumberGenerator {
+        fileprivate let random: SharedRandom
+
+        func next() -> UInt64 {
+            random.random.withLock { $0.next() }
+        }
+    }
+}
+
+/// Rules in one place: a call looks at a few of them and should not have to copy them all.
+final class RulesInForce: Sendable {
+    let rules: RetryRules
+
+    init(_ rules: RetryRules) {
+        self.rules = rules
+    }
+}
+
+/// How it stands with the retries to one origin: for dashboards and tests.
+public struct RetryStatus: Sendable, Hashable {
+    /// How many retries the budget would permit now; `Int.max` without a budget.
+    public let balance: Int
+    /// When the last closed gate of the origin opens, by the pipeline's clock; nil where all are open.
+    public let gateOpens: MonotonicInstant?
+    /// How many calls wait at a closed gate or for the budget.
+    public let waiting: Int
+    /// The attempts a second that adaptive pacing lets through; nil where nothing was throttled, or nothing is paced.
+    public let learnedRate: Double?
+    /// What has been counted since the origin was first called.
+    public let counts: RetryCounts
+}
+
+/// What a governor counts of an origin.
+public struct RetryCounts: Sendable, Hashable {
+    /// Calls whose first attempt has ended: each once, however many attempts it makes, and each hop of a redirect chain.
+    public internal(set) var calls = 0
+    /// Attempts that ended in trouble.
+    public internal(set) var failedAttempts = 0
+    /// Retries that the budget permitted, and hedges.
+    public internal(set) var retries = 0
+    /// Hedges among them.
+    public internal(set) var hedges = 0
+    /// Why calls that had failed made no further attempt.
+    public internal(set) var stops: [StopReason: Int] = [:]
+
+    mutating func note(_ cause: RetryCause) {
+        retries += 1
+        if cause == .hedge { hedges += 1 }
+    }
+
+    mutating func note(_ reason: StopReason) {
+        // Reasons of other people's retriers could be anything, so their number is bounded.
+        guard stops[reason] != nil || stops.count < 64 else { return }
+        stops[reason, default: 0] += 1
+    }
+}
+
+/// Which rules of retrying hold for a call of a pipeline, and who makes its retrier: one answer for all who ask.
+///
+/// The call's own word comes first, then its own factory, then the pipeline's. A gateway stays one whatever a call says.
+struct Governance: Sendable {
+    /// The pipeline's factory.
+    private let factory: any RetrierFactory
+    /// Its governor, which calls with a factory of their own that has none come under as well.
+    let own: RetryGovernor?
+    /// Governs calls that bring rules of their own where the pipeline has no governor.
+    private let fallback: RetryGovernor
+
+    init(_ factory: any RetrierFactory) {
+        self.factory = factory
+        own = factory.governor
+        fallback = own ?? RetryGovernor()
+    }
+
+    /// The factory of the call's retrier.
+    func factory(for options: CallOptions) -> any RetrierFactory { options.retrierFactory ?? factory }
+
+    /// What the call shares with others; nil where nothing is governed.
+    func governor(for options: CallOptions) -> RetryGovernor? {
+        if options.areDefault { return own }
+        return options.retrierFactory?.governor ?? own ?? (options.rulesInForce == nil ? nil : fallback)
+    }
+
+    /// The rules of the call; nil where neither it nor a factory has any.
+    func rules(for options: CallOptions) -> RulesInForce? {
+        guard !options.areDefault else { return own?.inForce }
+        guard let inForce = options.rulesInForce ?? options.retrierFactory?.governor?.inForce else {
+            return own?.inForce
+        }
+        guard own?.rules.isGateway == true, !inForce.rules.isGateway else { return inForce }
+        var rules = inForce.rules
+        rules.isGateway = true
+        return RulesInForce(rules)
+    }
+
+    /// The retrier of a call that failed.
+    func makeRetrier(for request: URLRequest, _ options: CallOptions) -> any Retrier {
+        let factory = factory(for: options)
+        guard options.rulesInForce != nil, let rules = rules(for: options)?.rules else {
+            return factory.create(for: request)
+        }
+        if rules.maxAttempts <= 1 { return NilRetrier() }
+        return (factory as? any RuledRetrierFactory)?.create(for: request, rules: rules)
+            ?? BackoffRetrier(strategy: .exponential(rules))
+    }
+}
+
+/// A factory whose retriers go by rules, which a call can replace without losing the rest of it.
+protocol RuledRetrierFactory: RetrierFactory {
+    /// A retrier by other rules; nil where none of its parts goes by rules.
+    func create(for request: URLRequest, rules: RetryRules) -> (any Retrier)?
+}
+
+/// Says whether the machine is online: the port to whatever watches the network.
+///
+/// **Choose.** `ManualConnectivity` of HoldfastTesting in tests; in programs, one that wraps the platform's monitor, such as
+/// `NWPathMonitor` on Apple systems. **Use.** Through ``RetryGovernor/init(_:connectivity:generator:)`` together with
+/// `RetryRules.waitsForConnectivity`. **Implement.** Both members are called from many tasks at once;
+/// ``waitUntilOnline()`` returns at once while online and throws `CancellationError` promptly when its task is cancelled.
+public protocol Connectivity: Sendable {
+    /// Whether the machine is online, as far as is known.
+    var isOnline: Bool { get }
+
+    /// Waits until the machine is online.
+    func waitUntilOnline() async throws
+}

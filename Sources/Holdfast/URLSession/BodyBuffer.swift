@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Dispatch
+internal import Foundation
+internal import HoldfastStorage
+private import Synchronization
+
+/// What of a response body has come and has not been read yet: in memory up to a limit, beyond it in a spill file.
+///
+/// It keeps the books and the bytes in memory; writing and reading the file is its owner's part. Bytes in memory are always
+/// older than bytes in the file: once something was spilled, all that comes is spilled until the reader has caught up.
+struct BodyBuffer {
+    /// Where arriving bytes go.
+    enum Placement: Equatable {
+        /// They were taken into memory.
+        case memory
+        /// They are to be written to the file at this offset, and reported with ``spilled(_:)``.
+        case spill(offset: Int)
+        /// They exceed the limit of the file.
+        case refused
+    }
+
+    /// What a reader gets next.
+    enum Supply: Equatable {
+        case chunk(ByteChunk)
+        /// Bytes of the file, to be reported with ``readBack(_:)`` once they were read.
+        case spilled(offset: Int, count: Int)
+        case empty
+    }
+
+    private static let readSize = 256 << 10
+    private let memoryLimit: Int
+    private let diskLimit: Int
+    private var chunks: [ByteChunk] = []
+    private var firstChunk = 0
+    private var bytesInMemory = 0
+    private var reserved = 0
+    private var written = 0
+    private var consumed = 0
+
+    init(memoryLimit: Int, diskLimit: Int) {
+        self.memoryLimit = memoryLimit
+        self.diskLimit = diskLimit
+    }
+
+    /// Finds the place of `chunk`; bytes are placed in the order they came.
+    mutating func place(_ chunk: ByteChunk) -> Placement {
+        if reserved == 0 && chunk.count <= memoryLimit - bytesInMemory {
+            keep(chunk)
+            return .memory
+        }
+        guard chunk.count <= diskLimit - reserved else { return .refused }
+        defer { reserved += chunk.count }
+        return .spill(offset: reserved)
+    }
+
+    /// Takes `chunk` into memory whatever the limit, for bytes that are in memory anyway.
+    mutating func keep(_ chunk: ByteChunk) {
+        chunks.append(chunk)
+        bytesInMemory += chunk.count
+    }
+
+    /// As many bytes as ``place(_:)`` gave an offset for have been written.
+    mutating func spilled(_ count: Int) {
+        written += count
+    }
+
+    /// What to read now; bytes in memory are given away, bytes in the file stay until ``readBack(_:)``.
+    mutating func next() -> Supply {
+        if firstChunk < chunks.count {
+            let chunk = chunks[firstChunk]
+            chunks[firstChunk] = ByteChunk()
+            firstChunk += 1
+            bytesInMemory -= chunk.count
+            if firstChunk == chunks.count {
+                chunks.removeAll(keepingCapacity: true)
+                firstChunk = 0
+            }
+            return .chunk(chunk)
+        }
+        guard consumed < written else { return .empty }
+        return .spilled(offset: consumed, count: min(written - consumed, BodyBuffer.readSize))
+    }
+
+    /// So many bytes of the file were read.
+    ///
+    /// A file that has been read to its end, with no write under way, is used again from its start.
+    mutating func readBack(_ count: Int) {
+        consumed += count
+        guard consumed == reserved else { return }
+        (reserved, written, consumed) = (0, 0, 0)
+    }
+
+    /// Forgets all bytes and refuses none: for a body that nobody will read.
+    mutating func removeAll() {
+        self = BodyBuffer(memoryLimit: memoryLimit, diskLimit: diskLimit)
+    }
+}
+
+/// A file for bytes that do not fit into memory, removed from its directory as soon as it is open.
+///
+/// It consists of parts, so that the space of what was read is free again before the last byte has come: a long download would take it
+/// twice otherwise. One thread writes and one reads. All of the space is free again when the last reference is gone, also after a
+/// crash.
+final class SpillFile: Sendable {
+    private static let defaultPartSize = 64 << 20
+    private let partSize: Int
+    private let parts = Mutex<[Int: Part]>([:])
+    private let queue = DispatchQueue(label: "holdfast.spill-file")
+
+    /// Makes a file in the temporary directory, readable by this user only. Blocks.
+    init(partSize: Int = SpillFile.defaultPartSize) throws {
+        self.partSize = partSize
+        _ = try part(0)
+    }
+
+    /// How many parts there are now.
+    var partCount: Int { parts.withLock { $0.count } }
+
+    /// Writes all of `chunk`. Blocks; not for threads of the cooperative pool.
+    func write(_ chunk: ByteChunk, at offset: Int) throws {
+        var done = 0
+        for (index, start, count) in pieces(of: chunk.count, at: offset) {
+            let writer = try part(index).writer
+            try writer.seek(toOffset: UInt64(start))
+            try writer.write(contentsOf: Data(chunk[done..<(done + count)]))
+            done += count
+        }
+    }
+
+    /// Reads `count` bytes on a queue of the file's own and hands them to `completion` there; they are read once.
+    func read(_ count: Int, at offset: Int, completion: @escaping @Sendable (Result<ByteChunk, any Error>) -> Void) {
+        queue.async {
+            let result = Result {
+                var data = Data()
+                for (index, start, count) in self.pieces(of: count, at: offset) {
+                    let reader = try self.part(index).reader
+                    try reader.seek(toOffset: UInt64(start))
+                    let piece = try reader.read(upToCount: count) ?? Data()
+                    guard piece.count == count else { throw CocoaError(.fileReadCorruptFile) }
+                    data = data.isEmpty ? piece : data + piece
+                }
+                return ByteChunk(copying: data)
+            }
+            let first = (offset + count) / self.partSize
+            self.parts.withLock { parts in parts = parts.filter { $0.key >= first } }
+            completion(result)
+        }
+    }
+
+    /// The parts that hold so many bytes, and where these stand in them.
+    private func pieces(of count: Int, at offset: Int) -> [(index: Int, start: Int, count: Int)] {
+        var pieces: [(Int, Int, Int)] = []
+        var position = offset
+        while position < offset + count {
+            let start = position % partSize
+            let length = min(partSize - start, offset + count - position)
+            pieces.append((position / partSize, start, length))
+            position += length
+        }
+        return pieces
+    }
+
+    private func part(_ index: Int) throws -> Part {
+        try parts.withLock { parts in
+            if let part = parts[index] { return part }
+            let part = try Part()
+            parts[index] = part
+            return part
+        }
+    }
+
+    /// A file without a name, with a handle to write by and one to read by, because a handle has one position.
+    private final class Part: Sendable {
+        let writer: FileHandle
+        let reader: FileHandle
+
+        init() throws {
+            let url = TemporaryFile.freshURL()
+            let path = url.path
+            guard FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
+            else {
+                throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: path])
+            }
+            defer { try? FileManager.default.removeItem(at: url) }
+            writer = try FileHandle(forWritingTo: url)
+            reader = try FileHandle(forReadingFrom: url)
+        }
+
+        deinit {
+            try? writer.close()
+            try? reader.close()
+        }
+    }
+}
+
+/// A named file that is removed when it is told to be, or with its last reference.
+final class TemporaryFile: Sendable {
+    /// Where it lies.
+    let url: URL
+    private let queue = DispatchQueue(label: "holdfast.temporary-file")
+    /// Open from the first write on.
+    private let writer = Mutex<FileHandle?>(nil)
+
+    private init() {
+        url = TemporaryFile.freshURL()
+    }
+
+    deinit {
+        try? writer.withLock { $0 }?.close()
+        try? FileManager.default.removeItem(at: url)
+    }
+
+    /// A new file with these first bytes in the temporary directory, readable by this user only.
+    static func containing(_ chunks: [ByteChunk]) async throws -> TemporaryFile {
+        let file = TemporaryFile()
+        for chunk in chunks { try await file.append(chunk) }
+        return file
+    }
+
+    /// Adds bytes at the end, off the cooperative pool.
+    func append(_ chunk: ByteChunk) async throws {
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            queue.async {
+                continuation.resume(with: Result { try self.write(chunk) })
+            }
+        }
+    }
+
+    /// Takes the file out of its directory, off the cooperative pool; what has it open keeps its bytes.
+    func remove() async {
+        await withCheckedContinuation { continuation in
+            queue.async {
+                try? FileManager.default.removeItem(at: self.url)
+                continuation.resume()
+            }
+        }
+    }
+
+    /// Blocks; runs on the queue, so one write after another.
+    private func write(_ chunk: ByteChunk) throws {
+        let writer = try writer.withLock { $0 } ?? open()
+        try writer.write(contentsOf: Data(chunk))
+    }
+
+    private func open() throws -> FileHandle {
+        let path = url.path
+        guard FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600]) else {
+            throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: path])
+        }
+        let opened = try FileHandle(forWritingTo: url)
+        writer.withLock { $0 = opened }
+        return opened
+    }
+
+    /// A name that nobody can guess.
+    static func freshURL() -> URL {
+        FileManager.default.temporaryDirectory.appendingPathComponent("holdfast-\(UUID().uuidString)")
+    }
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import Foundation
+internal import HoldfastStorage
+
+#if canImport(FoundationNetworking)
+    public import FoundationNetworking
+#endif
+
+extension Pipeline {
+    /// Loads a URL and its whole body, as `URLSession.data(for:)` does: a call site changes its receiver and nothing else.
+    ///
+    /// Any status is a success, as with URLSession, and the response is an `HTTPURLResponse`. The body is held in memory whole;
+    /// use ``bytes(for:options:)``, ``download(for:options:)`` or ``send(_:body:options:)`` to stream it.
+    ///
+    /// - Throws: ``ServiceError``, or `CancellationError` promptly after cancellation.
+    public func data(
+        for request: URLRequest,
+        options: CallOptions = CallOptions()
+    ) async throws -> (Data, URLResponse) {
+        try await data(for: request, body: nil, options: options)
+    }
+
+    /// Loads a URL and its whole body; as ``data(for:options:)`` with a plain GET.
+    public func data(from url: URL, options: CallOptions = CallOptions()) async throws -> (Data, URLResponse) {
+        try await data(for: URLRequest(url: url), options: options)
+    }
+
+    /// Sends `body`, or what the request itself carries, and collects the answer.
+    func data(for request: URLRequest, body: RequestBody?, options: CallOptions) async throws -> (Data, URLResponse) {
+        let response = try await send(request, body: body, options: options)
+        return try await response.releasingBody {
+            let head = try response.foundationResponse()
+            return (try await response.body.data(), head)
+        }
+    }
+}
+
+extension Response {
+    /// The head in Foundation's form; the one place where the faces get it, should a response ever bring it with it.
+    func foundationResponse() throws -> URLResponse {
+        if let made = makeHTTPURLResponse() { return made }
+        throw ServiceError(
+            .badRequest,
+            "The request has no URL, so no HTTPURLResponse can be made; give it one.",
+            response: self
+        )
+    }
+
+    /// Takes what is wanted of the response; where that fails, the transfer ends and cancellation is named by one word.
+    func releasingBody<Wanted>(_ take: () async throws -> Wanted) async throws -> Wanted {
+        do {
+            return try await take()
+        } catch {
+            body.discard()
+            throw error.isCancellation ? CancellationError() : error
+        }
+    }
+}
+
+extension Pipeline {
+    /// Sends content from memory and loads the answer, as `URLSession.upload(for:from:)` does.
+    ///
+    /// The content takes the place of what the request carries itself. The request's method is sent as it is: set POST or PUT.
+    /// A retry sends the content again whole, where the rules of retrying allow it.
+    ///
+    /// - Throws: ``ServiceError``, or `CancellationError` promptly after cancellation.
+    public func upload(
+        for request: URLRequest,
+        from bodyData: Data,
+        options: CallOptions = CallOptions()
+    ) async throws -> (Data, URLResponse) {
+        try await data(for: request, body: .data(bodyData), options: options)
+    }
+
+    /// Sends the content of a file and loads the answer, as `URLSession.upload(for:fromFile:)` does.
+    ///
+    /// The file is read anew by each attempt and must not change while the call lasts. It takes the place of what the request
+    /// carries itself. The request's method is sent as it is: set POST or PUT.
+    ///
+    /// - Throws: ``ServiceError``, with `.badRequest` where the file cannot be read and nothing was sent; `CancellationError`
+    ///   promptly after cancellation.
+    public func upload(
+        for request: URLRequest,
+        fromFile fileURL: URL,
+        options: CallOptions = CallOptions()
+    ) async throws -> (Data, URLResponse) {
+        try await Pipeline.checkReadable(fileURL)
+        return try await data(for: request, body: .file(fileURL), options: options)
+    }
+
+    /// Refuses what no attempt could read, so that no transport has to begin with it.
+    private static func checkReadable(_ file: URL) async throws {
+        do {
+            guard file.isFileURL else { throw URLError(.unsupportedURL) }
+            try await BlockingWork.run {
+                let files = POSIXFileSystem()
+                let path = file.resolvingSymlinksInPath().path
+                guard try files.attributes(of: path).kind == .file else { throw URLError(.fileIsDirectory) }
+                files.close(try files.open(path, .read))
+            }
+        } catch {
+            throw ServiceError(
+                .badRequest,
+                "The file to upload cannot be read, so nothing was sent; check its path and rights.",
+                cause: error,
+                progress: .notSent
+            )
+        }
+    }
+}
+
+extension Pipeline {
+    /// Loads a URL into a file, as `URLSession.download(for:)` does.
+    ///
+    /// The body is written as it comes, in little memory, whatever its status. The file lies in the temporary directory and can
+    /// be read by this user only. It is the caller's, who moves or removes it. When the call fails or is cancelled no file is
+    /// left.
+    ///
+    /// - Returns: the file, and an `HTTPURLResponse`.
+    /// - Throws: ``ServiceError``, with `.other` where the file cannot be written; `CancellationError` promptly after
+    ///   cancellation.
+    public func download(
+        for request: URLRequest,
+        options: CallOptions = CallOptions()
+    ) async throws -> (URL, URLResponse) {
+        try await download(for: request, options: options, into: FileManager.default.temporaryDirectory)
+    }
+
+    /// Loads a URL into a file; as ``download(for:options:)`` with a plain GET.
+    public func download(from url: URL, options: CallOptions = CallOptions()) async throws -> (URL, URLResponse) {
+        try await download(for: URLRequest(url: url), options: options)
+    }
+
+    /// As ``download(for:options:)``, into a directory of the caller's choice.
+    func download(
+        for request: URLRequest,
+        options: CallOptions = CallOptions(),
+        into directory: URL,
+        on files: any FileSystem = POSIXFileSystem()
+    ) async throws -> (URL, URLResponse) {
+        var options = options
+        options.isDownload = true
+        let response = try await send(request, options: options)
+        return try await response.releasingBody {
+            let head = try response.foundationResponse()
+            let file = try await DownloadFile.make(in: directory, on: files)
+            do {
+                for try await chunk in response.body { try await file.append(chunk) }
+                try file.checkLength(by: response, method: request.httpMethod)
+                // A body that lies in memory asks nobody whether the call is still wanted.
+                try Task.checkCancellation()
+            } catch {
+                await file.remove()
+                throw error
+            }
+            return (file.url, head)
+        }
+    }
+}
+
+extension Pipeline {
+    /// Returns at the response head, with the body as a sequence of bytes, as `URLSession.bytes(for:)` does on Apple systems;
+    /// here it is there on Linux too.
+    ///
+    /// The bytes come at the pace of their reader as far as the transport allows. Dropping the sequence and its iterators ends
+    /// the transfer. Any status is a success, and the response is an `HTTPURLResponse`.
+    ///
+    /// - Throws: ``ServiceError``, or `CancellationError` promptly after cancellation; the iteration throws the same.
+    public func bytes(
+        for request: URLRequest,
+        options: CallOptions = CallOptions()
+    ) async throws -> (ResponseBytes, URLResponse) {
+        let response = try await send(request, options: options)
+        return try await response.releasingBody {
+            (ResponseBytes(response.body), try response.foundationResponse())
+        }
+    }
+
+    /// Returns at the response head, with the body as a sequence of bytes; as ``bytes(for:options:)`` with a plain GET.
+    public func bytes(from url: URL, options: CallOptions = CallOptions()) async throws -> (ResponseBytes, URLResponse)
+    {
+        try await bytes(for: URLRequest(url: url), options: options)
+    }
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+internal import HoldfastSemantics
+
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
+
+/// What URLSession's errors mean: the one table from its codes, and on Linux from libcurl's messages, to ``ServiceError``.
+enum TransferFailure {
+    /// The error for `error`, with the progress the exchange had made.
+    ///
+    /// Progress is `notSent` only where the code proves it and nothing of the content was seen to leave: libcurl may have
+    /// lost an earlier connection before the one that it could not make. Otherwise it is what was observed, or the more that
+    /// is possible.
+    ///
+    /// - Parameter hasSentContent: whether some of the content left.
+    static func serviceError(
+        for error: any Error,
+        url: URL?,
+        progress: TransportProgress,
+        connectionReused: Bool,
+        hasSentContent: Bool = false
+    ) -> ServiceError {
+        let meaning = meaning(of: error as? URLError, scheme: url?.scheme?.lowercased(), progress)
+        let provesNothingSent = meaning.proof == .notSent && !hasSentContent && progress < .headReceived
+        return meaning.error(
+            cause: error,
+            progress: provesNothingSent ? .notSent : progress,
+            connectionReused: connectionReused
+        )
+    }
+
+    /// The end of an exchange whose deadline has passed.
+    static func timeout(_ progress: TransportProgress) -> ServiceError {
+        FailureMeaning.timeout.error(progress: progress)
+    }
+
+    /// The end of an exchange on a connection that had been kept open and was closed from the other side.
+    static func staleConnection(_ progress: TransportProgress) -> ServiceError {
+        FailureMeaning.connectionLost.error(progress: progress, connectionReused: true)
+    }
+
+    /// The end of a body that exceeds what may wait for its reader.
+    static func bodyTooLarge(_ limit: Int, progress: TransportProgress) -> ServiceError {
+        ServiceError(
+            .bodyTooLarge,
+            "More than \(limit) bytes of the response wait to be read, and URLSession cannot hold a server back; raise "
+                + "`URLSessionTransport.Limits.bodyOnDisk`, read faster, or use the AsyncHTTPClient transport.",
+            progress: progress
+        )
+    }
+
+    /// The end of a body that could not be kept in, or read from, its spill file.
+    static func spillFailed(_ cause: any Error, progress: TransportProgress) -> ServiceError {
+        ServiceError(
+            .other,
+            "The response body did not fit into memory and its temporary file failed; see to space and rights of the "
+                + "temporary directory.",
+            cause: cause,
+            progress: progress
+        )
+    }
+
+    /// The end of a request whose body file cannot be read.
+    static func unreadableFile(_ cause: any Error) -> ServiceError {
+        unreadableBody.error(cause: cause, progress: .notSent)
+    }
+
+    /// The end of an exchange whose body file did not stay as it was.
+    static func changedFile(_ cause: any Error, progress: TransportProgress) -> ServiceError {
+        ServiceError(
+            .badRequest,
+            "The file with the request body changed, or could not be read, while it was sent, so the exchange was broken off; "
+                + "leave the file alone until the call has ended.",
+            cause: cause,
+            progress: progress
+        )
+    }
+
+    /// The refusal of content that would not be sent.
+    static var noContentInHead: ServiceError {
+        noContent.error(progress: .notSent)
+    }
+
+    private static func meaning(
+        of urlError: URLError?,
+        scheme: String?,
+        _ progress: TransportProgress
+    ) -> FailureMeaning {
+        guard let urlError else {
+            return FailureMeaning(
+                code: .other,
+                message: "The transfer failed for a reason outside URLSession; see the cause."
+            )
+        }
+        let hasHead = progress >= .headReceived
+        switch urlError.code {
+        case .badServerResponse where !hasHead:
+            // Foundation on Linux says so when the connection ended before the first byte of an answer.
+            return connectionLost
+        case .unsupportedURL where scheme == "http" || scheme == "https":
+            // On Linux also the code of an answer that has no status line.
+            return notHTTP
+        case .unknown:
+            return meaning(ofMessage: urlError.localizedDescription, hasHead, isTLS: scheme == "https")
+        default:
+            return meanings[urlError.code]
+                ?? FailureMeaning(
+                    code: .other,
+                    message: "URLSession failed with code \(urlError.code.rawValue); see the cause."
+                )
+        }
+    }
+
+    /// Foundation on Linux has one code, -1, for whatever it does not know of libcurl; only the text tells them apart.
+    private static func meaning(ofMessage text: String, _ hasHead: Bool, isTLS: Bool) -> FailureMeaning {
+        // A broken exchange has a code of its own; with this one it was the handshake that broke.
+        if text.hasPrefix("Recv failure") { return isTLS && !hasHead ? tls : connectionLost }
+        for (start, meaning) in curlMessages where text.hasPrefix(start) { return meaning }
+        return hasHead
+            ? notHTTP : FailureMeaning(code: .other, message: "URLSession failed and gave no reason; see the cause.")
+    }
+
+    private static let connectionLost = FailureMeaning.connectionLost
+    private static let notHTTP = FailureMeaning(
+        code: .protocolError,
+        message: "The server's answer is not valid HTTP; check that the URL names an HTTP server."
+    )
+    /// Proves nothing here: URLSession has no other code for what goes wrong on an open connection.
+    private static let tls = FailureMeaning(code: .tls, message: FailureMeaning.handshake.message)
+    private static let certificate = FailureMeaning(
+        code: .certificate,
+        message: "The server's certificate was refused; renew it, or trust its issuer on this machine.",
+        proof: .notSent
+    )
+    private static let clientCertificate = FailureMeaning(
+        code: .certificate,
+        message: "The server refused the client's certificate or misses one; configure one in the session's delegate."
+    )
+    private static let resolve = FailureMeaning.resolve
+    private static let connect = FailureMeaning(
+        code: .connect,
+        message: "Nobody accepts connections there; check host and port, and that the server runs.",
+        proof: .notSent
+    )
+    private static let offline = FailureMeaning(
+        code: .offline,
+        message: "The machine has no network connection; try again when it has.",
+        proof: .notSent
+    )
+    private static let unreadableBody = FailureMeaning(
+        code: .badRequest,
+        message: "The file with the request body cannot be read; check its path and rights.",
+        proof: .notSent
+    )
+    private static let noContent = FailureMeaning(
+        code: .unsupported,
+        message: "URLSession sends no content with this method; use another method or the AsyncHTTPClient transport.",
+        proof: .notSent
+    )
+    private static let authentication = FailureMeaning(
+        code: .authenticationRequired,
+        message: "The server asks for credentials; set the Authorization field before sending."
+    )
+
+    private static let meanings: [URLError.Code: FailureMeaning] = [
+        .cannotFindHost: resolve, .dnsLookupFailed: resolve,
+        .cannotConnectToHost: connect,
+        .timedOut: FailureMeaning(
+            code: .timeout,
+            message: "The server was silent for too long; allow more time, or find out why the server is slow."
+        ),
+        .networkConnectionLost: connectionLost,
+        .notConnectedToInternet: offline, .internationalRoamingOff: offline, .dataNotAllowed: offline,
+        .callIsActive: offline,
+        .secureConnectionFailed: tls,
+        .serverCertificateHasBadDate: certificate, .serverCertificateUntrusted: certificate,
+        .serverCertificateHasUnknownRoot: certificate, .serverCertificateNotYetValid: certificate,
+        .clientCertificateRejected: clientCertificate, .clientCertificateRequired: clientCertificate,
+        .badURL: FailureMeaning(code: .badRequest, message: "The URL cannot be sent to; mend it.", proof: .notSent),
+        .unsupportedURL: FailureMeaning(
+            code: .badRequest,
+            message: "URLSession does not know this URL's scheme; use http or https.",
+            proof: .notSent
+        ),
+        .fileDoesNotExist: unreadableBody, .noPermissionsToReadFile: unreadableBody, .fileIsDirectory: unreadableBody,
+        .dataLengthExceedsMaximum: noContent,
+        .badServerResponse: notHTTP, .cannotParseResponse: notHTTP, .cannotDecodeRawData: notHTTP,
+        .cannotDecodeContentData: notHTTP, .zeroByteResource: notHTTP,
+        .httpTooManyRedirects: FailureMeaning(
+            code: .tooManyRedirects,
+            message: "The redirects did not end; mend them at the server."
+        ),
+        .userAuthenticationRequired: authentication, .userCancelledAuthentication: authentication,
+        .cancelled: FailureMeaning(
+            code: .other,
+            message:
+                "The session ended this transfer, but its task was not cancelled; do not invalidate a session in use."
+        ),
+    ]
+
+    private static let curlMessages: [(String, FailureMeaning)] = [
+        ("transfer closed", connectionLost),
+        ("Send failure", connectionLost),
+        // A connection that was reset while it was made, which Foundation does not count among those that were refused.
+        ("Failed to connect to", connect),
+        ("Couldn't connect to server", connect),
+        ("SSL certificate problem", certificate),
+        ("SSL: no alternative certificate", certificate),
+        ("SSL", tls),
+        ("OpenSSL", tls),
+        ("Invalid Content-Length", notHTTP),
+        (
+            "Unrecognized content encoding",
+            FailureMeaning(
+                code: .unsupported,
+                message: "The response has a content coding that URLSession cannot decode on this platform; ask for "
+                    + "another by Accept-Encoding, or use the AsyncHTTPClient transport."
+            )
+        ),
+    ]
+}

@@ -1,0 +1,485 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+private import Dispatch
+internal import Foundation
+internal import HoldfastSemantics
+internal import HoldfastStorage
+private import Synchronization
+
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
+
+/// One request on its way through a URLSession: events come in from the delegate, the head and the body go out to tasks.
+///
+/// The delegate's queue calls the `received…` methods one at a time; everything else may be called from anywhere.
+final class URLSessionExchange: Sendable {
+    private let state: Mutex<ExchangeState>
+    private let url: URL?
+    private let diskLimit: Int
+    private let now: @Sendable () -> MonotonicInstant
+    private let onInterim: @Sendable (ResponseHead) -> Void
+
+    /// An exchange that has not begun; `upload` is kept until it ends.
+    init(
+        _ upload: RequestUpload,
+        limits: URLSessionTransport.Limits,
+        now: @escaping @Sendable () -> MonotonicInstant,
+        onInterim: @escaping @Sendable (ResponseHead) -> Void
+    ) {
+        url = upload.request.url
+        diskLimit = limits.bodyOnDisk
+        self.now = now
+        self.onInterim = onInterim
+        state = Mutex(
+            ExchangeState(
+                upload: upload,
+                buffer: BodyBuffer(memoryLimit: limits.bodyInMemory, diskLimit: limits.bodyOnDisk),
+                start: now()
+            )
+        )
+    }
+
+    // MARK: For the caller's task
+
+    /// Starts `task` and waits for the final response head.
+    ///
+    /// - Throws: ``ServiceError``, or `CancellationError` promptly when the calling task is cancelled.
+    func head(of task: URLSessionTask) async throws -> HTTPURLResponse {
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                if let outcome = state.withLock({ $0.begin(task, continuation: continuation) }) {
+                    task.cancel()
+                    continuation.resume(with: outcome)
+                } else {
+                    task.resume()
+                }
+            }
+        } onCancel: {
+            cancel()
+        }
+    }
+
+    /// The next bytes of the body; nil at its end.
+    func next() async throws -> ByteChunk? {
+        if Task.isCancelled { cancel() }
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                perform(state.withLock { $0.read(continuation) })
+            }
+        } onCancel: {
+            cancel()
+        }
+    }
+
+    /// Ends the exchange with `CancellationError`, unless its body has been read to the end.
+    func cancel() {
+        perform(state.withLock { $0.fail(CancellationError(), keepsBuffer: false, overrides: true) })
+    }
+
+    /// Ends the exchange with `.timeout` if its head is not there.
+    func timeOut() {
+        perform(
+            state.withLock { state in
+                state.head == nil
+                    ? state.fail(TransferFailure.timeout(state.progress), keepsBuffer: false) : []
+            }
+        )
+    }
+
+    /// When something was last seen to happen before the head.
+    var lastActivity: MonotonicInstant { state.withLock { $0.lastActivity } }
+
+    // MARK: For the delegate
+
+    /// Part of the request body has left.
+    func receivedProgress(sent: Int64, of expected: Int64) {
+        let instant = now()
+        state.withLock { $0.noteSent(sent, of: expected, at: instant) }
+    }
+
+    /// A head has come: an interim one, or the one to answer with.
+    func received(_ response: URLResponse) {
+        guard let response = response as? HTTPURLResponse else {
+            let error = ServiceError(
+                .unsupported,
+                "The URL is not one of HTTP; use http or https.",
+                progress: .headReceived
+            )
+            return perform(state.withLock { $0.fail(error, keepsBuffer: false) })
+        }
+        if (100...199).contains(response.statusCode) && response.statusCode != 101 {
+            let instant = now()
+            state.withLock { $0.lastActivity = instant }
+            onInterim(response.head)
+        } else {
+            perform(state.withLock { $0.note(response) })
+        }
+    }
+
+    /// Bytes of the body have come.
+    func received(_ data: Data) {
+        guard !data.isEmpty else { return }
+        let chunk = ByteChunk(copying: data)
+        switch state.withLock({ $0.place(chunk) }) {
+        case .done(let actions):
+            perform(actions)
+        case .spill(let offset, let file):
+            do {
+                let file = try file ?? SpillFile()
+                try file.write(chunk, at: offset)
+                perform(state.withLock { $0.spilled(chunk.count, to: file) })
+            } catch {
+                perform(
+                    state.withLock { state in
+                        state.fail(TransferFailure.spillFailed(error, progress: state.progress), keepsBuffer: false)
+                    }
+                )
+            }
+        case .refused:
+            perform(
+                state.withLock { state in
+                    state.fail(TransferFailure.bodyTooLarge(diskLimit, progress: state.progress), keepsBuffer: false)
+                }
+            )
+        }
+    }
+
+    /// A whole body has come at once.
+    func received(whole data: Data) {
+        guard !data.isEmpty else { return }
+        let chunk = ByteChunk(copying: data)
+        perform(state.withLock { $0.keep(chunk) })
+    }
+
+    /// Whether the connection had been used before.
+    func receivedConnectionReuse(_ isReused: Bool) {
+        state.withLock { $0.connectionReused = isReused }
+    }
+
+    #if !canImport(Darwin)
+        /// The session asks what to do about a redirect; whether it is to be told.
+        func beginsRedirect() -> Bool { state.withLock { $0.beginsRedirect() } }
+    #endif
+
+    /// The connection, used before, broke without an answer.
+    func receivedStaleConnection() {
+        perform(
+            state.withLock { state in
+                state.connectionReused = true
+                return state.fail(TransferFailure.staleConnection(state.progress), keepsBuffer: false)
+            }
+        )
+    }
+
+    /// The transfer is over; what was buffered can still be read.
+    func receivedEnd(_ error: (any Error)?) {
+        perform(
+            state.withLock { state in
+                guard let error else { return state.finish() }
+                if let cause = state.fileFailure {
+                    return state.fail(TransferFailure.changedFile(cause, progress: state.progress), keepsBuffer: true)
+                }
+                let failure = TransferFailure.serviceError(
+                    for: error,
+                    url: url,
+                    progress: state.progress,
+                    connectionReused: state.connectionReused,
+                    hasSentContent: state.hasSentContent
+                )
+                return state.fail(failure, keepsBuffer: true)
+            }
+        )
+    }
+
+    #if !canImport(Darwin)
+        /// Cancels a task, which waits until its session has handed over what it has just read.
+        private func end(_ task: URLSessionTask) {
+            // On the delegate's own queue each would wait for the other.
+            guard OperationQueue.current is DelegateQueue else { return task.cancel() }
+            DispatchQueue.global().async { task.cancel() }
+        }
+    #endif
+
+    private func perform(_ actions: [ExchangeState.Action]) {
+        for action in actions {
+            switch action {
+            case .resumeHead(let continuation, let outcome):
+                continuation.resume(with: outcome)
+            case .resumeReader(let continuation, let outcome):
+                continuation.resume(with: outcome)
+            case .cancel(let task):
+                #if canImport(Darwin)
+                    task.cancel()
+                #else
+                    end(task)
+                #endif
+            case .release:
+                // The references end with the action.
+                break
+            case .readBack(let continuation, let file, let offset, let count):
+                file.read(count, at: offset) { outcome in
+                    let outcome = self.state.withLock { $0.readBack(count, outcome: outcome) }
+                    continuation.resume(with: outcome)
+                }
+            }
+        }
+    }
+}
+
+/// The body of an exchange as its one reader sees it; dropping it ends the transfer.
+final class URLSessionBodySource: ByteSource {
+    private let exchange: URLSessionExchange
+
+    init(_ exchange: URLSessionExchange) {
+        self.exchange = exchange
+    }
+
+    deinit { exchange.cancel() }
+
+    func next() async throws -> ByteChunk? {
+        try await exchange.next()
+    }
+
+    func cancel() {
+        exchange.cancel()
+    }
+}
+
+/// The books of one exchange; each change says what is to be done once the lock is released.
+struct ExchangeState {
+    typealias HeadContinuation = CheckedContinuation<HTTPURLResponse, any Error>
+    typealias ReaderContinuation = CheckedContinuation<ByteChunk?, any Error>
+
+    /// Something to do outside the lock.
+    enum Action {
+        case resumeHead(HeadContinuation, Result<HTTPURLResponse, any Error>)
+        case resumeReader(ReaderContinuation, Result<ByteChunk?, any Error>)
+        case readBack(ReaderContinuation, SpillFile, offset: Int, count: Int)
+        case cancel(URLSessionTask)
+        /// Lets go of files, whose end is I/O.
+        case release(RequestUpload?, SpillFile?)
+    }
+
+    /// What becomes of bytes that have come.
+    enum Arrival {
+        case done([Action])
+        case spill(offset: Int, SpillFile?)
+        case refused
+    }
+
+    private enum Transfer {
+        case running
+        case finished
+        case failed(any Error)
+    }
+
+    /// How far the exchange has certainly or possibly come.
+    private(set) var progress: TransportProgress
+    /// The final response head.
+    private(set) var head: HTTPURLResponse?
+    /// When something was last seen to happen before the head.
+    var lastActivity: MonotonicInstant
+    /// Whether the connection had been used before, as far as the platform tells.
+    var connectionReused = false
+
+    /// Whether some of the content was seen to leave.
+    private(set) var hasSentContent = false
+
+    private var upload: RequestUpload?
+    private var buffer: BodyBuffer
+    private var transfer = Transfer.running
+    private var task: URLSessionTask?
+    private var headWaiter: HeadContinuation?
+    private var reader: ReaderContinuation?
+    private var spillFile: SpillFile?
+    private var isReadToEnd = false
+    private var isRedirecting = false
+    private var wasCancelled = false
+
+    init(upload: RequestUpload, buffer: BodyBuffer, start: MonotonicInstant) {
+        self.upload = upload
+        self.buffer = buffer
+        lastActivity = start
+        // URLSession does not tell when the head has left. A request without content may have left whole.
+        progress = upload.hasContent ? .headSent : .bodySent
+    }
+
+    /// Takes the task to run and the waiter for its head; the outcome, if the exchange was cancelled before.
+    mutating func begin(
+        _ task: URLSessionTask,
+        continuation: HeadContinuation
+    ) -> Result<HTTPURLResponse, any Error>? {
+        if case .failed(let error) = transfer { return .failure(error) }
+        self.task = task
+        headWaiter = continuation
+        return nil
+    }
+
+    /// Why the file with the request body could not be sent as it was.
+    var fileFailure: (any Error)? { upload?.file?.failure }
+
+    /// Part of the request body has left; a length of zero or less is an unknown one, that of a file is known all the same.
+    mutating func noteSent(_ sent: Int64, of expected: Int64, at instant: MonotonicInstant) {
+        lastActivity = instant
+        if sent > 0 { hasSentContent = true }
+        let expected = expected > 0 ? expected : Int64(upload?.file?.count ?? 0)
+        if expected > 0 && sent >= expected { progress = max(progress, .bodySent) }
+    }
+
+    /// The final head is there.
+    mutating func note(_ response: HTTPURLResponse) -> [Action] {
+        guard case .running = transfer, head == nil else { return [] }
+        head = response
+        progress = max(progress, .headReceived)
+        guard let waiter = headWaiter else { return [] }
+        headWaiter = nil
+        return [.resumeHead(waiter, .success(response))]
+    }
+
+    /// Finds the place of bytes that have come.
+    mutating func place(_ chunk: ByteChunk) -> Arrival {
+        guard case .running = transfer else { return .done([]) }
+        progress = .bytesReceived
+        switch buffer.place(chunk) {
+        case .memory: return .done(serveReader())
+        case .spill(let offset): return .spill(offset: offset, spillFile)
+        case .refused: return .refused
+        }
+    }
+
+    /// Takes bytes whatever the limit.
+    mutating func keep(_ chunk: ByteChunk) -> [Action] {
+        guard case .running = transfer else { return [] }
+        progress = .bytesReceived
+        buffer.keep(chunk)
+        return serveReader()
+    }
+
+    /// Bytes were written to `file`.
+    mutating func spilled(_ count: Int, to file: SpillFile) -> [Action] {
+        guard case .running = transfer else { return [] }
+        spillFile = file
+        buffer.spilled(count)
+        return serveReader()
+    }
+
+    /// A reader wants the next bytes.
+    mutating func read(_ continuation: ReaderContinuation) -> [Action] {
+        precondition(reader == nil, "a body has one reader at a time, but next() was called while another call waits")
+        reader = continuation
+        return serveReader()
+    }
+
+    /// Bytes of the spill file have been read, or not; what the reader gets.
+    mutating func readBack(_ count: Int, outcome: Result<ByteChunk, any Error>) -> Result<ByteChunk?, any Error> {
+        if case .failed(let error) = transfer, spillFile == nil { return .failure(error) }
+        switch outcome {
+        case .success(let chunk):
+            buffer.readBack(count)
+            return .success(chunk)
+        case .failure(let error):
+            let failure = TransferFailure.spillFailed(error, progress: progress)
+            if case .running = transfer { transfer = .failed(failure) }
+            return .failure(failure)
+        }
+    }
+
+    /// The transfer has come to its good end.
+    mutating func finish() -> [Action] {
+        guard case .running = transfer else { return [] }
+        guard head != nil else {
+            return fail(
+                ServiceError(
+                    .protocolError,
+                    "The transfer ended without a response head; check that the URL names an HTTP server.",
+                    progress: progress
+                ),
+                keepsBuffer: false
+            )
+        }
+        transfer = .finished
+        let released = release()
+        return released + serveReader()
+    }
+
+    /// The transfer has failed, or is to.
+    ///
+    /// - Parameters:
+    ///   - keepsBuffer: whether bytes that came before can still be read.
+    ///   - overrides: whether an end that was reached before gives way, unless it was told to the reader.
+    mutating func fail(_ error: any Error, keepsBuffer: Bool, overrides: Bool = false) -> [Action] {
+        var actions: [Action] = []
+        let task = task
+        switch transfer {
+        case .running:
+            break
+        case .finished, .failed:
+            guard overrides, !isReadToEnd else { return [] }
+        }
+        transfer = .failed(error)
+        actions += release()
+        if !keepsBuffer { actions += drop() }
+        if let waiter = headWaiter {
+            headWaiter = nil
+            actions.append(.resumeHead(waiter, .failure(error)))
+        }
+        actions += serveReader()
+        // Last: on Linux it may have to wait for what the session is at. A redirect comes to its end by itself.
+        if let task, !isRedirecting {
+            wasCancelled = true
+            actions.append(.cancel(task))
+        }
+        return actions
+    }
+
+    /// The session asks what to do about a redirect; whether it is to be told.
+    ///
+    /// Foundation on Linux traps where it is told so after its task was cancelled, or the task is cancelled before it has taken
+    /// note.
+    mutating func beginsRedirect() -> Bool {
+        if wasCancelled { return false }
+        isRedirecting = true
+        return true
+    }
+
+    private mutating func serveReader() -> [Action] {
+        guard let waiting = reader else { return [] }
+        switch buffer.next() {
+        case .chunk(let chunk):
+            reader = nil
+            return [.resumeReader(waiting, .success(chunk))]
+        case .spilled(let offset, let count):
+            guard let spillFile else { return [] }
+            reader = nil
+            return [.readBack(waiting, spillFile, offset: offset, count: count)]
+        case .empty:
+            switch transfer {
+            case .running:
+                return []
+            case .finished:
+                reader = nil
+                isReadToEnd = true
+                return [.resumeReader(waiting, .success(nil))]
+            case .failed(let error):
+                reader = nil
+                return [.resumeReader(waiting, .failure(error))]
+            }
+        }
+    }
+
+    private mutating func release() -> [Action] {
+        task = nil
+        guard let ended = upload else { return [] }
+        upload = nil
+        return [.release(ended, nil)]
+    }
+
+    private mutating func drop() -> [Action] {
+        buffer.removeAll()
+        guard let file = spillFile else { return [] }
+        spillFile = nil
+        return [.release(nil, file)]
+    }
+}

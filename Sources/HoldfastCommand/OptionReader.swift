@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// Cuts a command line into options with their values, and operands.
+///
+/// `--name value` and `--name=value` mean the same, and `--` ends the options.
+package struct OptionReader {
+    /// One word of the command line.
+    package enum Word: Equatable {
+        /// An option's name, dashes included.
+        case option(String)
+        /// Anything else.
+        case operand(String)
+    }
+
+    private var words: ArraySlice<String>
+    private var optionsAreOver = false
+    private var option = ""
+    private var attached: String?
+    private let program: String
+
+    /// A reader of the words after the program's name.
+    ///
+    /// - Parameter program: what complaints name as the place where more is told.
+    package init(_ words: some Sequence<String>, of program: String) {
+        self.words = ArraySlice(words)
+        self.program = program
+    }
+
+    /// The next word; nil at the end.
+    package mutating func next() -> Word? {
+        guard let word = words.popFirst() else { return nil }
+        if optionsAreOver || !word.hasPrefix("-") { return .operand(word) }
+        if word == "--" {
+            optionsAreOver = true
+            return next()
+        }
+        let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        option = parts[0]
+        attached = parts.count > 1 ? parts[1] : nil
+        return .option(option)
+    }
+
+    /// The value of the option just read.
+    ///
+    /// - Parameter expected: what the value is, for the complaint.
+    package mutating func text(_ expected: String) throws(CommandFailure) -> String {
+        if let value = attached {
+            attached = nil
+            guard !value.isEmpty else { throw usage("\(option) wants \(expected)") }
+            return value
+        }
+        guard let value = words.first, !value.hasPrefix("--"), !value.isEmpty else {
+            throw usage("\(option) wants \(expected)")
+        }
+        words.removeFirst()
+        return value
+    }
+
+    /// The value of the option just read: a whole number within bounds.
+    package mutating func number<Number: FixedWidthInteger>(in range: ClosedRange<Number>) throws(CommandFailure)
+        -> Number
+    {
+        let expected = "a whole number from \(range.lowerBound) to \(range.upperBound)"
+        let text = try text(expected)
+        guard let number = Number(text), range.contains(number) else {
+            throw usage("\(option) wants \(expected), not “\(text)”")
+        }
+        return number
+    }
+
+    /// The value of the option just read: a share from 0 up.
+    package mutating func share(upTo most: Double) throws(CommandFailure) -> Double {
+        let expected = "a number from 0 to \(most)"
+        let text = try text(expected)
+        guard let number = Double(text), (0...most).contains(number) else {
+            throw usage("\(option) wants \(expected), not “\(text)”")
+        }
+        return number
+    }
+
+    /// Refuses a value that the option just read did not take.
+    package func finish() throws(CommandFailure) {
+        if attached != nil { throw usage("\(option) takes no value") }
+    }
+
+    /// The command line is wrong.
+    package func usage(_ text: String) -> CommandFailure { .usage(text, of: program) }
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Proxy
+    internal import HoldfastSemantics
+    internal import NIOCore
+    internal import Synchronization
+
+    /// One connection of a client, as the server and the connection's own task share it.
+    final class ClientConnection: Sendable {
+        /// What the connection is doing; changed on its event loop only.
+        private enum Phase: Sendable {
+            /// Nothing of a request has come.
+            case idle
+            /// A head is coming, or an answer is going out that nobody can cancel any more.
+            case busy
+            /// The handler works.
+            case answering
+        }
+
+        let channel: ByteChannel
+        let configuration: ServerConfiguration
+        let handler: any ClientHandler
+        let counters: ServerCounters
+        private let state = Mutex((phase: Phase.idle, task: Task<Void, Never>?.none))
+
+        init(
+            _ channel: ByteChannel,
+            configuration: ServerConfiguration,
+            handler: any ClientHandler,
+            counters: ServerCounters
+        ) {
+            self.channel = channel
+            self.configuration = configuration
+            self.handler = handler
+            self.counters = counters
+        }
+
+        /// Serves the connection to its end, in a task on its event loop.
+        func start(on executor: EventLoopExecutor) {
+            channel.whenInputEnds { [weak self] in self?.clientLeft() }
+            let task = Task(executorPreference: executor) {
+                var service = ConnectionService(self)
+                await service.run()
+            }
+            state.withLock { $0.task = task }
+        }
+
+        /// Answers that there are too many connections, and closes.
+        func refuse(on executor: EventLoopExecutor) {
+            let task = Task(executorPreference: executor) {
+                var service = ConnectionService(self)
+                await service.refuseConnection()
+            }
+            state.withLock { $0.task = task }
+        }
+
+        /// Whether the server wants connections to end with the answer in hand.
+        var isDraining: Bool { counters.isDraining.load(ordering: .relaxed) }
+
+        func becomeIdle() { state.withLock { $0.phase = .idle } }
+        func becomeBusy() { state.withLock { $0.phase = .busy } }
+
+        /// Begins with an answer; the client's leaving cancels it from now on.
+        func beginAnswer() {
+            state.withLock { $0.phase = .answering }
+            counters.begin()
+        }
+
+        func endAnswer() {
+            state.withLock { $0.phase = .busy }
+            counters.end()
+        }
+
+        /// Closes the connection if nothing of a request has come.
+        func closeIfIdle() {
+            let work = { @Sendable in
+                let isIdle = self.state.withLock { if case .idle = $0.phase { true } else { false } }
+                if isIdle { self.channel.cancelRead() }
+            }
+            if channel.eventLoop.inEventLoop { work() } else { channel.eventLoop.execute(work) }
+        }
+
+        /// Ends everything at once.
+        func cut() {
+            let task = state.withLock { $0.task }
+            task?.cancel()
+            channel.close()
+        }
+
+        /// The client closed its side or the connection broke: nobody waits for the answer in hand.
+        private func clientLeft() {
+            let task = state.withLock { state -> Task<Void, Never>? in
+                guard case .answering = state.phase else { return nil }
+                return state.task
+            }
+            task?.cancel()
+        }
+    }
+
+    /// Writes the interim responses of one request, before its final one and never after.
+    final class InterimWriter: Sendable {
+        private struct State {
+            /// How many more may be written; none once the final response began.
+            var allowance: Int
+            /// What waits for its turn on the event loop.
+            var pending = ByteBuffer()
+        }
+
+        private let channel: ByteChannel
+        private let state: Mutex<State>
+
+        init(_ channel: ByteChannel, allows: Bool) {
+            self.channel = channel
+            state = Mutex(State(allowance: allows ? 32 : 0))
+        }
+
+        /// Writes an interim response; 100 and 101 are the server's own affair.
+        func send(_ head: ResponseHead) {
+            guard head.status.isInformational, head.status.rawValue > 101 else { return }
+            write(head)
+        }
+
+        /// Tells the client to send its content.
+        func sendContinue() {
+            write(ResponseHead(status: 100))
+        }
+
+        /// Writes what was sent from other threads so far, and nothing from now on; on the event loop.
+        func end() {
+            state.withLock { $0.allowance = 0 }
+            flush()
+        }
+
+        private func write(_ head: ResponseHead) {
+            let isFirst = state.withLock { state in
+                guard state.allowance > 0 else { return false }
+                state.allowance -= 1
+                let isFirst = state.pending.readableBytes == 0
+                ResponseHeadWriter.write(head.status, fields: head.fields, framing: .init(.unsaid), to: &state.pending)
+                return isFirst
+            }
+            guard isFirst else { return }
+            if channel.eventLoop.inEventLoop { flush() } else { channel.eventLoop.execute { self.flush() } }
+        }
+
+        private func flush() {
+            let bytes = state.withLock { state in
+                defer { state.pending = ByteBuffer() }
+                return state.pending
+            }
+            if bytes.readableBytes > 0 { channel.offer(bytes) }
+        }
+    }
+#endif

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Proxy
+    internal import Holdfast
+    internal import HoldfastSemantics
+    internal import NIOCore
+
+    /// Serves one connection: a request, its answer, and so on; lives within the connection's task.
+    struct ConnectionService {
+        private let connection: ClientConnection
+        private let channel: ByteChannel
+        private let configuration: ServerConfiguration
+        private var writer: AnswerWriter
+        private var isFirst = true
+
+        init(_ connection: ClientConnection) {
+            self.connection = connection
+            channel = connection.channel
+            configuration = connection.configuration
+            writer = AnswerWriter(channel, configuration: configuration)
+        }
+
+        /// How serving a connection ends.
+        private enum Ending {
+            /// Nothing to say to the client.
+            case quiet
+            /// An answer went out: the client must be able to read it.
+            case lingering
+        }
+
+        mutating func run() async {
+            let ending = await serve()
+            if case .lingering = ending { await linger() }
+            channel.close()
+        }
+
+        private mutating func serve() async -> Ending {
+            do {
+                while let (message, rest) = try await nextMessage() {
+                    guard try await answer(message, rest: rest) else { return .lingering }
+                    isFirst = false
+                }
+                // What is left of an answer goes out, however the connection ended.
+                try await channel.flush(stallLimit: configuration.lingerTimeout)
+                return .quiet
+            } catch let fault as MessageFault {
+                connection.becomeBusy()
+                return await refuse(fault) ? .lingering : .quiet
+            } catch {
+                return .quiet
+            }
+        }
+
+        // MARK: Reading
+
+        private mutating func nextMessage() async throws -> (RequestMessage, rest: ByteBuffer)? {
+            guard isFirst || !connection.isDraining else { return nil }
+            connection.becomeIdle()
+            var parser = RequestHeadParser(limits: configuration.headLimits)
+            var deadline = channel.eventLoop.now + (isFirst ? configuration.headTimeout : configuration.idleTimeout)
+            while true {
+                var bytes: ByteBuffer
+                do {
+                    guard let read = try await channel.read(by: deadline) else { return nil }
+                    bytes = read
+                } catch let fault as ChannelFault where fault.kind == .readTimedOut {
+                    guard !parser.isUntouched else { return nil }
+                    throw Refusal.headTimeout
+                } catch is CancellationError where parser.isUntouched {
+                    return nil
+                }
+                let wasUntouched = parser.isUntouched
+                if let message = try parser.parse(&bytes) { return (message, bytes) }
+                if wasUntouched, !parser.isUntouched {
+                    connection.becomeBusy()
+                    deadline = channel.eventLoop.now + configuration.headTimeout
+                }
+            }
+        }
+
+        // MARK: Answering
+
+        /// Answers one request; whether the connection is kept.
+        private mutating func answer(_ message: RequestMessage, rest: ByteBuffer) async throws -> Bool {
+            guard !message.framing.expectsUnknown else { throw Refusal.unknownExpectation }
+            let interim = InterimWriter(channel, allows: message.version == .http11)
+            var rest = rest
+            let (form, body) = try content(of: message, in: &rest, interim: interim)
+            channel.putBack(rest)
+            let request = ClientRequest(
+                method: message.method,
+                target: message.target,
+                version: message.version,
+                fields: message.fields,
+                body: form,
+                remoteAddress: channel.channel.remoteAddress,
+                interim: { interim.send($0) }
+            )
+            connection.beginAnswer()
+            defer { connection.endAnswer() }
+            let response = await connection.handler.answer(request)
+            interim.end()
+            if Task.isCancelled {
+                response.body.discard()
+                throw CancellationError()
+            }
+            var mustClose = connection.isDraining
+            if let body {
+                if let fault = body.fault {
+                    response.body.discard()
+                    throw fault
+                }
+                switch body.rest {
+                case .nothing: break
+                case .some(let count): if let count, count > configuration.unreadLimit { mustClose = true }
+                case .unknown: mustClose = true
+                }
+            }
+            let plan = AnswerPlan(
+                response,
+                to: .init(
+                    method: message.method,
+                    version: message.version,
+                    keepsAlive: message.framing.keepsAlive,
+                    mustClose: mustClose
+                )
+            )
+            // What lies in memory goes out even to a client that has closed its side: if it is gone, the write fails soon.
+            if case .bytes = plan.content { connection.becomeBusy() }
+            guard try await writer.write(plan, response: response) else { return false }
+            return await settle(body)
+        }
+
+        /// The content as the handler sees it, and where that is a stream what feeds it.
+        private func content(
+            of message: RequestMessage,
+            in rest: inout ByteBuffer,
+            interim: InterimWriter
+        ) throws(MessageFault) -> (RequestBody, ClientBody?) {
+            let decoder: ContentDecoder
+            let length: Int?
+            switch message.framing.content {
+            case .none:
+                return (.none, nil)
+            case .length(let count):
+                length = count
+                decoder = .length(remaining: count)
+            case .chunked:
+                length = nil
+                decoder = .chunked(ChunkedDecoder())
+            }
+            if rest.readableBytes > 0, let bytes = try decoder.whole(in: &rest, limit: configuration.sliceSize) {
+                return (.bytes(bytes), nil)
+            }
+            let body = ClientBody(
+                decoder,
+                channel: channel,
+                stall: configuration.bodyStall,
+                // A client whose content is on its way waits for nothing.
+                awaitsContinue: message.framing.awaitsContinue && rest.readableBytes == 0,
+                sendContinue: { interim.sendContinue() }
+            )
+            return (.oneShot(length: length, body), body)
+        }
+
+        /// Drops what the handler left unread of the content; whether the connection can go on.
+        private func settle(_ body: ClientBody?) async -> Bool {
+            guard let body else { return true }
+            switch body.rest {
+            case .nothing: return true
+            case .some: return await body.drop(upTo: configuration.unreadLimit)
+            case .unknown:
+                body.cancel()
+                return false
+            }
+        }
+
+        // MARK: Ending
+
+        /// Answers that there are too many connections, reads nothing, and closes.
+        mutating func refuseConnection() async {
+            let response = Refusal.tooManyConnections(retryAfter: configuration.retryAfter)
+            if await sendLast(response) { await linger() }
+            channel.close()
+        }
+
+        private mutating func refuse(_ fault: MessageFault) async -> Bool {
+            await sendLast(Refusal.response(to: fault))
+        }
+
+        private mutating func sendLast(_ response: Response) async -> Bool {
+            let plan = AnswerPlan(
+                response,
+                to: .init(method: .get, version: .http11, keepsAlive: false, mustClose: true)
+            )
+            do {
+                _ = try await writer.write(plan, response: response)
+                return true
+            } catch {
+                return false
+            }
+        }
+
+        /// Ends this side and reads on for a while, since closing with unread bytes would reset the connection, and a reset
+        /// overtakes the answer (RFC 9112 §9.6).
+        private func linger() async {
+            do {
+                try await channel.flush(stallLimit: configuration.lingerTimeout)
+                channel.closeOutput()
+                let deadline = channel.eventLoop.now + configuration.lingerTimeout
+                while channel.eventLoop.now < deadline, try await channel.read(by: deadline) != nil {}
+            } catch {
+                return
+            }
+        }
+    }
+#endif

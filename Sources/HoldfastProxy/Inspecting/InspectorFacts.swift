@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Proxy
+    internal import Foundation
+    internal import Holdfast
+    internal import HoldfastSemantics
+    internal import HoldfastStorage
+
+    /// How it stands with a cache, as JSON tells it.
+    struct SummaryFacts: Encodable, Sendable {
+        /// How often a reason decided.
+        struct ReasonCount: Encodable, Sendable {
+            let code: String
+            let section: String
+            let count: Int
+        }
+
+        let at: Int64
+        let uptime: Double
+        let isShared: Bool
+        /// Each second of the last five minutes, and each minute of the last hour; the oldest first, the running one last.
+        let seconds: SeriesFacts
+        let minutes: SeriesFacts
+        let totals: TotalFacts
+        /// Why the origin was asked or something stale was used, and why responses were not stored; the most frequent first.
+        let reasons: [ReasonCount]
+        let notStored: [ReasonCount]
+        let store: StoreFacts
+        let origins: [OriginFacts]
+        /// Whether the rules of retrying have a circuit, so that one of which nothing is known is closed.
+        let hasCircuit: Bool
+
+        init(_ model: InspectorModel, governor: RetryGovernor?) {
+            let (cache, now) = (model.cache, model.clock.now)
+            let statistics = cache.statistics
+            at = model.clock.timestamp.millisecondsSinceEpoch
+            uptime = model.started.duration(to: now).inSeconds
+            isShared = cache.options.mode == .shared
+            seconds = SeriesFacts(model.seconds())
+            minutes = SeriesFacts(
+                cache.statisticsByMinute(overLast: .seconds(59 * 60), now: now).map { TrafficFigures($0) }
+            )
+            totals = TotalFacts(statistics)
+            reasons = SummaryFacts.counts(statistics.reasons)
+            notStored = SummaryFacts.counts(statistics.notStored)
+            store = StoreFacts(cache.store.statistics)
+            hasCircuit = governor?.rules.circuit != nil
+            origins = OriginFacts.all(model, governor: governor, now: now)
+        }
+
+        private static func counts(_ reasons: [CacheReason: Int]) -> [ReasonCount] {
+            reasons.map { ReasonCount(code: $0.key.code, section: $0.key.section, count: $0.value) }
+                .sorted { ($1.count, $0.code) < ($0.count, $1.code) }
+                .prefix(24)
+                .map { $0 }
+        }
+    }
+
+    /// Traffic over time, a list for each figure.
+    struct SeriesFacts: Encodable, Sendable {
+        let requests: [Int]
+        let hits: [Int]
+        let stale: [Int]
+        let revalidated: [Int]
+        let collapsed: [Int]
+        let misses: [Int]
+        let bypasses: [Int]
+        let bytesSaved: [Int]
+        let bytesFetched: [Int]
+
+        init(_ figures: [TrafficFigures]) {
+            requests = figures.map(\.requests)
+            hits = figures.map(\.hits)
+            stale = figures.map(\.stale)
+            revalidated = figures.map(\.revalidated)
+            collapsed = figures.map(\.collapsed)
+            misses = figures.map(\.misses)
+            bypasses = figures.map(\.bypasses)
+            bytesSaved = figures.map(\.bytesSaved)
+            bytesFetched = figures.map(\.bytesFetched)
+        }
+    }
+
+    /// What a cache did since it was made.
+    struct TotalFacts: Encodable, Sendable {
+        let requests: Int
+        let hits: Int
+        let staleHits: Int
+        let revalidatingHits: Int
+        let errorHits: Int
+        let revalidated: Int
+        let collapsed: Int
+        let misses: Int
+        let bypasses: Int
+        let stored: Int
+        let storeFailures: Int
+        let backgroundRevalidations: Int
+        let backgroundFailures: Int
+        let bytesSaved: Int
+        let bytesFetched: Int
+        let hitRatio: Double
+        let byteHitRatio: Double
+        let secondsSaved: Double
+
+        init(_ statistics: CacheStatistics) {
+            requests = statistics.requests
+            hits = statistics.hits
+            staleHits = statistics.staleHits
+            revalidatingHits = statistics.revalidatingHits
+            errorHits = statistics.errorHits
+            revalidated = statistics.revalidated
+            collapsed = statistics.collapsed
+            misses = statistics.misses
+            bypasses = statistics.bypasses
+            stored = statistics.stored
+            storeFailures = statistics.storeFailures
+            backgroundRevalidations = statistics.backgroundRevalidations
+            backgroundFailures = statistics.backgroundFailures
+            bytesSaved = statistics.bytesSaved
+            bytesFetched = statistics.networkBytes
+            hitRatio = statistics.hitRatio
+            byteHitRatio = statistics.byteHitRatio
+            secondsSaved = statistics.timeSaved.inSeconds
+        }
+    }
+
+    /// How full a store is.
+    struct StoreFacts: Encodable, Sendable {
+        let entries: Int
+        let bytes: Int
+        let capacity: Int
+        let evicted: Int
+        let removed: Int
+        let corrupt: Int
+        let failures: Int
+
+        init(_ statistics: StoreStatistics) {
+            entries = statistics.entryCount
+            bytes = statistics.bytesUsed
+            capacity = statistics.capacity
+            evicted = statistics.entriesEvicted
+            removed = statistics.entriesRemoved
+            corrupt = statistics.entriesCorrupt
+            failures = statistics.failures
+        }
+    }
+
+    /// The calls that ended lately, as JSON tells them.
+    struct CallListFacts: Encodable, Sendable {
+        /// The newest first.
+        let calls: [CallFacts]
+        /// The number of the newest call there is.
+        let newest: UInt64
+    }
+
+    /// One call.
+    struct CallFacts: Encodable, Sendable {
+        /// A failed attempt and what followed.
+        struct Attempt: Encodable, Sendable {
+            let number: Int
+            let status: Int?
+            let error: String?
+            let delay: Double?
+            let word: String?
+        }
+
+        let number: UInt64
+        let at: Int64
+        let method: String
+        let url: String
+        let operation: String?
+        let decision: DecisionFacts?
+        let source: String?
+        let status: Int?
+        let error: String?
+        let milliseconds: Double?
+        let attempts: [Attempt]
+        /// How many attempts the answer took, where it came over the network.
+        let sends: Int?
+
+        init(_ call: CallRecord) {
+            number = call.number
+            at = call.endedAt.millisecondsSinceEpoch
+            method = String((call.subject?.method.rawValue ?? "").prefix(32))
+            url = call.subject?.url?.description ?? ""
+            operation = call.subject?.operationName.map { String($0.prefix(128)) }
+            decision = call.decision.map { DecisionFacts($0, at: nil) }
+            source = call.source.map { CallFacts.word(for: $0) }
+            status = call.status?.rawValue
+            error = call.errorCode
+            milliseconds = call.duration?.milliseconds
+            attempts = call.attempts.map { attempt in
+                Attempt(
+                    number: attempt.number,
+                    status: attempt.status,
+                    error: attempt.errorCode,
+                    delay: attempt.delay?.milliseconds,
+                    word: attempt.word
+                )
+            }
+            if case .network(let attempts) = call.source { sends = attempts } else { sends = nil }
+        }
+
+        private static func word(for source: ResponseSource) -> String {
+            switch source {
+            case .network: "network"
+            case .fresh: "fresh"
+            case .stale: "stale"
+            case .revalidated: "revalidated"
+            case .collapsed: "collapsed"
+            case .inProcess: "in-process"
+            case .synthesized: "synthesized"
+            }
+        }
+    }
+
+    /// What a cache decided, and why.
+    struct DecisionFacts: Encodable, Sendable {
+        let outcome: String
+        let reason: String
+        let section: String
+        /// `stored`, or why not; nil for a response from the store.
+        let storage: String?
+        let at: Int64?
+
+        init(_ decision: CacheDecision, at time: Timestamp?) {
+            outcome = "\(decision.outcome)"
+            reason = decision.reason.code
+            section = decision.reason.section
+            storage =
+                switch decision.storage {
+                case .stored: "stored"
+                case .notStored(let reason): "not stored: \(reason)"
+                case nil: nil
+                }
+            at = time?.millisecondsSinceEpoch
+        }
+    }
+
+    extension Duration {
+        /// The length in milliseconds, with three digits behind the point.
+        var milliseconds: Double {
+            let (seconds, attoseconds) = components
+            return (Double(seconds) * 1e6 + (Double(attoseconds) / 1e12).rounded()) / 1e3
+        }
+
+        /// The length in seconds, with three digits behind the point.
+        var inSeconds: Double {
+            let (seconds, attoseconds) = components
+            return (Double(seconds) * 1e3 + (Double(attoseconds) / 1e15).rounded()) / 1e3
+        }
+    }
+
+    /// Some of the stored responses, as JSON tells them.
+    struct EntryListFacts: Encodable, Sendable {
+        let entries: [EntryFacts]
+        /// Where the next page begins; nil where there is none.
+        let next: String?
+        /// How many entries were looked at for this page, and how many there are.
+        let looked: Int
+        let total: Int
+        /// When the ages were judged.
+        let at: Int64
+    }
+
+    /// One stored response.
+    struct EntryFacts: Encodable, Sendable {
+        let id: String
+        let url: String
+        let method: String
+        let status: Int
+        let bodyLength: Int
+        let storedBytes: Int?
+        let hits: Int?
+        let age: Int64
+        let freshnessLeft: Int64
+        let isFresh: Bool
+        let needsConfirmation: Bool
+        let isPersonal: Bool
+        let isPinned: Bool
+        let storedAt: Int64
+        let decision: DecisionFacts?
+
+        init(_ info: CacheEntryInfo, id: String, decision: LastDecisions.Noted?) {
+            self.id = id
+            url = EntryFacts.shown(info.target)
+            method = info.method.rawValue
+            status = info.status.rawValue
+            bodyLength = info.bodyLength
+            storedBytes = info.storedBytes
+            hits = info.hits
+            age = info.age
+            freshnessLeft = info.freshnessLeft
+            isFresh = info.isFresh
+            needsConfirmation = info.needsConfirmation
+            isPersonal = info.isPersonal
+            isPinned = info.isPinned
+            storedAt = info.storedAt.millisecondsSinceEpoch
+            self.decision = decision.map { DecisionFacts($0.decision, at: $0.time) }
+        }
+
+        /// A URI without what may be a credential in it.
+        static func shown(_ target: TargetURI) -> String {
+            guard let url = URL(string: target.canonical) else { return target.origin + "/" + RedactedURL.placeholder }
+            return RedactedURL(url).description
+        }
+    }
+
+    /// One stored response with its head.
+    struct EntryDetailFacts: Encodable, Sendable {
+        /// A field line, of which the value may be hidden.
+        struct Line: Encodable, Sendable {
+            let name: String
+            let value: String?
+            let isHidden: Bool
+        }
+
+        static let mostLines = 256
+
+        let entry: EntryFacts
+        let headLength: Int
+        let fields: [Line]
+        /// What its Vary nominates; no value and not hidden: the request had no such field.
+        let nominated: [Line]
+        let tags: [String]
+        /// Which bytes are there, where not all are.
+        let storedRanges: String?
+        let at: Int64
+
+        init(_ exported: ExportedEntry, id: String, decision: LastDecisions.Noted?, now: Timestamp) {
+            let info = exported.info
+            entry = EntryFacts(info, id: id, decision: decision)
+            headLength = info.headLength
+            fields = exported.head.fields.prefix(EntryDetailFacts.mostLines).map { line in
+                let shown = FieldMask.shown(line.value, of: line.name)
+                return Line(name: line.name.rawName, value: shown, isHidden: shown == nil)
+            }
+            nominated = info.nominated.prefix(EntryDetailFacts.mostLines).map { field in
+                guard let value = field.value.text, let name = FieldName(field.name) else {
+                    return Line(name: field.name, value: nil, isHidden: field.value.isHidden)
+                }
+                let shown = FieldMask.shown(value, of: name)
+                return Line(name: field.name, value: shown, isHidden: shown == nil)
+            }
+            tags = info.tags.sorted()
+            storedRanges = info.storedRanges.map { ranges in
+                ranges.intervals.prefix(16).map { "\($0.lowerBound)–\($0.upperBound - 1)" }.joined(separator: ", ")
+            }
+            at = now.millisecondsSinceEpoch
+        }
+    }
+
+    /// How it stands with one origin.
+    struct OriginFacts: Encodable, Sendable {
+        /// Its retries; as ``RetryStatus``.
+        struct Retries: Encodable, Sendable {
+            /// Nil: there is no budget.
+            let balance: Int?
+            let gateOpensIn: Double?
+            let waiting: Int
+            let learnedRate: Double?
+            let calls: Int
+            let failedAttempts: Int
+            let retries: Int
+            let hedges: Int
+            let stops: [String: Int]
+
+            init(_ status: RetryStatus, now: MonotonicInstant) {
+                balance = status.balance == .max ? nil : status.balance
+                gateOpensIn = status.gateOpens.map { max(0, now.duration(to: $0).inSeconds) }
+                waiting = status.waiting
+                learnedRate = status.learnedRate.flatMap { $0.isFinite ? $0 : nil }
+                calls = status.counts.calls
+                failedAttempts = status.counts.failedAttempts
+                retries = status.counts.retries
+                hedges = status.counts.hedges
+                stops = Dictionary(status.counts.stops.map { ($0.key.rawValue, $0.value) }) { $0 &+ $1 }
+            }
+        }
+
+        static let most = 65
+
+        /// Nil: all that are not told apart.
+        let origin: String?
+        let requests: Int
+        let hitRatio: Double
+        let bytesSaved: Int
+        let bytesFetched: Int
+        let retries: Retries?
+        /// How many seconds nothing is sent there; 0 once probes go through; nil where its circuit is not open.
+        let circuitOpensIn: Double?
+
+        init(_ statistics: OriginStatistics, retries: Retries?, circuitOpensIn: Double?) {
+            origin = statistics.origin.map { String($0.prefix(512)) }
+            requests = statistics.statistics.requests
+            hitRatio = statistics.statistics.hitRatio
+            bytesSaved = statistics.statistics.bytesSaved
+            bytesFetched = statistics.statistics.networkBytes
+            self.retries = retries
+            self.circuitOpensIn = circuitOpensIn
+        }
+
+        /// The origins that the cache tells apart, those with the most requests first.
+        static func all(_ model: InspectorModel, governor: RetryGovernor?, now: MonotonicInstant) -> [OriginFacts] {
+            let circuits = model.openCircuits
+            return model.cache.originStatistics.prefix(most).compactMap { each in
+                if each.origin == nil, each.statistics.requests == 0 { return nil }
+                let url = each.origin.flatMap { URL(string: $0) }
+                let status = url.flatMap { governor?.status(of: $0, now: now) }
+                return OriginFacts(
+                    each,
+                    retries: status.map { Retries($0, now: now) },
+                    circuitOpensIn: each.origin.flatMap { circuits[$0] }.map { max(0, now.duration(to: $0).inSeconds) }
+                )
+            }
+        }
+    }
+
+    /// Takes credentials out of the header fields that a page shows.
+    enum FieldMask {
+        /// How much of a value is shown.
+        static let longestValue = 4096
+
+        /// What is shown of a field's value; nil where nothing is.
+        static func shown(_ value: String, of name: FieldName) -> String? {
+            let name = name.canonicalName
+            if hidden.contains(name) || suspicious.contains(where: { name.contains($0) }) { return nil }
+            if addresses.contains(name) {
+                guard let url = URL(string: value) else { return nil }
+                return RedactedURL(url).description
+            }
+            // Addresses with something behind them that may be anybody's.
+            if holdersOfAddresses.contains(name), value.contains("?") || value.contains("@") { return nil }
+            return value.utf8.count > longestValue ? String(value.prefix(longestValue)) + "…" : value
+        }
+
+        private static let hidden: Set<String> = [
+            "authorization", "proxy-authorization", "authentication-info", "proxy-authentication-info", "cookie",
+            "set-cookie",
+            "set-cookie2",
+        ]
+        private static let suspicious = [
+            "token", "secret", "password", "passwd", "api-key", "apikey", "credential", "signature", "session",
+        ]
+        private static let addresses: Set<String> = ["location", "content-location", "referer", "sourcemap"]
+        private static let holdersOfAddresses: Set<String> = ["link", "refresh"]
+    }
+#endif

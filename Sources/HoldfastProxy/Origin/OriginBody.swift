@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Proxy
+    internal import Holdfast
+    internal import HoldfastSemantics
+    internal import HoldfastStorage
+    internal import NIOCore
+    private import Synchronization
+
+    /// The body of a response, read off the connection as its reader asks for it.
+    final class OriginBody: ByteSource {
+        /// How much of a body that nobody wants is read so that its connection can be kept, and for how long.
+        private static let drain = (bytes: 64 << 10, time: TimeAmount.seconds(1))
+
+        private struct State {
+            /// What came together with the head.
+            var first: ByteChunk?
+            var decoder: BodyDecoder
+            var end: Result<Void, any Error>?
+            var isReading = false
+            var hasDelivered = false
+        }
+
+        private enum Next {
+            case chunk(ByteChunk)
+            case end(Result<Void, any Error>)
+            case read
+        }
+
+        private let exchange: Exchange
+        private let state: Mutex<State>
+
+        /// - Parameters:
+        ///   - first: what was decoded already.
+        ///   - decoder: not at its end.
+        init(_ exchange: Exchange, first: ByteChunk, decoder: BodyDecoder) {
+            self.exchange = exchange
+            state = Mutex(State(first: first.isEmpty ? nil : first, decoder: decoder))
+        }
+
+        deinit { cancel() }
+
+        func next() async throws -> ByteChunk? {
+            while true {
+                let next: Next = state.withLock { state in
+                    if let first = state.first {
+                        state.first = nil
+                        state.hasDelivered = true
+                        return .chunk(first)
+                    }
+                    if let end = state.end { return .end(end) }
+                    state.isReading = true
+                    return .read
+                }
+                switch next {
+                case .chunk(let chunk): return chunk
+                case .end(let end):
+                    try end.get()
+                    return nil
+                case .read:
+                    let chunk = try await read()
+                    if !chunk.isEmpty { return chunk }
+                }
+            }
+        }
+
+        func cancel() {
+            let (wasOpen, isReading, decoder) = state.withLock { state in
+                let wasOpen = state.end == nil
+                if wasOpen || state.first != nil { state.end = .failure(CancellationError()) }
+                state.first = nil
+                return (wasOpen, state.isReading, state.decoder)
+            }
+            guard wasOpen else { return }
+            guard !isReading, let left = decoder.left, left <= OriginBody.drain.bytes else {
+                return exchange.finish(reusable: false)
+            }
+            let exchange = exchange
+            Task { await OriginBody.drain(decoder, of: exchange) }
+        }
+
+        /// Reads a small rest that nobody wants, so that the connection can be used again.
+        private static func drain(_ decoder: BodyDecoder, of exchange: Exchange) async {
+            var decoder = decoder
+            let deadline = NIODeadline.now() + drain.time
+            do {
+                while !decoder.isAtEnd, let buffer = try await exchange.channel.read(by: deadline) {
+                    _ = try decoder.decode(buffer)
+                }
+            } catch {
+                return exchange.finish(reusable: false)
+            }
+            exchange.finish(reusable: decoder.isAtEnd && !decoder.hasSurplus)
+        }
+
+        /// Reads once; empty where nothing of the content came.
+        private func read() async throws -> ByteChunk {
+            let outcome: Result<ByteBuffer?, any Error>
+            do {
+                outcome = .success(try await exchange.channel.read(by: .now() + exchange.stall))
+            } catch {
+                outcome = .failure(error)
+            }
+            let (result, ending): (Result<ByteChunk, any Error>, Bool?) = state.withLock { state in
+                state.isReading = false
+                // Given up meanwhile.
+                if case .failure(let error) = state.end { return (.failure(error), nil) }
+                do {
+                    guard let buffer = try outcome.get() else {
+                        guard state.decoder.endOfInput() else { throw ChannelFault(.broken) }
+                        state.end = .success(())
+                        return (.success(ByteChunk()), false)
+                    }
+                    let chunk = try state.decoder.decode(buffer)
+                    if !chunk.isEmpty { state.hasDelivered = true }
+                    guard state.decoder.isAtEnd else { return (.success(chunk), nil) }
+                    state.end = .success(())
+                    return (.success(chunk), !state.decoder.hasSurplus)
+                } catch {
+                    let failure = exchange.bodyFailure(error, hasDelivered: state.hasDelivered)
+                    state.end = .failure(failure)
+                    return (.failure(failure), false)
+                }
+            }
+            if let ending { exchange.finish(reusable: ending) }
+            return try result.get()
+        }
+    }
+
+    /// Takes a response's body out of the bytes that arrive behind its head.
+    struct BodyDecoder: Sendable {
+        private enum State: Sendable {
+            case length(Int)
+            case chunked(ChunkedDecoder)
+            case untilClose
+            case ended
+        }
+
+        private var state: State
+        /// Whether bytes came behind the end of the body: nobody knows what they are, so the connection is of no further use.
+        private(set) var hasSurplus = false
+
+        init(_ body: ResponseFraming.Body) {
+            switch body {
+            case .none: state = .ended
+            case .length(let length): state = length > 0 ? .length(length) : .ended
+            case .chunked: state = .chunked(ChunkedDecoder(toleratesPadding: true))
+            case .untilClose: state = .untilClose
+            }
+        }
+
+        /// Whether the body has come whole.
+        var isAtEnd: Bool { if case .ended = state { true } else { false } }
+
+        /// How many bytes are still to come, where that is known.
+        var left: Int? {
+            switch state {
+            case .length(let left): left
+            case .ended: 0
+            case .chunked, .untilClose: nil
+            }
+        }
+
+        /// Takes all of `buffer`.
+        ///
+        /// - Returns: the content in it; empty where there is none.
+        mutating func decode(_ buffer: ByteBuffer) throws(MessageFault) -> ByteChunk {
+            switch state {
+            case .ended:
+                if buffer.readableBytes > 0 { hasSurplus = true }
+                return ByteChunk()
+            case .untilClose:
+                return ByteChunk(Array(buffer.readableBytesView))
+            case .length(let left):
+                let count = min(left, buffer.readableBytes)
+                hasSurplus = buffer.readableBytes > count
+                state = count < left ? .length(left - count) : .ended
+                return ByteChunk(Array(buffer.readableBytesView.prefix(count)))
+            case .chunked(var decoder):
+                var content: [UInt8] = []
+                var outcome: Result<Void, MessageFault> = .success(())
+                buffer.withUnsafeReadableBytes { bytes in
+                    content.reserveCapacity(bytes.count)
+                    outcome = Result { () throws(MessageFault) in
+                        hasSurplus = try BodyDecoder.decode(bytes, by: &decoder, into: &content)
+                    }
+                }
+                try outcome.get()
+                state = decoder.isAtEnd ? .ended : .chunked(decoder)
+                return ByteChunk(content)
+            }
+        }
+
+        /// Notes that the server closed its side; false where the body was cut short.
+        mutating func endOfInput() -> Bool {
+            if case .untilClose = state { state = .ended }
+            return isAtEnd
+        }
+
+        /// - Returns: whether bytes follow the end of the body.
+        private static func decode(
+            _ bytes: UnsafeRawBufferPointer,
+            by decoder: inout ChunkedDecoder,
+            into content: inout [UInt8]
+        ) throws(MessageFault) -> Bool {
+            var rest = bytes
+            while true {
+                switch try decoder.next(in: rest) {
+                case .content(let skipped, let count):
+                    content.append(contentsOf: rest[skipped..<(skipped + count)])
+                    rest = UnsafeRawBufferPointer(rebasing: rest[(skipped + count)...])
+                case .needsMore: return false
+                case .end(let skipped): return skipped < rest.count
+                }
+            }
+        }
+    }
+#endif

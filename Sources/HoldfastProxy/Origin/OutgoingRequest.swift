@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Proxy
+    internal import Foundation
+    internal import Holdfast
+    internal import HoldfastSemantics
+    internal import HoldfastStorage
+    internal import NIOCore
+
+    #if canImport(FoundationNetworking)
+        internal import FoundationNetworking
+    #endif
+
+    /// A request as it goes out, checked so that no server can read it as two (RFC 9112 §11.2).
+    struct OutgoingRequest: Sendable {
+        /// How its content is framed.
+        enum Framing: Sendable, Hashable {
+            case none
+            case length(Int)
+            case chunked
+        }
+
+        let key: OriginKey
+        let method: RequestMethod
+        /// The origin as it stands in Host where the request names none.
+        private let authority: String
+        private let target: String
+        private let fields: [(name: String, value: String)]
+        /// The length that the request's own field gives its content.
+        let declaredLength: Int?
+
+        /// The request as a transport was given it.
+        ///
+        /// - Parameter exact: the method and the target to send in place of the request's own.
+        /// - Throws: ``ServiceError`` `.badRequest` or `.unsupported`, with progress `notSent`.
+        init(_ request: URLRequest, exact: ExactRequestHead?) throws {
+            guard let url = request.url, let parts = OutgoingURL(url.absoluteString) else {
+                throw OutgoingRequest.refusal(
+                    "The URL cannot be sent to; give it a host, and the scheme http or https."
+                )
+            }
+            key = parts.key
+            authority = parts.authority
+            target = exact?.requestTarget ?? parts.target
+            let method = exact?.method.rawValue ?? request.httpMethod ?? "GET"
+            guard let method = RequestMethod(validating: method) else {
+                throw OutgoingRequest.refusal("The request's method is no token (RFC 9110 §9.1); give it a valid one.")
+            }
+            guard method != .connect else {
+                throw ServiceError(
+                    .unsupported,
+                    "CONNECT asks for a tunnel, which this transport does not make; send another method.",
+                    progress: .notSent
+                )
+            }
+            self.method = method
+            guard target.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
+                throw OutgoingRequest.refusal(
+                    "The request's target holds a blank or control character; percent-encode it."
+                )
+            }
+            var fields: [(name: String, value: String)] = []
+            var declaredLength: Int?
+            for (name, value) in request.allHTTPHeaderFields ?? [:] {
+                guard !name.isEmpty, name.utf8.allSatisfy(\.isTokenCharacter) else {
+                    throw OutgoingRequest.refusal(
+                        "A header field's name is no token (RFC 9110 §5.1); give it a valid one."
+                    )
+                }
+                guard value.utf8.allSatisfy({ $0 != 0x0D && $0 != 0x0A && $0 != 0 }) else {
+                    throw OutgoingRequest.refusal(
+                        "A header field's value holds CR, LF or NUL (RFC 9110 §5.5); take them out."
+                    )
+                }
+                switch name.loweringASCII() {
+                case "content-length": declaredLength = value.utf8.allSatisfy(\.isDigit) ? Int(value) : nil
+                case "transfer-encoding": continue
+                default: fields.append((name, value))
+                }
+            }
+            // Foundation's fields have no order; theirs is at least always the same.
+            fields.sort { $0.name < $1.name }
+            if let host = fields.firstIndex(where: { $0.name.loweringASCII() == "host" }) {
+                fields.insert(fields.remove(at: host), at: 0)
+            } else {
+                fields.insert(("Host", authority), at: 0)
+            }
+            self.fields = fields
+            self.declaredLength = declaredLength
+        }
+
+        /// How content of this length is framed; nil: of unknown length.
+        func framing(of length: Int?) -> Framing {
+            guard let length = length ?? declaredLength else { return .chunked }
+            guard length == 0 else { return .length(length) }
+            // RFC 9110 §8.6: methods that expect content say that there is none.
+            let says = declaredLength != nil || method == .post || method == .put || method == .patch
+            return says ? .length(0) : .none
+        }
+
+        /// The head's bytes.
+        ///
+        /// - Parameter room: how many bytes the content takes that is to follow in the same buffer.
+        func head(_ framing: Framing, room: Int = 0, allocator: ByteBufferAllocator) -> ByteBuffer {
+            var size = method.rawValue.utf8.count + target.utf8.count + 64
+            for field in fields { size += field.name.utf8.count + field.value.utf8.count + 4 }
+            var buffer = allocator.buffer(capacity: size + room)
+            buffer.writeString(method.rawValue)
+            buffer.writeInteger(UInt8(ascii: " "))
+            buffer.writeString(target)
+            buffer.writeStaticString(" HTTP/1.1\r\n")
+            for field in fields {
+                buffer.writeString(field.name)
+                buffer.writeStaticString(": ")
+                _ = buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: field.value.utf8.count) { target in
+                    target.baseAddress.map { FieldText.write(field.value, to: $0) } ?? 0
+                }
+                buffer.writeStaticString("\r\n")
+            }
+            switch framing {
+            case .none: break
+            case .length(let length):
+                buffer.writeStaticString("Content-Length: ")
+                buffer.writeString(String(length))
+                buffer.writeStaticString("\r\n")
+            case .chunked: buffer.writeStaticString("Transfer-Encoding: chunked\r\n")
+            }
+            buffer.writeStaticString("\r\n")
+            return buffer
+        }
+
+        private static func refusal(_ message: String) -> ServiceError {
+            ServiceError(.badRequest, message, progress: .notSent)
+        }
+    }
+
+    /// The parts of a URL that a request is made of, verbatim: nothing is decoded, normalised or sorted.
+    struct OutgoingURL: Sendable, Hashable {
+        let key: OriginKey
+        /// What stands in Host: without userinfo, and without a port that is the scheme's own.
+        let authority: String
+        /// Path and query.
+        let target: String
+
+        /// The parts of an absolute http or https URL; nil for anything else.
+        init?(_ url: String) {
+            let text = url.utf8
+            guard let colon = text.firstIndex(of: UInt8(ascii: ":")) else { return nil }
+            let isSecure: Bool
+            switch String(url[..<colon]).loweringASCII() {
+            case "http": isSecure = false
+            case "https": isSecure = true
+            default: return nil
+            }
+            var rest = text[text.index(after: colon)...]
+            guard rest.starts(with: "//".utf8) else { return nil }
+            rest = rest.dropFirst(2)
+            let authorityEnd = rest.firstIndex { "/?#".utf8.contains($0) } ?? rest.endIndex
+            var authority = rest[..<authorityEnd]
+            if let at = authority.lastIndex(of: UInt8(ascii: "@")) {
+                authority = authority[authority.index(after: at)...]
+            }
+            guard authority.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\\") }) else { return nil }
+            let usual = isSecure ? 443 : 80
+            guard let (host, port) = OutgoingURL.split(authority) else { return nil }
+            let name = host.first == UInt8(ascii: "[") ? host.dropFirst().dropLast() : host
+            guard !name.isEmpty else { return nil }
+            key = OriginKey(isSecure: isSecure, host: String(Substring(name)).loweringASCII(), port: port ?? usual)
+            let isUsual = port == nil || port == usual
+            self.authority = isUsual ? String(Substring(host)) : "\(Substring(host)):\(port ?? usual)"
+            let target = rest[authorityEnd...].prefix { $0 != UInt8(ascii: "#") }
+            self.target =
+                target.first == UInt8(ascii: "/") ? String(Substring(target)) : "/" + String(Substring(target))
+        }
+
+        /// Host, with its brackets where it has any, and port.
+        private static func split(_ authority: Substring.UTF8View) -> (host: Substring.UTF8View, port: Int?)? {
+            let hostEnd: Substring.UTF8View.Index
+            if authority.first == UInt8(ascii: "[") {
+                guard let bracket = authority.firstIndex(of: UInt8(ascii: "]")) else { return nil }
+                hostEnd = authority.index(after: bracket)
+            } else {
+                hostEnd = authority.firstIndex(of: UInt8(ascii: ":")) ?? authority.endIndex
+            }
+            let rest = authority[hostEnd...]
+            guard !rest.isEmpty else { return (authority, nil) }
+            let digits = rest.dropFirst()
+            guard rest.first == UInt8(ascii: ":"), digits.allSatisfy(\.isDigit) else { return nil }
+            // An empty port is the scheme's own (RFC 3986 §6.2.3).
+            guard !digits.isEmpty else { return (authority[..<hostEnd], nil) }
+            guard digits.count <= 5, let port = Int(Substring(digits)), port <= 65_535 else { return nil }
+            return (authority[..<hostEnd], port)
+        }
+    }
+
+    /// The content of one sending of a request.
+    enum OutgoingContent: Sendable {
+        case bytes(ByteChunk)
+        /// Nothing of it has been read.
+        case source(any ByteSource, length: Int?)
+
+        /// Opens a body; nothing is sent yet, and nothing of a stream is read.
+        ///
+        /// - Throws: ``ServiceError`` `.badRequest` with progress `notSent`, or `CancellationError`.
+        static func open(_ body: RequestBody, of request: URLRequest) async throws -> OutgoingContent {
+            do {
+                switch body.form {
+                case .none: return .bytes(ByteChunk())
+                case .bytes(let bytes): return .bytes(bytes)
+                case .file(let url):
+                    let file = try await FileContent.open(url)
+                    return .source(file, length: file.length)
+                case .factory(let length, let make): return .source(try await make(), length: length)
+                case .oneShot(let length, let source): return .source(source, length: length)
+                case .requestStream: return .source(StreamContent(request), length: nil)
+                }
+            } catch let error as CancellationError {
+                throw error
+            } catch {
+                throw ServiceError(
+                    .badRequest,
+                    "The request body cannot be opened, so nothing was sent; see the cause, and check a file's path and rights.",
+                    cause: error,
+                    progress: .notSent
+                )
+            }
+        }
+
+        /// The length in bytes, if known.
+        var length: Int? {
+            switch self {
+            case .bytes(let bytes): bytes.count
+            case .source(_, let length): length
+            }
+        }
+
+        /// Lets go of a source.
+        func cancel() {
+            if case .source(let source, _) = self { source.cancel() }
+        }
+    }
+#endif

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Proxy
+    internal import Holdfast
+    internal import HoldfastSemantics
+
+    #if canImport(Darwin)
+        private import Darwin
+    #elseif canImport(Glibc)
+        private import Glibc
+    #elseif canImport(Musl)
+        private import Musl
+    #endif
+
+    /// What a proxy makes of a request line: what is asked for, and of whom (RFC 9112 §3.2, RFC 9110 §7.4).
+    struct TargetRules: Sendable {
+        /// The origin of a reverse proxy, or the rules of a forward proxy.
+        let role: ProxyRole
+        /// Where the proxy itself listens.
+        let ownHost: String
+        let ownPort: BoundPort
+
+        /// The head to send.
+        ///
+        /// - Throws: ``ProxyRefusal`` where the proxy has to answer itself.
+        func head(_ method: RequestMethod, target: String) throws(ProxyRefusal) -> ExactRequestHead {
+            guard method != .connect else {
+                throw ProxyRefusal(.notImplemented, text: "this proxy opens no tunnels; https has to go past it")
+            }
+            let (origin, rest) = try split(method, target: target)
+            // What stands behind it is no part of a request; a cache would key by what stands before, and the origin might not.
+            guard !rest.utf8.contains(UInt8(ascii: "#")) else {
+                throw ProxyRefusal(
+                    .badRequest,
+                    text: "the request target has a fragment; leave out '#' and what follows"
+                )
+            }
+            do throws(ServiceError) {
+                return try ExactRequestHead(method: method, origin: origin, requestTarget: rest)
+            } catch {
+                throw ProxyRefusal(.badRequest, text: "the request target is no path with a query as RFC 3986 has it")
+            }
+        }
+
+        /// Whether a path has segments `.` or `..`, their dots written as they may be (RFC 3986 §5.2.4, §6.2.2).
+        ///
+        /// Caches key by the path without them, and the target goes out as it came: an origin that takes them for names would
+        /// leave its answer under another path's key, for all who ask that.
+        static func hasDotSegments(_ target: String) -> Bool {
+            guard target.utf8.contains(UInt8(ascii: ".")) || target.utf8.contains(UInt8(ascii: "%")) else {
+                return false
+            }
+            return target.prefix { $0 != "?" }.split(separator: "/", omittingEmptySubsequences: true).contains {
+                segment in
+                guard segment.utf8.count <= 6 else { return false }
+                let plain = segment.lowercased().replacing("%2e", with: ".")
+                return plain == "." || plain == ".."
+            }
+        }
+
+        /// The origin, and the target as it is to be sent there.
+        private func split(_ method: RequestMethod, target: String) throws(ProxyRefusal) -> (String, String) {
+            let isOriginForm = target.utf8.first == UInt8(ascii: "/") || target == "*"
+            switch role.kind {
+            case .reverse(let origin):
+                return (origin.description, isOriginForm ? target : try absolute(method, target: target).rest)
+            case .forward(let rules):
+                guard !isOriginForm else {
+                    throw ProxyRefusal(
+                        .badRequest,
+                        text: "this is a forward proxy: ask it for absolute URLs, as in GET http://example.com/"
+                    )
+                }
+                let (uri, rest) = try absolute(method, target: target)
+                guard uri.scheme == "http" else {
+                    throw ProxyRefusal(.notImplemented, text: "this forward proxy asks over plain http only")
+                }
+                let port = uri.port ?? 80
+                guard !isOwn(uri.host, port: port) else {
+                    throw ProxyRefusal(.loopDetected, text: "the target is this proxy itself")
+                }
+                try rules.check(host: uri.host, port: port)
+                return (uri.origin, rest)
+            }
+        }
+
+        /// Reads an absolute-form target: its origin, and what it is sent as (RFC 9112 §3.2.2, §3.2.4).
+        private func absolute(
+            _ method: RequestMethod,
+            target: String
+        ) throws(ProxyRefusal) -> (uri: TargetURI, rest: String) {
+            let bytes = target.utf8
+            guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")),
+                bytes[bytes.index(after: colon)...].starts(with: "//".utf8)
+            else { throw ProxyRefusal(.badRequest, text: "the request target is neither a path nor an absolute URL") }
+            let start = bytes.index(colon, offsetBy: 3)
+            let end =
+                bytes[start...].firstIndex {
+                    $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#")
+                }
+                ?? bytes.endIndex
+            guard let uri = try? TargetURI(String(target[..<end]) + "/") else {
+                throw ProxyRefusal(.badRequest, text: "the request target names no host of an http URL")
+            }
+            guard uri.userinfo == nil else {
+                throw ProxyRefusal(
+                    .badRequest,
+                    text: "the request target holds a user name; send Authorization instead"
+                )
+            }
+            let rest = String(target[end...])
+            if rest.isEmpty { return (uri, method == .options ? "*" : "/") }
+            return (uri, rest.utf8.first == UInt8(ascii: "/") ? rest : "/" + rest)
+        }
+
+        /// Whether an authority is where the proxy itself listens, as far as the text says.
+        private func isOwn(_ host: String, port: Int) -> Bool {
+            guard port == ownPort.number else { return false }
+            return TargetRules.isThisMachine(host) || host == ownHost || host == "[\(ownHost)]"
+        }
+
+        /// Whether a host is a name of this machine that it has everywhere.
+        static func isThisMachine(_ host: String) -> Bool {
+            ["localhost", "127.0.0.1", "[::1]", "0.0.0.0", "[::]"].contains(host) || host.hasSuffix(".localhost")
+                || host.hasPrefix("127.") && NetworkAddress.isPrivate(host: host)
+        }
+    }
+
+    /// An IP address, as far as it is to be known whether the world can reach what stands behind it.
+    struct NetworkAddress: Sendable, Hashable {
+        /// The bytes of the address in network order: 4, or 16 where it is not an IPv4 address in disguise.
+        let bytes: [UInt8]
+
+        /// Reads an address in its usual form, without brackets; a zone behind an IPv6 address is left out.
+        init?(_ text: String) {
+            var bytes = [UInt8](repeating: 0, count: 16)
+            if inet_pton(AF_INET, text, &bytes) == 1 {
+                self.bytes = Array(bytes[..<4])
+            } else if inet_pton(AF_INET6, String(text.prefix { $0 != "%" }), &bytes) == 1 {
+                self.bytes = NetworkAddress.unwrapped(bytes)
+            } else {
+                return nil
+            }
+        }
+
+        /// Whether a host of a URI leads to this machine or its network, as far as its text says.
+        ///
+        /// A name that ends in a number is no name: resolvers read `2130706433` and `0x7f.1` as addresses, in ways of their own.
+        static func isPrivate(host: String) -> Bool {
+            var name = host.loweringASCII()
+            if name.hasPrefix("["), name.hasSuffix("]") {
+                name = String(name.dropFirst().dropLast())
+            }
+            while name.hasSuffix(".") { name.removeLast() }
+            if name.isEmpty || name == "localhost" || name.hasSuffix(".localhost") { return true }
+            if let address = NetworkAddress(name) { return address.isPrivate }
+            let last = name.split(separator: ".").last ?? ""
+            return last.utf8.allSatisfy(\.isDigit) || last.hasPrefix("0x")
+        }
+
+        /// Whether the address is none of the world's: this machine, a private network, the link, a group, or nothing at all
+        /// (RFC 6890, RFC 1918, RFC 4193, RFC 6598).
+        var isPrivate: Bool {
+            let blocks = bytes.count == 4 ? NetworkAddress.blocks4 : NetworkAddress.blocks6
+            return blocks.contains { block in
+                block.prefix.indices.allSatisfy { index in
+                    let left = block.length - index * 8
+                    let mask: UInt8 = left >= 8 ? 0xFF : left <= 0 ? 0 : ~(0xFF >> UInt8(left))
+                    return bytes[index] & mask == block.prefix[index] & mask
+                }
+            }
+        }
+
+        /// An IPv4 address that an IPv6 one carries (mapped, compatible, NAT64, 6to4); else the address itself.
+        private static func unwrapped(_ bytes: [UInt8]) -> [UInt8] {
+            let zeros = [UInt8](repeating: 0, count: 10)
+            if Array(bytes[..<10]) == zeros, bytes[10...11].allSatisfy({ $0 == 0xFF }) { return Array(bytes[12...]) }
+            if Array(bytes[..<12]) == [0, 0x64, 0xFF, 0x9B, 0, 0, 0, 0, 0, 0, 0, 0] { return Array(bytes[12...]) }
+            if bytes[0] == 0x20, bytes[1] == 0x02 { return Array(bytes[2..<6]) }
+            return bytes
+        }
+
+        private static let blocks4: [(prefix: [UInt8], length: Int)] = [
+            ([0], 8), ([10], 8), ([100, 64], 10), ([127], 8), ([169, 254], 16), ([172, 16], 12), ([192, 0, 0], 24),
+            ([192, 168], 16), ([198, 18], 15), ([224], 4), ([240], 4),
+        ]
+
+        private static let blocks6: [(prefix: [UInt8], length: Int)] = [
+            // Nothing at all, loopback, and what once carried IPv4 addresses.
+            ([UInt8](repeating: 0, count: 12), 96),
+            ([0xFC], 7), ([0xFE, 0x80], 10), ([0xFE, 0xC0], 10), ([0xFF], 8),
+        ]
+    }
+#endif

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Proxy
+    package import NIOCore
+
+    /// Reads a message body in the chunked transfer coding (RFC 9112 §7.1) from bytes that arrive piecemeal.
+    ///
+    /// Sizes, chunk extensions and trailers are bounded; extensions and trailers are dropped.
+    package struct ChunkedDecoder: Sendable {
+        /// What comes next in the bytes given.
+        package enum Step: Sendable, Hashable {
+            /// `skipped` bytes of framing and then `count` bytes of content, at least one: give the next call what follows them.
+            case content(skipped: Int, count: Int)
+            /// All bytes were framing; more must come.
+            case needsMore
+            /// The body ends after so many bytes; what follows is another message.
+            case end(skipped: Int)
+        }
+
+        private enum State: Sendable {
+            case size, padding, extensions, sizeEnd, content, contentReturn, contentEnd
+            case trailerStart, trailer, trailerEnd, lastEnd, ended
+        }
+
+        /// The most bytes of one chunk's extensions, and of all trailers.
+        package static let lineLimit = 8 << 10
+
+        private let toleratesPadding: Bool
+        private var state = State.size
+        private var remaining = 0
+        private var digits = 0
+        private var lineBytes = 0
+
+        /// A decoder for one body.
+        ///
+        /// - Parameter toleratesPadding: whether blanks may follow a chunk's size, as some old servers send them; false by default.
+        package init(toleratesPadding: Bool = false) {
+            self.toleratesPadding = toleratesPadding
+        }
+
+        /// Whether the body has ended.
+        package var isAtEnd: Bool { if case .ended = state { true } else { false } }
+
+        /// Goes on over `bytes`, each of which is given once.
+        ///
+        /// - Throws: 400, and then the connection is of no further use.
+        package mutating func next(in bytes: UnsafeRawBufferPointer) throws(MessageFault) -> Step {
+            var index = 0
+            while true {
+                if case .ended = state { return .end(skipped: index) }
+                guard index < bytes.count else { return .needsMore }
+                if case .content = state {
+                    let count = min(remaining, bytes.count - index)
+                    remaining -= count
+                    if remaining == 0 { state = .contentReturn }
+                    return .content(skipped: index, count: count)
+                }
+                try take(bytes[index])
+                index += 1
+            }
+        }
+
+        private mutating func take(_ byte: UInt8) throws(MessageFault) {
+            switch state {
+            case .size:
+                try takeSize(byte)
+            case .padding:
+                if byte == UInt8(ascii: "\r") {
+                    state = .sizeEnd
+                } else if byte == UInt8(ascii: ";") {
+                    state = .extensions
+                } else if !byte.isBlank {
+                    throw MessageFault("A chunk's size is followed by something else than its end.")
+                }
+                try countLine()
+            case .extensions:
+                if byte == UInt8(ascii: "\r") {
+                    state = .sizeEnd
+                } else {
+                    try requireText(byte)
+                }
+            case .sizeEnd:
+                try require(byte, is: UInt8(ascii: "\n"))
+                state = remaining == 0 ? .trailerStart : .content
+                digits = 0
+                lineBytes = 0
+            case .contentReturn:
+                try require(byte, is: UInt8(ascii: "\r"))
+                state = .contentEnd
+            case .contentEnd:
+                try require(byte, is: UInt8(ascii: "\n"))
+                state = .size
+            case .trailerStart:
+                if byte == UInt8(ascii: "\r") {
+                    state = .lastEnd
+                } else {
+                    guard FieldLines.isToken(byte) else {
+                        throw MessageFault("A trailer field line begins with no name.")
+                    }
+                    state = .trailer
+                    try countLine()
+                }
+            case .trailer:
+                if byte == UInt8(ascii: "\r") {
+                    state = .trailerEnd
+                } else {
+                    try requireText(byte)
+                }
+            case .trailerEnd:
+                try require(byte, is: UInt8(ascii: "\n"))
+                state = .trailerStart
+            case .lastEnd:
+                try require(byte, is: UInt8(ascii: "\n"))
+                state = .ended
+            case .content, .ended:
+                break
+            }
+        }
+
+        private mutating func takeSize(_ byte: UInt8) throws(MessageFault) {
+            if let digit = byte.hexDigit {
+                // 15 digits are below 2^60, so nothing overflows.
+                guard digits < 15 else { throw MessageFault("A chunk's size has more than 15 digits.") }
+                remaining = remaining << 4 | digit
+                digits += 1
+                return
+            }
+            guard digits > 0 else { throw MessageFault("A chunk does not begin with its size.") }
+            switch byte {
+            case UInt8(ascii: "\r"):
+                state = .sizeEnd
+            case UInt8(ascii: ";"):
+                state = .extensions
+            case UInt8(ascii: " "), UInt8(ascii: "\t"):
+                guard toleratesPadding else { throw MessageFault("White space follows a chunk's size.") }
+                state = .padding
+            default:
+                throw MessageFault("A chunk's size is followed by something else than its end.")
+            }
+        }
+
+        private func require(_ byte: UInt8, is wanted: UInt8) throws(MessageFault) {
+            guard byte == wanted else { throw MessageFault("A chunk or one of its lines does not end with CR LF.") }
+        }
+
+        private mutating func requireText(_ byte: UInt8) throws(MessageFault) {
+            guard byte >= 0x20 && byte != 0x7F || byte == UInt8(ascii: "\t") else {
+                throw MessageFault("A chunk extension or trailer holds a control character.")
+            }
+            try countLine()
+        }
+
+        private mutating func countLine() throws(MessageFault) {
+            lineBytes += 1
+            guard lineBytes <= ChunkedDecoder.lineLimit else {
+                throw MessageFault(
+                    431,
+                    message: "Chunk extensions or trailers are longer than \(ChunkedDecoder.lineLimit) bytes."
+                )
+            }
+        }
+    }
+
+    extension UInt8 {
+        /// The value of a hexadecimal digit.
+        var hexDigit: Int? {
+            switch self {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): Int(self &- UInt8(ascii: "0"))
+            case UInt8(ascii: "a")...UInt8(ascii: "f"): Int(self &- UInt8(ascii: "a")) + 10
+            case UInt8(ascii: "A")...UInt8(ascii: "F"): Int(self &- UInt8(ascii: "A")) + 10
+            default: nil
+            }
+        }
+    }
+
+    /// Writes a message body in the chunked transfer coding (RFC 9112 §7.1).
+    package enum ChunkedEncoder {
+        /// The most bytes that `begin` writes.
+        package static let overhead = 20
+
+        /// Writes what stands before a chunk of `count` bytes, at least one.
+        package static func begin(_ count: Int, in buffer: inout ByteBuffer) {
+            var shift = max(0, (Int.bitWidth - 1 - max(count, 1).leadingZeroBitCount) / 4 * 4)
+            while shift >= 0 {
+                let digit = UInt8(truncatingIfNeeded: count >> shift & 0xF)
+                buffer.writeInteger(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") - 10 + digit)
+                shift -= 4
+            }
+            end(in: &buffer)
+        }
+
+        /// Writes what stands behind a chunk.
+        package static func end(in buffer: inout ByteBuffer) {
+            buffer.writeInteger(0x0D0A as UInt16)
+        }
+
+        /// Writes the last chunk, without trailers.
+        package static func finish(in buffer: inout ByteBuffer) {
+            buffer.writeStaticString("0\r\n\r\n")
+        }
+    }
+#endif

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Proxy
+    internal import HoldfastSemantics
+
+    /// What a request's fields say of its content and of its connection, in one pass over the lines.
+    struct RequestFraming: Sendable, Hashable {
+        /// How the content ends.
+        enum Content: Sendable, Hashable {
+            case none
+            case length(Int)
+            case chunked
+        }
+
+        /// How the content ends (RFC 9112 §6.3).
+        private(set) var content = Content.none
+        /// Whether the connection is kept after the answer, as far as the client goes (RFC 9112 §9.3).
+        private(set) var keepsAlive: Bool
+        /// Whether the client waits for a 100 before it sends its content (RFC 9110 §10.1.1).
+        private(set) var awaitsContinue = false
+        /// Whether it expects what nobody knows.
+        private(set) var expectsUnknown = false
+
+        /// Reads the fields of a request.
+        ///
+        /// - Throws: 400 and 501 for what two recipients could read in two ways: that is how requests are smuggled (RFC 9112 §11.2).
+        init(_ fields: HeaderFields, version: HTTPVersion) throws(MessageFault) {
+            keepsAlive = version == .http11
+            var length: Int?
+            var codings: [Substring]?
+            var hosts = 0
+            var closes = false
+            for line in fields {
+                switch line.name {
+                case .host:
+                    hosts += 1
+                    guard hosts == 1 else { throw MessageFault("There are two Host fields.") }
+                    var host = line.value
+                    guard host.withUTF8({ HostField.isValid(UnsafeRawBufferPointer($0)) }) else {
+                        throw MessageFault("The Host field names no host.")
+                    }
+                case .contentLength:
+                    guard length == nil else { throw MessageFault("There are two Content-Length fields.") }
+                    guard let number = RequestFraming.length(line.value) else {
+                        throw MessageFault("The Content-Length is no number of bytes.")
+                    }
+                    length = number
+                case .transferEncoding:
+                    codings = (codings ?? []) + RequestFraming.members(line.value)
+                case .connection:
+                    for member in RequestFraming.members(line.value) {
+                        if RequestFraming.matches(member, word: "close") { closes = true }
+                        if RequestFraming.matches(member, word: "keep-alive") { keepsAlive = true }
+                    }
+                case .expect:
+                    guard version == .http11 else { continue }
+                    if RequestFraming.matches(line.value[...], word: "100-continue") {
+                        awaitsContinue = true
+                    } else {
+                        expectsUnknown = true
+                    }
+                default:
+                    continue
+                }
+            }
+            guard hosts == 1 || version == .http10 else { throw MessageFault("There is no Host field.") }
+            if closes { keepsAlive = false }
+            if let codings {
+                guard version == .http11 else { throw MessageFault("HTTP/1.0 knows no Transfer-Encoding.") }
+                guard length == nil else {
+                    throw MessageFault("Content-Length and Transfer-Encoding contradict each other.")
+                }
+                try RequestFraming.requireChunked(codings)
+                content = .chunked
+            } else if let length, length > 0 {
+                content = .length(length)
+            }
+            if content == .none { awaitsContinue = false }
+        }
+
+        /// The number that decimal digits spell, up to 18 of them, so that nothing overflows; nil for anything else.
+        static func length(_ text: String) -> Int? {
+            let digits = text.utf8
+            guard digits.count > 0, digits.count <= 18 else { return nil }
+            var number = 0
+            for digit in digits {
+                guard digit.isDigit else { return nil }
+                number = number * 10 + Int(digit - UInt8(ascii: "0"))
+            }
+            return number
+        }
+
+        private static func requireChunked(_ codings: [Substring]) throws(MessageFault) {
+            for coding in codings {
+                guard !coding.isEmpty, coding.utf8.allSatisfy(FieldLines.isToken) else {
+                    throw MessageFault("The Transfer-Encoding is no list of codings.")
+                }
+            }
+            let chunked = codings.indices.filter { matches(codings[$0], word: "chunked") }
+            guard chunked == [codings.count - 1] else {
+                throw MessageFault("The Transfer-Encoding does not end in chunked, or names it twice.")
+            }
+            guard codings.count == 1 else {
+                throw MessageFault(501, message: "No transfer coding but chunked is known.")
+            }
+        }
+
+        static func members(_ value: String) -> [Substring] {
+            value.split(separator: ",", omittingEmptySubsequences: false).map { member in
+                var member = member
+                while member.utf8.first?.isBlank == true { member.removeFirst() }
+                while member.utf8.last?.isBlank == true { member.removeLast() }
+                return member
+            }
+        }
+
+        /// Whether a text is a word, letter case aside; the word is in lower case.
+        static func matches(_ text: Substring, word: StaticString) -> Bool {
+            guard text.utf8.count == word.utf8CodeUnitCount else { return false }
+            return word.withUTF8Buffer { word in
+                zip(text.utf8, word).allSatisfy { $0.lowerCased == $1 }
+            }
+        }
+    }
+
+    /// Where the body of a response ends, and whether its connection can carry another exchange (RFC 9112 §6.3, §9.3).
+    struct ResponseFraming: Sendable, Hashable {
+        /// What marks the end of a body.
+        enum Body: Sendable, Hashable {
+            /// There is none, whatever the fields say.
+            case none
+            case length(Int)
+            case chunked
+            case untilClose
+        }
+
+        var body: Body
+        /// Whether the connection can be used again once the body has been read.
+        var isPersistent: Bool
+
+        /// Judges a final head that answers `method`.
+        ///
+        /// Where Content-Length stands beside Transfer-Encoding it is a lie, and taken off the head (RFC 9112 §6.3).
+        ///
+        /// - Throws: where the fields contradict themselves.
+        static func judge(
+            _ head: inout ResponseHeadParser.Head,
+            answering method: RequestMethod
+        ) throws(MessageFault) -> ResponseFraming {
+            let isPersistent = persists(head)
+            let status = head.head.status
+            if method == .head || status == 204 || status == 304 {
+                return ResponseFraming(body: .none, isPersistent: isPersistent)
+            }
+            if head.head.fields.contains(.transferEncoding) {
+                let isChunked = try endsChunked(head.head.fields.values(of: .transferEncoding))
+                guard isChunked else { return ResponseFraming(body: .untilClose, isPersistent: false) }
+                let hasLength = head.head.fields.contains(.contentLength)
+                head.head.fields.removeAll(.contentLength)
+                return ResponseFraming(body: .chunked, isPersistent: isPersistent && !hasLength && !head.isVersion10)
+            }
+            guard let length = try length(head.head.fields) else {
+                return ResponseFraming(body: .untilClose, isPersistent: false)
+            }
+            return ResponseFraming(body: .length(length), isPersistent: isPersistent)
+        }
+
+        /// The one length that all lines and members give; nil without any.
+        private static func length(_ fields: HeaderFields) throws(MessageFault) -> Int? {
+            var found: Int?
+            for line in fields where line.name == .contentLength {
+                for member in line.value.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false) {
+                    guard let length = number(member), found == nil || found == length else { throw unclearLength }
+                    found = length
+                }
+            }
+            return found
+        }
+
+        private static func number(_ text: Substring.UTF8View) -> Int? {
+            var value = 0
+            var digits = text.drop(while: \.isOptionalWhitespace)
+            while digits.last?.isOptionalWhitespace == true { digits.removeLast() }
+            guard !digits.isEmpty else { return nil }
+            for byte in digits {
+                guard byte.isDigit else { return nil }
+                let (product, overflow) = value.multipliedReportingOverflow(by: 10)
+                let (sum, carry) = product.addingReportingOverflow(Int(byte - UInt8(ascii: "0")))
+                guard !overflow, !carry else { return nil }
+                value = sum
+            }
+            return value
+        }
+
+        private static let unclearLength = MessageFault(
+            "Content-Length is no number, or several different ones, so nobody knows where the body ends."
+        )
+
+        /// Whether chunked is the last coding.
+        private static func endsChunked(_ lines: [String]) throws(MessageFault) -> Bool {
+            let codings = lines.flatMap { FieldScanner.members(of: $0) }.map { $0.loweringASCII() }
+            guard codings.filter({ $0 == "chunked" }).count <= 1 else {
+                throw MessageFault("Transfer-Encoding names chunked twice.")
+            }
+            return codings.last == "chunked"
+        }
+
+        private static func persists(_ head: ResponseHeadParser.Head) -> Bool {
+            var persists = !head.isVersion10
+            for line in head.head.fields where line.name == .connection {
+                for option in FieldScanner.members(of: line.value) {
+                    switch option.loweringASCII() {
+                    case "close": return false
+                    case "keep-alive": persists = true
+                    default: continue
+                    }
+                }
+            }
+            return persists
+        }
+    }
+#endif

@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// What a response does to a cache: the one rule that every response passes on its way into a store.
+///
+/// Whatever kind a response is, what it leaves behind is judged as a 200 with the same fields to the same requester would be
+/// (``Storability``): a complete response and a part before they are stored, a 304, a response to HEAD and a part that joins
+/// stored bytes together with the stored fields that they update. So after any response the cache holds nothing that such a
+/// 200 could not have put there (RFC 9111 §3, §3.2 to §3.5, §4.1, §4.3.4, §4.3.5).
+///
+/// A pure function: a cache looks up, this judges, and one writer obeys.
+public struct Admission: Sendable, Hashable {
+    /// What is to be done.
+    public enum Action: Sendable, Hashable {
+        /// Store this response and the bytes that come with it.
+        case store(StoredResponse, scope: Storability.Scope)
+        /// Give the stored response these fields; its bytes stay as they are.
+        case freshen(StoredResponse)
+        /// Remove the stored response: it no longer holds, or what is said of it now may not be kept.
+        case remove
+        /// Change nothing.
+        case pass
+    }
+
+    /// What a response is, by its status and by the request it answers.
+    public enum Kind: Sendable {
+        /// A whole response: neither 206 nor 304.
+        case complete
+        /// A 206 that is stored by itself.
+        case part(ReceivedPart)
+        /// A 206 that joins a stored response (RFC 9111 §3.4).
+        case joining(PartCombination, Existing)
+        /// A 304 that selects a stored response (RFC 9111 §4.3.4).
+        case notModified(Existing)
+        /// A response to HEAD, as news of a stored response to GET (RFC 9111 §4.3.5).
+        case head(Existing, bodyLength: Int)
+    }
+
+    /// A stored response that is already there.
+    public struct Existing: Sendable {
+        /// The response.
+        public let stored: StoredResponse
+        /// Whose it is; "" for everyone's.
+        public let partition: String
+
+        /// Names a stored response and its partition.
+        public init(_ stored: StoredResponse, partition: String) {
+            self.stored = stored
+            self.partition = partition
+        }
+    }
+
+    /// What is to be done.
+    public let action: Action
+
+    /// Why nothing is kept of the response; nil where something is.
+    public let reason: CacheReason?
+
+    /// Whether the response may answer other requests of the same requester that wait for it: it may be stored for that requester,
+    /// and used without validation (RFC 9111 §4, §5.2.2.4), whether or not it changes what is stored for others.
+    public let isShareable: Bool
+
+    /// Judges a response.
+    ///
+    /// - Parameters:
+    ///   - response: the response as it came.
+    ///   - kind: what it is.
+    ///   - exchange: who asked for it, how and when.
+    ///   - options: the cache's rules.
+    ///   - secret: the key for the digests of nominated credentials.
+    public init(
+        of response: ResponseHead,
+        as kind: Kind,
+        in exchange: Exchange,
+        options: CacheOptions,
+        secret: [UInt8]
+    ) {
+        if let reason = exchange.refusal {
+            self.init(.pass, because: reason)
+            return
+        }
+        let judge = Judge(exchange: exchange, options: options, secret: secret)
+        let judged =
+            switch kind {
+            case .complete: judge.newEntry(response, head: response, ranges: nil)
+            case .part(let part): judge.newEntry(response, head: part.storedHead, ranges: part.ranges)
+            case .joining(let combination, let existing): judge.joined(combination, to: existing, by: response)
+            case .notModified(let existing): judge.confirmed(existing, by: response)
+            case .head(let existing, let bodyLength): judge.described(existing, bodyLength: bodyLength, by: response)
+            }
+        self.init(judged.action.ordered(exchange.requestOrder), because: judged.reason, isShareable: judged.isShareable)
+    }
+
+    fileprivate init(_ action: Action, because reason: CacheReason? = nil, isShareable: Bool = false) {
+        self.action = action
+        self.reason = reason
+        self.isShareable = isShareable
+    }
+}
+
+extension Admission {
+    /// Who asked for a response, how and when.
+    public struct Exchange: Sendable {
+        /// The request as it was looked up.
+        public var lookedUp: RequestHead
+        /// The request as it was sent; nil where that cannot be seen, and nothing is kept.
+        public var sent: RequestHead?
+        /// Whose request was looked up (``CachePrincipal``); "" for an anonymous one.
+        public var partition: String
+        /// Whose request was sent; nil where fields were added on the way of which nobody says whose they are. Unless it is
+        /// ``partition``, nothing is kept.
+        public var sentPartition: String?
+        /// Whether content was sent that the key does not tell; then nothing is kept.
+        public var hasUnkeyedContent = false
+        /// Whether the content of the request is in the key.
+        public var hasContentKey = false
+        /// Whether what is stored for the request is no error.
+        public var hasUsableStored = false
+        /// Whether a content coding was undone, so that the bytes are not those the origin speaks of.
+        public var contentDecoded = false
+        /// When the request was sent.
+        public var requestTime: Timestamp
+        /// The place of the request among all requests of the cache; by default as its time says.
+        public var requestOrder: HybridTimestamp
+        /// When the response came.
+        public var responseTime: Timestamp
+        /// What the call asks of the cache.
+        public var directive: CacheDirective
+        /// Fields beside Authorization and Cookie whose values are credentials.
+        public var credentialFields: [FieldName]
+
+        /// Describes an exchange; what is not named is as its property says.
+        public init(
+            lookedUp: RequestHead,
+            sent: RequestHead?,
+            partition: String = "",
+            sentPartition: String? = "",
+            requestTime: Timestamp,
+            responseTime: Timestamp,
+            directive: CacheDirective = .default,
+            credentialFields: [FieldName] = []
+        ) {
+            self.lookedUp = lookedUp
+            self.sent = sent
+            self.partition = partition
+            self.sentPartition = sentPartition
+            self.requestTime = requestTime
+            requestOrder = HybridTimestamp(requestTime)
+            self.responseTime = responseTime
+            self.directive = directive
+            self.credentialFields = credentialFields
+        }
+
+        /// Why nothing that comes of the exchange may be kept for who asked, whatever comes; nil where something may.
+        public var refusal: CacheReason? {
+            guard let sent else { return .hiddenRequest }
+            if sent.target != lookedUp.target { return .otherTarget }
+            if sentPartition != partition { return .otherPrincipal }
+            return hasUnkeyedContent ? .content : nil
+        }
+
+        /// The request fields that a Vary nominates from.
+        ///
+        /// The conditions of a revalidation or completion are the cache's own and select nothing; content without a coding,
+        /// which a cache asks for where it deals with parts, is what any caller accepts.
+        package var selecting: HeaderFields {
+            guard let sent else { return lookedUp.fields }
+            var fields = sent.fields
+            var own: [FieldName] = [.ifNoneMatch, .ifModifiedSince, .range, .ifRange]
+            if fields[.acceptEncoding] == "identity" { own.append(.acceptEncoding) }
+            // Where nothing differs nothing is copied.
+            for name in own where fields[name] != lookedUp.fields[name] { fields[name] = lookedUp.fields[name] }
+            return fields
+        }
+    }
+}
+
+/// The judgement of one response, by its kind.
+private struct Judge {
+    let exchange: Admission.Exchange
+    let options: CacheOptions
+    let secret: [UInt8]
+
+    // MARK: Entries of their own
+
+    func newEntry(_ response: ResponseHead, head: ResponseHead, ranges: StoredRanges?) -> Admission {
+        let scope: Storability.Scope
+        switch storability(of: head, asGet: false) {
+        case .store(let permitted): scope = permitted
+        case .doNotStore(let reason): return Admission(.pass, because: reason)
+        }
+        if exchange.hasUsableStored, options.negativeLifetime != nil, response.status.rawValue >= 500,
+            response.allowsNegativeCaching
+        {
+            return Admission(.pass, because: .negativeOverStored)
+        }
+        guard let nominated = nominated(by: head.fields) else { return Admission(.pass, because: .varyStar) }
+        var stored = StoredResponse(
+            target: exchange.lookedUp.target,
+            method: exchange.hasContentKey ? exchange.lookedUp.method : .get,
+            nominated: nominated,
+            head: FieldUpdate.storable(
+                head,
+                contentDecoded: exchange.contentDecoded,
+                mode: options.mode,
+                targetedFields: options.targets,
+                ignoredCookies: options.ignored
+            ),
+            requestTime: exchange.requestTime,
+            responseTime: exchange.responseTime,
+            contentDecoded: exchange.contentDecoded,
+            givenLifetime: exchange.directive.lifetime?.wholeSeconds,
+            targetedFields: options.targets
+        )
+        stored.ranges = ranges
+        return Admission(.store(stored, scope: scope), isShareable: isShareable(stored))
+    }
+
+    // MARK: News of what is stored
+
+    func confirmed(_ existing: Admission.Existing, by response: ResponseHead) -> Admission {
+        let merged = existing.stored.freshened(
+            by: response,
+            requestTime: exchange.requestTime,
+            responseTime: exchange.responseTime,
+            mode: options.mode,
+            givenLifetime: exchange.directive.lifetime?.wholeSeconds,
+            ignoredCookies: options.ignored
+        )
+        return update(existing, to: merged, by: response)
+    }
+
+    func described(_ existing: Admission.Existing, bodyLength: Int, by response: ResponseHead) -> Admission {
+        let stored = existing.stored
+        // Only a 200 says anything, and what may not be stored as a GET's response says nothing either.
+        guard exchange.sent?.method == .head, stored.method == .get, response.status == .ok,
+            case .store(let scope) = storability(of: response, asGet: true)
+        else { return Admission(.pass, because: .method) }
+        guard stored.head.status == .ok,
+            stored.describesSameContent(as: response, bodyLength: bodyLength, receivedAt: exchange.responseTime)
+        else {
+            // RFC 9111 §4.3.5 calls it stale; with another validator nothing would come of a revalidation.
+            if isOvertaken(by: stored) { return Admission(.pass, because: .overtaken) }
+            return speaksFor(existing, scope: scope)
+                ? Admission(.remove, because: .stale) : Admission(.pass, because: .otherPrincipal)
+        }
+        // A lifetime of the cache's own counts from the receipt of the content, of which this is none.
+        if options.fixedLifetime != nil { return Admission(.pass, because: .method) }
+        let merged = stored.freshened(
+            by: response,
+            requestTime: exchange.requestTime,
+            responseTime: exchange.responseTime,
+            mode: options.mode,
+            ignoredCookies: options.ignored
+        )
+        // The fields agree, which is less than the confirmation that a person asked for.
+        return update(existing, to: stored.needsConfirmation ? merged.needingConfirmation : merged, by: response)
+    }
+
+    func joined(_ combination: PartCombination, to existing: Admission.Existing, by response: ResponseHead) -> Admission
+    {
+        let merged = combination.joined
+        // All of it is stored already: the part brings newer fields and nothing else.
+        if existing.stored.ranges == nil { return update(existing, to: merged, by: response) }
+        switch decide(existing, to: merged, by: response) {
+        case .failure(let refusal): return Admission(.pass, because: refusal.reason)
+        case .success(let (filed, scope)):
+            // Joined for one only, where either of the two is for one only.
+            let isForAll = scope == .shared && existing.partition.isEmpty && !setsCookieOfOne(response)
+            return Admission(.store(filed, scope: isForAll ? .shared : .principal), isShareable: isShareable(filed))
+        }
+    }
+
+    private struct Refusal: Error {
+        let reason: CacheReason
+    }
+
+    private func update(
+        _ existing: Admission.Existing,
+        to merged: StoredResponse,
+        by response: ResponseHead
+    ) -> Admission {
+        switch decide(existing, to: merged, by: response) {
+        case .success(let (filed, scope)):
+            let isItsOwn = existing.partition == exchange.partition
+            guard isItsOwn || speaksFor(existing, scope: scope) && !setsCookieOfOne(response) else {
+                // Those who wait are given what is stored as it stands, and only where the news names no other variant.
+                let isForAll =
+                    isShareable(filed) && isShareable(existing.stored) && filed.nominated == existing.stored.nominated
+                return Admission(.pass, because: .otherPrincipal, isShareable: isForAll)
+            }
+            return Admission(.freshen(filed), isShareable: isShareable(filed))
+        case .failure(let refusal):
+            let mustGo: Set<CacheReason> = [
+                .responseNoStore, .privateResponse, .authorization, .varyStar, .notUnderstood, .noFreshness,
+            ]
+            let isGone = mustGo.contains(refusal.reason) && speaksFor(existing, scope: nil)
+            return Admission(isGone ? .remove : .pass, because: refusal.reason)
+        }
+    }
+
+    /// What a stored response becomes by the fields that update it, and for whom a 200 like that could be stored.
+    private func decide(
+        _ existing: Admission.Existing,
+        to merged: StoredResponse,
+        by response: ResponseHead
+    ) -> Result<(StoredResponse, Storability.Scope), Refusal> {
+        let stored = existing.stored
+        if isOvertaken(by: stored) { return .failure(Refusal(reason: .overtaken)) }
+        // A part that no strong validator names can never be completed, and the Date of an update must not make it look as if it had
+        // one (RFC 9110 §8.8.2.2).
+        if stored.ranges != nil, StrongValidator(stored) == nil { return .failure(Refusal(reason: .partialContent)) }
+        let selecting = exchange.selecting
+        guard
+            stored.nominated.matches(selecting, secret: secret)
+                || stored.nominated.matchesInEffect(
+                    selecting,
+                    contentLanguage: stored.head.fields[.contentLanguage],
+                    secret: secret
+                )
+        else { return .failure(Refusal(reason: .noVariant)) }
+        switch storability(of: merged.head, asGet: true) {
+        case .doNotStore(let reason): return .failure(Refusal(reason: reason))
+        case .store(let scope):
+            guard let nominated = nominated(by: merged.head.fields) else {
+                return .failure(Refusal(reason: .varyStar))
+            }
+            // With other nominated names it is filed under the values of the request that brought these names.
+            let filed = nominated.names == stored.nominated.names ? merged : merged.nominating(nominated)
+            return .success((filed, scope))
+        }
+    }
+
+    // MARK: Rules
+
+    /// Whether those who wait for the same may be given it: `no-cache` forbids to use it for any request but its own.
+    private func isShareable(_ stored: StoredResponse) -> Bool {
+        stored.cacheControl.noCache != .unqualified || options.fixedLifetime != nil
+    }
+
+    /// Whether what the requester is told may change a stored response: its own, and everyone's where it may be told to all.
+    ///
+    /// - Parameter scope: for whom a 200 with the merged fields could be stored; nil where it could not.
+    private func speaksFor(_ existing: Admission.Existing, scope: Storability.Scope?) -> Bool {
+        existing.partition == exchange.partition || existing.partition.isEmpty && scope == .shared
+    }
+
+    /// Whether a response sets a cookie for a requester with credentials and does not say itself that it is for all: what the
+    /// stored response said of its own fields says nothing of this one's (RFC 9111 §7.3).
+    private func setsCookieOfOne(_ response: ResponseHead) -> Bool {
+        guard !exchange.partition.isEmpty, response.fields.contains(.setCookie),
+            options.ignored.withoutSetCookies(response.fields).contains(.setCookie)
+        else { return false }
+        let cacheControl = RulingCacheControl(response.fields, targets: options.targets).cacheControl
+        return !cacheControl.public && !cacheControl.hasValidSharedMaxAge
+    }
+
+    /// Whether the stored response was asked for after this one was: an older response never takes the place of a newer one
+    /// (RFC 9111 §4).
+    private func isOvertaken(by stored: StoredResponse) -> Bool {
+        stored.requestOrder > exchange.requestOrder
+    }
+
+    private func nominated(by fields: HeaderFields) -> NominatedFields? {
+        NominatedFields(
+            vary: fields,
+            request: exchange.selecting,
+            secret: secret,
+            credentialFields: exchange.credentialFields
+        )
+    }
+
+    /// - Parameter asGet: whether a request by HEAD counts as the GET whose stored response it is about.
+    private func storability(of head: ResponseHead, asGet: Bool) -> Storability {
+        guard var request = exchange.sent else { return .doNotStore(.hiddenRequest) }
+        if asGet, request.method == .head { request.method = .get }
+        return Storability.judge(
+            request: request,
+            response: head,
+            directive: exchange.directive,
+            options: options,
+            isPersonal: !exchange.partition.isEmpty,
+            hasContentKey: exchange.hasContentKey
+        )
+    }
+}
+
+extension Admission.Action {
+    /// The same, of a response that was asked for at `order`.
+    fileprivate func ordered(_ order: HybridTimestamp) -> Admission.Action {
+        switch self {
+        case .store(var stored, let scope):
+            stored.requestOrder = order
+            return .store(stored, scope: scope)
+        case .freshen(var stored):
+            stored.requestOrder = order
+            return .freshen(stored)
+        case .remove, .pass: return self
+        }
+    }
+}
+
+extension StoredResponse {
+    /// Whether a response to HEAD bears no validator and no length but the stored ones (RFC 9111 §4.3.5).
+    fileprivate func describesSameContent(as response: ResponseHead, bodyLength: Int, receivedAt: Timestamp) -> Bool {
+        if response.fields.contains(.eTag) {
+            guard let tag = response.entityTag, let known = head.entityTag, tag.weakMatches(known) else {
+                return false
+            }
+        }
+        if response.fields.contains(.lastModified) {
+            guard let date = response.lastModified(receivedAt: receivedAt), date == lastModified else { return false }
+        }
+        guard !contentDecoded, response.fields.contains(.contentLength) else { return true }
+        // Of content that is stored in part, the length of the whole is what a HEAD speaks of, where it is known.
+        guard let ranges else { return response.contentLength == bodyLength }
+        return ranges.completeLength.map { $0 == response.contentLength.map { Int64($0) } } ?? true
+    }
+}

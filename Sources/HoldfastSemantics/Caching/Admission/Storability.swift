@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// Whether a response may be stored, and for whom (RFC 9111 §3).
+public enum Storability: Sendable, Hashable {
+    /// It may be stored.
+    case store(scope: Scope)
+    /// It may not, for this reason.
+    case doNotStore(Reason)
+
+    /// Who may be answered from it.
+    public enum Scope: Sendable, Hashable {
+        /// The principal whose request it answered.
+        case principal
+        /// Everyone.
+        case shared
+    }
+
+    /// Why a response is not stored.
+    public typealias Reason = CacheReason
+
+    /// Judges a response for storing.
+    ///
+    /// Whether the body arrived whole is not judged here; a partial body must never be committed (RFC 9111 §3.3).
+    ///
+    /// - Parameters:
+    ///   - request: the request as it was sent, fields the transport adds included.
+    ///   - response: the response as it came.
+    ///   - directive: what the call asks.
+    ///   - options: the cache's rules.
+    ///   - isPersonal: whether the request is known to be of one principal by other means than its Authorization and
+    ///     Cookie fields; false by default.
+    ///   - hasContentKey: whether it is a QUERY or an opted-in POST whose content is in the key; false by default.
+    /// - Returns: the verdict; the first reason that applies.
+    public static func judge(
+        request: RequestHead,
+        response: ResponseHead,
+        directive: CacheDirective,
+        options: CacheOptions,
+        isPersonal: Bool = false,
+        hasContentKey: Bool = false
+    ) -> Storability {
+        let ruling = RulingCacheControl(response.fields, targets: options.targets)
+        let cacheControl = ruling.cacheControl
+        if request.namesOtherHost { return .doNotStore(.host) }
+        if let reason = statusReason(
+            request,
+            response: response,
+            ruling: ruling,
+            options: options,
+            hasContentKey: hasContentKey
+        ) {
+            return .doNotStore(reason)
+        }
+        if directive.noStore || CacheControl(request: request.fields).noStore { return .doNotStore(.requestNoStore) }
+        // must-understand and a known status together make no-store a message to older caches only.
+        if cacheControl.noStore, !cacheControl.mustUnderstand, options.fixedLifetime == nil {
+            return .doNotStore(.responseNoStore)
+        }
+        if options.mode == .shared {
+            if cacheControl.private == .unqualified { return .doNotStore(.privateResponse) }
+            if request.fields.contains(.authorization), !releasesAuthorized(cacheControl) {
+                return .doNotStore(.authorization)
+            }
+        }
+        guard NominatedFields(vary: response.fields, request: request.fields, secret: []) != nil else {
+            return .doNotStore(.varyStar)
+        }
+        guard isWorthStoring(response, ruling: ruling, options: options) else { return .doNotStore(.noFreshness) }
+        return .store(scope: scope(request, cacheControl: cacheControl, options: options, isPersonal: isPersonal))
+    }
+
+    private static func statusReason(
+        _ request: RequestHead,
+        response: ResponseHead,
+        ruling: RulingCacheControl,
+        options: CacheOptions,
+        hasContentKey: Bool
+    ) -> Reason? {
+        if options.fixedLifetime != nil {
+            guard request.method == .get else { return .method }
+            guard response.status.isSuccessful else { return .status }
+        }
+        guard request.method == .get || hasContentKey || answersLaterGet(request, response: response, ruling: ruling)
+        else {
+            return .method
+        }
+        guard response.status.isFinal else { return .status }
+        if response.status.forbidsStoring { return .statusForbidsStoring }
+        if response.status == .partialContent { return .partialContent }
+        if response.status == .notModified { return .notModified }
+        // What failed by a condition or a range of one request says nothing to a request without it, and no key tells them
+        // apart (RFC 9110 §15.5.13, §15.5.17).
+        if response.status == .preconditionFailed, request.isConditionalOrPartial { return .originCondition }
+        if response.status == .rangeNotSatisfiable, request.fields.contains(.range) { return .partialContent }
+        if ruling.cacheControl.mustUnderstand, options.fixedLifetime == nil, !response.status.isRegistered {
+            return .notUnderstood
+        }
+        return nil
+    }
+
+    /// Whether the response to a POST is the target's representation as a GET would have got it, and says how long it is fresh
+    /// (RFC 9110 §9.3.3).
+    private static func answersLaterGet(
+        _ request: RequestHead,
+        response: ResponseHead,
+        ruling: RulingCacheControl
+    ) -> Bool {
+        guard request.method == .post, response.status == .ok,
+            ruling.cacheControl.maxAge != nil || ruling.cacheControl.sMaxAge != nil || ruling.hasExpires
+        else { return false }
+        let locations = response.fields.values(of: .contentLocation)
+        guard let location = locations.first, locations.count == 1, !location.isEmpty else { return false }
+        return request.target.resolving(location) == request.target
+    }
+
+    /// Whether the response is for others than the user who asked (RFC 9111 §3.5); what is malformed releases nothing.
+    private static func releasesAuthorized(_ cacheControl: CacheControl) -> Bool {
+        cacheControl.public || cacheControl.grants("must-revalidate") || cacheControl.hasValidSharedMaxAge
+    }
+
+    private static func isWorthStoring(
+        _ response: ResponseHead,
+        ruling: RulingCacheControl,
+        options: CacheOptions
+    ) -> Bool {
+        if options.fixedLifetime != nil { return true }
+        let cacheControl = ruling.cacheControl
+        if cacheControl.maxAge != nil || cacheControl.public || ruling.hasExpires { return true }
+        if options.mode == .shared ? cacheControl.sMaxAge != nil : cacheControl.private != .absent { return true }
+        if options.negativeLifetime != nil, response.allowsNegativeCaching { return true }
+        return response.status.isHeuristicallyCacheable
+    }
+
+    private static func scope(
+        _ request: RequestHead,
+        cacheControl: CacheControl,
+        options: CacheOptions,
+        isPersonal: Bool
+    ) -> Scope {
+        guard options.mode == .shared else { return .principal }
+        if cacheControl.public || cacheControl.hasValidSharedMaxAge { return .shared }
+        if request.fields.contains(.cookie) { return .principal }
+        // An authorized request got this far by must-revalidate, which releases its response for all.
+        if request.fields.contains(.authorization) { return .shared }
+        return isPersonal ? .principal : .shared
+    }
+}
+
+/// Which errors may be held as an answer about the resource, and which responses may not be held at all.
+extension StatusCode {
+    /// Whether a response with this status must never be stored, whatever its fields say: 428, 429, 431 and 511
+    /// (RFC 6585 §3 to §6), and 425, which is about a connection that has not finished its handshake (RFC 8470 §5.2).
+    public var forbidsStoring: Bool {
+        switch rawValue {
+        case 425, 428, 429, 431, 511: true
+        default: false
+        }
+    }
+
+    /// Whether the status is an error that tells something of the resource, for anyone who asks.
+    ///
+    /// False for those that are about one user (401, 407), one connection or moment (408, 421, 425, 426, 429), or what one
+    /// request said (406, 412, 413, 415, 416, 417, 428, 431), and for a network that wants a log-in first (511).
+    public var isErrorOfResource: Bool {
+        switch rawValue {
+        case 401, 406, 407, 408, 412, 413, 415, 416, 417, 421, 425, 426, 428, 429, 431, 511: false
+        case 400...599: true
+        default: false
+        }
+    }
+}
+
+extension ResponseHead {
+    /// Whether a cache may count the response as fresh for a time of its own choosing although it is an error and says
+    /// nothing of it; see ``CacheOptions/negativeLifetime``.
+    ///
+    /// With Retry-After the server names the time at which it wants to be asked again, and holding the response for another
+    /// one would be against its word.
+    public var allowsNegativeCaching: Bool {
+        status.isErrorOfResource && !fields.contains(.retryAfter) && !statesFreshness
+    }
+
+    private var statesFreshness: Bool {
+        let cacheControl = CacheControl(fields)
+        return cacheControl.maxAge != nil || cacheControl.sMaxAge != nil || fields.contains(.expires)
+    }
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// A stored response of which some bytes may be missing, joined with a further part (RFC 9111 §3.4).
+public struct PartCombination: Sendable, Hashable {
+    /// The stored response with the fields of the newest part.
+    public let response: StoredResponse
+
+    /// What is stored of its content, the new part included.
+    public let ranges: StoredRanges
+
+    /// Where the new part's bytes go.
+    public let interval: Range<Int64>
+
+    /// Joins a part to what is stored.
+    ///
+    /// Both must have the same strong validator (RFC 9110 §15.3.7.3), no two content codings, and lengths that agree.
+    /// The part's fields replace the stored ones as a 304's do, those of its own bytes excepted; Content-Length becomes
+    /// that of the whole, and the age is counted from the new part.
+    ///
+    /// - Parameters:
+    ///   - part: the part; before its content came, to know whether to take it, and once more as it ended.
+    ///   - head: the head of the 206 it came in.
+    ///   - stored: the stored response.
+    ///   - storedRanges: what is stored of its content.
+    ///   - asked: the interval that the cache itself asked for with Range, where it did: the part must begin there and
+    ///     not reach beyond it. Nil for a caller's own request.
+    ///   - requestTime: when the request was sent.
+    ///   - responseTime: when the 206 came.
+    ///   - mode: for whom the cache stores.
+    ///   - ignoredCookies: cookies that are never stored; none by default.
+    /// - Returns: nil when they do not belong together: then the part may replace what is stored but not join it, and a
+    ///   request that was made into a partial one must be sent again as it came.
+    public init?(
+        of part: ReceivedPart,
+        head: ResponseHead,
+        with stored: StoredResponse,
+        ranges storedRanges: StoredRanges,
+        asked: Range<Int64>?,
+        requestTime: Timestamp,
+        responseTime: Timestamp,
+        mode: CacheOptions.Mode,
+        ignoredCookies: IgnoredCookies = .none
+    ) {
+        guard stored.head.status == .ok, stored.method == .get, head.status == .partialContent,
+            let validator = StrongValidator(stored), part.validator == validator,
+            PartCombination.isSameCoding(head, as: stored.head, by: validator)
+        else { return nil }
+        if let asked {
+            guard part.interval.lowerBound == asked.lowerBound, part.interval.upperBound <= asked.upperBound else {
+                return nil
+            }
+        }
+        var ranges = storedRanges
+        guard ranges.insert(part.interval, completeLength: part.completeLength) else { return nil }
+        var update = head
+        update.fields.removeAll { PartialContent.messageBound.contains($0.name) }
+        let freshened = stored.freshened(
+            by: update,
+            requestTime: requestTime,
+            responseTime: responseTime,
+            mode: mode,
+            ignoredCookies: ignoredCookies
+        )
+        var combined = freshened.head
+        combined.fields.removeAll(.contentRange)
+        combined.fields[.contentLength] = ranges.completeLength.map { String($0) }
+        response = StoredResponse(
+            target: freshened.target,
+            method: freshened.method,
+            nominated: freshened.nominated,
+            head: combined,
+            requestTime: requestTime,
+            responseTime: responseTime,
+            givenLifetime: freshened.givenLifetime,
+            targetedFields: freshened.targetedFields
+        )
+        self.ranges = ranges
+        interval = part.interval
+    }
+
+    /// The joined response as it is stored: without ranges once nothing is missing.
+    public var joined: StoredResponse {
+        var joined = response
+        joined.ranges = ranges.isComplete ? nil : ranges
+        return joined
+    }
+
+    /// Whether the bytes of both have the same content coding.
+    ///
+    /// A strong entity tag names the bytes of one coding, and a 206 to If-Range need not repeat which (RFC 9110 §15.3.7). A date
+    /// names the resource in all its codings, so there the field must say the same in both.
+    private static func isSameCoding(_ head: ResponseHead, as stored: ResponseHead, by validator: StrongValidator)
+        -> Bool
+    {
+        let codings = (head.fields[.contentEncoding], stored.fields[.contentEncoding])
+        switch validator {
+        case .entityTag: return codings.0 == nil || codings.0 == codings.1
+        case .lastModified: return (codings.0 ?? "identity") == (codings.1 ?? "identity")
+        }
+    }
+}
+
+/// A validator that changes whenever a byte of the representation does; only such a one lets parts be combined
+/// (RFC 9110 §8.8.1, §15.3.7.3).
+public enum StrongValidator: Sendable, Hashable {
+    /// A strong entity tag.
+    case entityTag(EntityTag)
+    /// A Last-Modified that is known to be strong (RFC 9110 §8.8.2.2).
+    case lastModified(HTTPDate)
+
+    /// The strong validator of a response, if it has one.
+    ///
+    /// A response with an ETag is known by that alone: where it is weak or cannot be read there is none. Content whose
+    /// coding was undone has none either, for its bytes are not those the origin speaks of.
+    ///
+    /// - Parameters:
+    ///   - head: status and fields as they came or as they are stored.
+    ///   - receivedAt: when the response came, for two-digit years.
+    ///   - contentDecoded: whether a content coding was undone.
+    public init?(_ head: ResponseHead, receivedAt: Timestamp, contentDecoded: Bool) {
+        guard !contentDecoded else { return nil }
+        if head.fields.contains(.eTag) {
+            guard let tag = head.entityTag, !tag.isWeak else { return nil }
+            self = .entityTag(tag)
+            return
+        }
+        guard let date = StrongValidator.strongDate(head, receivedAt: receivedAt) else { return nil }
+        self = .lastModified(date)
+    }
+
+    /// The strong validator of a stored response, if it has one.
+    public init?(_ stored: StoredResponse) {
+        self.init(stored.head, receivedAt: stored.responseTime, contentDecoded: stored.contentDecoded)
+    }
+
+    /// The value for If-Range (RFC 9110 §13.1.5).
+    public var fieldValue: String {
+        switch self {
+        case .entityTag(let tag): tag.description
+        case .lastModified(let date): date.description
+        }
+    }
+
+    /// Whether the If-Range of a request holds for a stored response, so that its Range counts (RFC 9110 §13.1.5).
+    ///
+    /// An entity tag is compared strongly; a date must be the stored Last-Modified to the second, and that one strong.
+    /// True without the field; false when it stands twice or cannot be read.
+    ///
+    /// - Parameters:
+    ///   - fields: the request's fields.
+    ///   - stored: the response it would be answered from.
+    public static func ifRangeHolds(_ fields: HeaderFields, for stored: StoredResponse) -> Bool {
+        let values = fields.values(of: .ifRange)
+        guard let value = values.first else { return true }
+        guard values.count == 1, !stored.contentDecoded else { return false }
+        if let tag = EntityTag(value) { return stored.entityTag?.strongMatches(tag) ?? false }
+        guard let date = HTTPDate(value, receivedAt: stored.responseTime) else { return false }
+        return strongDate(stored.head, receivedAt: stored.responseTime) == date
+    }
+
+    /// A Last-Modified at least one second before the Date of the same response: both are the origin's, so the
+    /// representation cannot have changed again within that second (RFC 9110 §8.8.2.2).
+    private static func strongDate(_ head: ResponseHead, receivedAt: Timestamp) -> HTTPDate? {
+        guard let modified = head.lastModified(receivedAt: receivedAt), let date = head.date(receivedAt: receivedAt),
+            modified < date
+        else { return nil }
+        return modified
+    }
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// How a stored response of which some bytes may be missing serves a request (RFC 9111 §3.3, §3.4).
+///
+/// Whether it matches, and is fresh or must be validated, is judged before. A stale one that lacks bytes needs no
+/// validation of its own: asking for them with If-Range is one.
+public enum PartialReuse: Sendable, Hashable {
+    /// All that is asked for is stored.
+    case answer(RangeAnswer)
+    /// Send the request with these fields in place of the caller's Range and conditions, and join what comes.
+    ///
+    /// A 206 is judged by ``PartCombination``; after it, decide anew. Any other final status is the caller's answer, a
+    /// 200 that replaces what is stored included; where the caller had asked for a range, it is answered from that 200.
+    case complete(missing: Range<Int64>, fields: HeaderFields)
+    /// Send the request as it came.
+    case forward
+
+    /// Decides for one request.
+    ///
+    /// - Parameters:
+    ///   - request: the caller's request; its conditions are judged by ``Precondition`` first.
+    ///   - stored: the response selected for it, with status 200 as ``ReceivedPart/storedHead`` has it.
+    ///   - ranges: what is stored of its content.
+    /// - Returns: an answer only from bytes that are stored; ranges that would be answered as one stay apart where only
+    ///   the bytes between them are missing. One interval is asked for, and never more bytes than the caller wants;
+    ///   without a strong validator nothing is (RFC 9110 §15.3.7.3).
+    public static func decide(request: RequestHead, stored: StoredResponse, ranges: StoredRanges) -> PartialReuse {
+        let wanted = PartialContent.ranges(of: request, for: stored)
+        guard let length = ranges.completeLength else {
+            return decideWithoutLength(request, wanted: wanted, stored: stored, ranges: ranges)
+        }
+        let answer = wanted?.answer(completeLength: length) ?? .whole
+        let intervals: [Range<Int64>] =
+            switch answer {
+            case .whole: [0..<length]
+            case .part(let interval): [interval]
+            case .parts(let several): several
+            case .unsatisfiable: []
+            }
+        let missing = intervals.compactMap { ranges.missingInterval(within: $0) }
+        guard let first = missing.min(by: { $0.lowerBound < $1.lowerBound }),
+            let end = missing.map(\.upperBound).max()
+        else { return .answer(answer) }
+        let exact = RangeRequest.coalesced(
+            wanted?.ranges.compactMap { $0.resolved(completeLength: length) } ?? [],
+            gap: 0
+        )
+        if exact.allSatisfy(ranges.covers), let separate = RangeAnswer(intervals: exact) { return .answer(separate) }
+        let gap = first.lowerBound..<end
+        let budget = intervals.reduce(0) { $0 + ($1.upperBound - $1.lowerBound) }
+        guard end - gap.lowerBound <= budget else { return .forward }
+        return completing(gap, request: request, stored: stored)
+    }
+
+    /// Without the length of the whole only ranges with both ends given can be resolved.
+    private static func decideWithoutLength(
+        _ request: RequestHead,
+        wanted: RangeRequest?,
+        stored: StoredResponse,
+        ranges: StoredRanges
+    ) -> PartialReuse {
+        guard let wanted else {
+            // Everything from the first gap on: what is stored behind it may come a second time.
+            let start = ranges.missing(within: 0..<Int64.max).first?.lowerBound ?? 0
+            return start > 0 ? completing(start..<Int64.max, request: request, stored: stored) : .forward
+        }
+        let bounds = wanted.ranges.compactMap(\.bounds)
+        guard bounds.count == wanted.ranges.count else { return .forward }
+        let intervals = RangeRequest.coalesced(bounds)
+        for candidate in [intervals, RangeRequest.coalesced(bounds, gap: 0)] {
+            guard candidate.allSatisfy(ranges.covers), let answer = RangeAnswer(intervals: candidate) else { continue }
+            return .answer(answer)
+        }
+        guard intervals.count == 1, let only = intervals.first, let gap = ranges.missingInterval(within: only) else {
+            return .forward
+        }
+        return completing(gap, request: request, stored: stored)
+    }
+
+    private static func completing(
+        _ gap: Range<Int64>,
+        request: RequestHead,
+        stored: StoredResponse
+    ) -> PartialReuse {
+        guard request.method == .get, stored.method == .get, let validator = StrongValidator(stored),
+            let range = RangeRequest(gap)
+        else { return .forward }
+        // The answer would not say what coding its bytes have, and a date does not tell codings apart.
+        if case .lastModified = validator, stored.head.fields.contains(.contentEncoding) { return .forward }
+        return .complete(missing: gap, fields: [.range: range.description, .ifRange: validator.fieldValue])
+    }
+}
+
+/// Which bytes of a representation are stored (RFC 9111 §3.3, §3.4).
+///
+/// Intervals are never empty, ascend, and neither overlap nor touch. There are at most ``maximumIntervals`` of them, so
+/// every operation costs little.
+public struct StoredRanges: Sendable, Hashable {
+    /// The intervals stored, in ascending order.
+    public private(set) var intervals: [Range<Int64>]
+
+    /// The length of the whole; nil while it is not known.
+    public private(set) var completeLength: Int64?
+
+    /// How many intervals are kept; a part that would make one more is not taken.
+    public static let maximumIntervals = 64
+
+    /// Nothing stored of a whole of this length.
+    ///
+    /// - Parameter completeLength: nil when it is not known, which is also what a negative length means.
+    public init(completeLength: Int64? = nil) {
+        intervals = []
+        self.completeLength = completeLength.flatMap { $0 < 0 ? nil : $0 }
+    }
+
+    /// Reads back what was written down elsewhere.
+    ///
+    /// - Parameters:
+    ///   - intervals: any intervals, in any order.
+    ///   - completeLength: the length of the whole, if known.
+    /// - Returns: nil when they contradict each other or are too many; bytes from a disk may say anything.
+    public init?(intervals: some Sequence<Range<Int64>>, completeLength: Int64?) {
+        if let completeLength, completeLength < 0 { return nil }
+        self.init(completeLength: completeLength)
+        for interval in intervals {
+            guard insert(interval) else { return nil }
+        }
+    }
+
+    /// Adds an interval.
+    ///
+    /// - Parameters:
+    ///   - interval: the positions that are stored from now on.
+    ///   - completeLength: the length of the whole as the part gave it; nil when it gave none.
+    /// - Returns: false, and nothing changes, when the interval is empty or negative, when the lengths contradict each
+    ///   other, when an interval lies beyond the whole, and when there would be too many.
+    public mutating func insert(_ interval: Range<Int64>, completeLength: Int64? = nil) -> Bool {
+        guard !interval.isEmpty, interval.lowerBound >= 0 else { return false }
+        if let known = self.completeLength, let completeLength, known != completeLength { return false }
+        let length = self.completeLength ?? completeLength
+        if let length, max(interval.upperBound, intervals.last?.upperBound ?? 0) > length { return false }
+        // Intervals that touch the new one become one with it.
+        let low = intervals.firstIndex { $0.upperBound >= interval.lowerBound } ?? intervals.endIndex
+        let high = intervals.firstIndex { $0.lowerBound > interval.upperBound } ?? intervals.endIndex
+        var merged = interval
+        for old in intervals[low..<high] {
+            merged = min(merged.lowerBound, old.lowerBound)..<max(merged.upperBound, old.upperBound)
+        }
+        guard intervals.count - (high - low) < StoredRanges.maximumIntervals else { return false }
+        intervals.replaceSubrange(low..<high, with: [merged])
+        self.completeLength = length
+        return true
+    }
+
+    /// Whether every byte of the whole is stored, which takes a known length.
+    public var isComplete: Bool {
+        guard let completeLength else { return false }
+        return covers(0..<completeLength)
+    }
+
+    /// Whether all these positions are stored; true for an empty range.
+    public func covers(_ range: Range<Int64>) -> Bool {
+        range.isEmpty || intervals.contains { $0.lowerBound <= range.lowerBound && range.upperBound <= $0.upperBound }
+    }
+
+    /// The positions within a range that are not stored, in ascending order.
+    public func missing(within range: Range<Int64>) -> [Range<Int64>] {
+        var gaps: [Range<Int64>] = []
+        var position = range.lowerBound
+        for interval in intervals where interval.upperBound > position && interval.lowerBound < range.upperBound {
+            if interval.lowerBound > position { gaps.append(position..<interval.lowerBound) }
+            position = interval.upperBound
+        }
+        if position < range.upperBound { gaps.append(position..<range.upperBound) }
+        return gaps
+    }
+
+    /// The smallest single interval that holds all positions missing within a range; nil when none is.
+    ///
+    /// One request asks for one interval, since the answer to several is a multipart that is not combined.
+    public func missingInterval(within range: Range<Int64>) -> Range<Int64>? {
+        let gaps = missing(within: range)
+        guard let first = gaps.first, let last = gaps.last else { return nil }
+        return first.lowerBound..<last.upperBound
+    }
+}

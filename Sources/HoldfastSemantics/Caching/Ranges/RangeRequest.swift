@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// The Range field of a request, in bytes (RFC 9110 §14.2).
+public struct RangeRequest: Sendable, Hashable, CustomStringConvertible {
+    /// The ranges in the order they were asked for; at least one and at most ``maximumRanges``.
+    public let ranges: [ByteRange]
+
+    /// How many ranges one field may hold; a field with more is ignored, as RFC 9110 §14.2 allows against attacks.
+    public static let maximumRanges = 64
+
+    /// Ranges closer to each other than this are answered as one, since a part of its own would cost more bytes
+    /// (RFC 9110 §15.3.7.2).
+    public static let partOverhead: Int64 = 80
+
+    /// Reads the Range field of a request.
+    ///
+    /// - Parameter fields: the request's fields; nil when the field is absent or must be ignored, which is the case for
+    ///   other units than bytes, anything malformed, more than one line, and too many ranges.
+    public init?(_ fields: HeaderFields) {
+        let values = fields.values(of: .range)
+        guard values.count == 1, let value = values.first else { return nil }
+        self.init(parsing: value)
+    }
+
+    /// Reads a field value such as `bytes=0-499, -500`; the unit's letter case does not matter.
+    ///
+    /// - Parameter value: any text; linear time. Nil where it is no valid range of bytes, or names too many.
+    public init?(parsing value: String) {
+        var scanner = FieldScanner(value)
+        guard scanner.token()?.loweringASCII() == "bytes", scanner.consume(UInt8(ascii: "=")) else { return nil }
+        var ranges: [ByteRange] = []
+        while !scanner.isAtEnd {
+            let member = scanner.text(upTo: UInt8(ascii: ","))
+            if member.isEmpty { continue }
+            guard ranges.count < RangeRequest.maximumRanges, let range = ByteRange(member) else { return nil }
+            ranges.append(range)
+        }
+        guard !ranges.isEmpty else { return nil }
+        self.ranges = ranges
+    }
+
+    /// Asks for one interval.
+    ///
+    /// - Parameter interval: the positions wanted; an upper bound beyond ``ByteRange/limit`` asks for all that follows.
+    ///   Nil when it is empty or negative.
+    public init?(_ interval: Range<Int64>) {
+        guard !interval.isEmpty, interval.lowerBound >= 0 else { return nil }
+        ranges =
+            interval.upperBound > ByteRange.limit
+            ? [.from(first: interval.lowerBound)]
+            : [.bounded(first: interval.lowerBound, last: interval.upperBound - 1)]
+    }
+
+    /// The field value.
+    public var description: String {
+        "bytes=" + ranges.map(\.description).joined(separator: ",")
+    }
+
+    /// What is to be sent of content with a known length (RFC 9110 §14.2, §15.3.7.2).
+    ///
+    /// Ranges that cannot be satisfied are left out; those that overlap, touch, or lie less than ``partOverhead`` apart
+    /// become one, so that no request can make the answer larger than the whole. The others keep the order asked for.
+    ///
+    /// - Parameter completeLength: the length of the whole.
+    public func answer(completeLength: Int64) -> RangeAnswer {
+        let wanted = ranges.compactMap { $0.resolved(completeLength: completeLength) }
+        if let answer = RangeAnswer(intervals: RangeRequest.coalesced(wanted)) { return answer }
+        // A suffix of nothing is satisfiable, but no Content-Range can say so (RFC 9110 §14.1.2, §14.4).
+        let asksSuffix = ranges.contains {
+            if case .suffix(let length) = $0 { length > 0 } else { false }
+        }
+        return completeLength <= 0 && asksSuffix ? .whole : .unsatisfiable
+    }
+
+    /// Makes one of intervals that overlap, touch, or lie less than `gap` apart, in the order of the first of each.
+    package static func coalesced(_ intervals: [Range<Int64>], gap: Int64 = partOverhead) -> [Range<Int64>] {
+        var merged: [(order: Int, interval: Range<Int64>)] = []
+        let sorted = intervals.enumerated().sorted { $0.element.lowerBound < $1.element.lowerBound }
+        for (order, interval) in sorted {
+            guard let last = merged.last,
+                interval.lowerBound <= last.interval.upperBound
+                    || interval.lowerBound - last.interval.upperBound < gap
+            else {
+                merged.append((order, interval))
+                continue
+            }
+            let end = max(last.interval.upperBound, interval.upperBound)
+            merged[merged.count - 1] = (min(last.order, order), last.interval.lowerBound..<end)
+        }
+        return merged.sorted { $0.order < $1.order }.map(\.interval)
+    }
+}
+
+/// What a Range field comes to, once the content is known (RFC 9110 §14.2).
+public enum RangeAnswer: Sendable, Hashable {
+    /// The whole content, as if no range had been asked for.
+    case whole
+    /// One interval: a 206 with Content-Range (RFC 9110 §15.3.7.1).
+    case part(Range<Int64>)
+    /// Several intervals, at least two: a 206 of multipart/byteranges (RFC 9110 §15.3.7.2).
+    case parts([Range<Int64>])
+    /// Nothing of what was asked for is there: a 416 (RFC 9110 §15.5.17).
+    case unsatisfiable
+
+    package init?(intervals: [Range<Int64>]) {
+        guard let first = intervals.first else { return nil }
+        self = intervals.count == 1 ? .part(first) : .parts(intervals)
+    }
+}
+
+/// One member of a Range field in bytes (RFC 9110 §14.1.2).
+///
+/// Positions count from 0. Numbers too large for 64 bits are cut to ``limit``, which no content reaches.
+public enum ByteRange: Sendable, Hashable {
+    /// From the first position through the last one, both within; the last is never before the first.
+    case bounded(first: Int64, last: Int64)
+    /// From the first position to the end.
+    case from(first: Int64)
+    /// The last so many bytes.
+    case suffix(length: Int64)
+
+    /// The greatest number a range holds; one less than 64 bits allow, so that the position behind it exists.
+    public static let limit = Int64.max - 1
+
+    /// Reads one range-spec such as `0-499`, `500-` or `-500`.
+    ///
+    /// - Parameter text: the member without white space around it; nil when it is malformed or its last position comes
+    ///   before its first. Costs linear time.
+    public init?(_ text: String) {
+        let bytes = Array(text.utf8)
+        guard let dash = bytes.firstIndex(of: UInt8(ascii: "-")) else { return nil }
+        let before = bytes[..<dash]
+        let after = bytes[(dash + 1)...]
+        if before.isEmpty {
+            guard let length = FieldScanner.number(after, limit: ByteRange.limit) else { return nil }
+            self = .suffix(length: length)
+            return
+        }
+        guard let first = FieldScanner.number(before, limit: ByteRange.limit) else { return nil }
+        if after.isEmpty {
+            self = .from(first: first)
+            return
+        }
+        guard let last = FieldScanner.number(after, limit: ByteRange.limit), last >= first else { return nil }
+        self = .bounded(first: first, last: last)
+    }
+
+    /// The bytes meant, of content with a known length (RFC 9110 §14.1.2).
+    ///
+    /// - Parameter completeLength: the length of the whole; negative counts as 0.
+    /// - Returns: a range that is not empty and lies within the whole; nil when nothing of it is there.
+    public func resolved(completeLength: Int64) -> Range<Int64>? {
+        let end = max(0, completeLength)
+        switch self {
+        case .bounded(let first, let last):
+            guard first >= 0, first < end, last >= first else { return nil }
+            return first..<(last < end ? last + 1 : end)
+        case .from(let first):
+            return first >= 0 && first < end ? first..<end : nil
+        case .suffix(let length):
+            return length > 0 && end > 0 ? (end - min(length, end))..<end : nil
+        }
+    }
+
+    /// The bytes meant where the length of the whole is not known; nil unless both ends are given.
+    public var bounds: Range<Int64>? {
+        guard case .bounded(let first, let last) = self, first >= 0, last >= first, last <= ByteRange.limit else {
+            return nil
+        }
+        return first..<(last + 1)
+    }
+}
+
+extension ByteRange: CustomStringConvertible {
+    /// The range as it stands in a Range field, without the unit.
+    public var description: String {
+        switch self {
+        case .bounded(let first, let last): "\(first)-\(last)"
+        case .from(let first): "\(first)-"
+        case .suffix(let length): "-\(length)"
+        }
+    }
+}
+
+/// The Content-Range field in bytes: where a part stands in the whole (RFC 9110 §14.4).
+public struct ContentRange: Sendable, Hashable, CustomStringConvertible {
+    /// The positions of the part, never empty; nil in a 416, which has none.
+    public let interval: Range<Int64>?
+
+    /// The length of the whole; nil where the sender did not know it.
+    public let completeLength: Int64?
+
+    /// Describes a part.
+    ///
+    /// - Parameters:
+    ///   - interval: its positions; nil when empty, negative, or beyond the whole.
+    ///   - completeLength: the length of the whole, or nil when it is not known.
+    public init?(_ interval: Range<Int64>, completeLength: Int64?) {
+        guard !interval.isEmpty, interval.lowerBound >= 0, interval.upperBound <= ByteRange.limit,
+            completeLength.map({ interval.upperBound <= $0 && $0 <= ByteRange.limit }) ?? true
+        else { return nil }
+        self.interval = interval
+        self.completeLength = completeLength
+    }
+
+    /// Describes the whole to a request that asked for nothing of it, as a 416 does.
+    ///
+    /// - Parameter completeLength: the length of the whole; negative counts as 0.
+    public init(unsatisfiedOf completeLength: Int64) {
+        interval = nil
+        self.completeLength = max(0, completeLength)
+    }
+
+    /// Reads the Content-Range of a response; nil when it is absent, repeated or invalid.
+    public init?(_ fields: HeaderFields) {
+        let values = fields.values(of: .contentRange)
+        guard values.count == 1, let value = values.first else { return nil }
+        self.init(parsing: value)
+    }
+
+    /// Reads a field value: `bytes 0-499/1234`, `bytes 0-499/*` or `bytes */1234`.
+    ///
+    /// - Parameter value: any text; linear time. Nil for other units, anything malformed, numbers beyond
+    ///   ``ByteRange/limit``, a last position before the first, and one that is not within the whole.
+    public init?(parsing value: String) {
+        var scanner = FieldScanner(value)
+        guard scanner.token()?.loweringASCII() == "bytes", scanner.consume(UInt8(ascii: " ")) else { return nil }
+        scanner.skipWhitespace()
+        let positions = scanner.text(upTo: UInt8(ascii: "/"))
+        let rest = scanner.text(upTo: UInt8(ascii: "/"))
+        guard scanner.isAtEnd, !rest.isEmpty, value.utf8.last != UInt8(ascii: "/") else { return nil }
+        let completeLength = ContentRange.number(rest)
+        if positions == "*" {
+            guard let completeLength else { return nil }
+            self.init(unsatisfiedOf: completeLength)
+            return
+        }
+        guard completeLength != nil || rest == "*", !positions.utf8.contains(where: \.isOptionalWhitespace),
+            case .bounded(let first, let last) = ByteRange(positions)
+        else { return nil }
+        self.init(first..<(last + 1), completeLength: completeLength)
+    }
+
+    /// The field value.
+    public var description: String {
+        let length = completeLength.map { String($0) } ?? "*"
+        guard let interval else { return "bytes */\(length)" }
+        return "bytes \(interval.lowerBound)-\(interval.upperBound - 1)/\(length)"
+    }
+
+    /// A number that was cut down is none: it would place the part where it does not belong.
+    private static func number(_ text: String) -> Int64? {
+        FieldScanner.number(text.utf8, limit: ByteRange.limit).flatMap { $0 < ByteRange.limit ? $0 : nil }
+    }
+}

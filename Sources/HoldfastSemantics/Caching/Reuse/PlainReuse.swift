@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// A stored response that answers plain requests for as long as it is fresh, with what that depends on worked out once.
+///
+/// A plain request is a GET without a field that ``ReuseFields`` names, sent without a directive of the caller's. For such a request
+/// ``ReuseJudgement`` says "fresh" exactly while ``standing(now:)`` does, and looks at nothing else of the response.
+package struct PlainReuse: Sendable, Hashable {
+    private let responseTime: Timestamp
+    private let initialAge: Int64
+    private let lifetime: Int64
+    private let fixed: Int64?
+
+    /// Nil where even a plain request is not answered without asking the origin: the response must be confirmed, says `no-cache`,
+    /// or lacks a part of its content.
+    package init?(_ stored: StoredResponse, options: CacheOptions) {
+        guard stored.confirmationReason == nil, stored.ranges == nil, stored.method == .get,
+            options.fixedLifetime != nil || stored.cacheControl.noCache != .unqualified
+        else { return nil }
+        responseTime = stored.responseTime
+        initialAge = stored.initialAgeMilliseconds
+        lifetime = stored.freshnessLifetime(options).seconds
+        fixed = options.fixedMilliseconds
+    }
+
+    /// How the response stands against its lifetime; as ``StoredResponse/standing(now:options:)``.
+    package func standing(now: Timestamp) -> FreshnessStanding {
+        let resident = max(0, responseTime.millisecondsUntil(now))
+        if let fixed { return FreshnessStanding(age: resident / 1000, lifetime: lifetime, isStale: resident > fixed) }
+        let (sum, overflow) = initialAge.addingReportingOverflow(resident)
+        let age = (overflow ? .max : sum) / 1000
+        return FreshnessStanding(age: age, lifetime: lifetime, isStale: lifetime <= age)
+    }
+}
+
+extension StoredResponse {
+    /// Whether this response to a request without credentials may answer one whose only credential is a Cookie, although
+    /// each principal of a private cache has entries of its own.
+    ///
+    /// RFC 9111 §4 lets it, since a Cookie selects nothing unless Vary says so. It must be fresh, because what the origin
+    /// tells of it to a user is that user's, and neither `private` nor a part, which the user's request would complete. Never
+    /// where the cache gives lifetimes of its own: it then keeps what no server has called fit for that.
+    ///
+    /// - Parameters:
+    ///   - now: the time of the request.
+    ///   - options: the cache's rules.
+    public func mayAnswerCookies(now: Timestamp, options: CacheOptions) -> Bool {
+        options.fixedLifetime == nil && cacheControl.private == .absent && ranges == nil
+            && isFresh(now: now, options: options)
+    }
+}
+
+extension CachePrincipal {
+    /// Whether a request is told from anonymous ones by nothing but a Cookie field.
+    ///
+    /// - Parameters:
+    ///   - fields: the request's fields, those included that the transport adds.
+    ///   - userinfo: the userinfo of the target URI.
+    ///   - explicit: a name the caller gives for the principal; with one the answer is no.
+    ///   - credentialFields: further fields that hold a credential; with one of them the answer is no. None by default.
+    public static func isCookieOnly(
+        _ fields: HeaderFields,
+        userinfo: String?,
+        explicit: String?,
+        credentialFields: [FieldName] = []
+    ) -> Bool {
+        explicit == nil && userinfo?.isEmpty ?? true && !fields.contains(.authorization) && fields.contains(.cookie)
+            && !credentialFields.contains { fields.contains($0) }
+    }
+}
+
+/// The request fields that bear on whether a stored response may answer, whatever its Vary nominates: directives, conditions, ranges,
+/// credentials, and the host.
+package enum ReuseFields {
+    /// Their names in lower case.
+    package static let names: [String] = [
+        "host", "range", "cookie", "pragma", "if-match", "if-range", "cache-control", "authorization", "if-none-match",
+        "if-modified-since", "if-unmodified-since",
+    ]
+}
+
+/// Finds names of fields by their length first, since most names have none of the lengths that are looked for.
+package struct FieldNameFinder: Sendable {
+    private struct Name: Sendable {
+        let bytes: [UInt8]
+        let number: Int
+    }
+
+    private let lengths: UInt64
+    private let names: [Name]
+
+    /// - Parameter names: in lower case; a name of 64 bytes or more is looked for as any other, only later.
+    package init(_ names: [String]) {
+        self.names = names.enumerated().map { Name(bytes: Array($1.utf8), number: $0) }
+        lengths = self.names.reduce(0) { $0 | 1 << UInt64(min($1.bytes.count, 63)) }
+    }
+
+    /// Which of the names this is, letter case aside (RFC 9110 §5.1); nil where it is none of them. No allocation.
+    @inline(__always)
+    package func number(of name: String) -> Int? {
+        let count = name.utf8.count
+        guard lengths >> UInt64(min(count, 63)) & 1 == 1 else { return nil }
+        return compared(name, count: count)
+    }
+
+    private func compared(_ name: String, count: Int) -> Int? {
+        var name = name
+        return name.withUTF8 { bytes in
+            for known in names where known.bytes.count == count {
+                var index = 0
+                while index < count, bytes[index].lowerCased == known.bytes[index] { index += 1 }
+                if index == count { return known.number }
+            }
+            return nil
+        }
+    }
+}

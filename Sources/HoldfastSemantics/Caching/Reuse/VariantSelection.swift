@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// Which of the responses stored for a URI answers a request (RFC 9111 §4, §4.1).
+package enum VariantSelection {
+    /// The matching response with the most recent Date.
+    ///
+    /// A response whose nominated fields have the request's values goes before one that the request would merely be given
+    /// all the same. Of the same time one of the requester's own partition goes before one that is lent or everyone's.
+    ///
+    /// - Parameter isOwn: which of the candidates are of the requester's own partition; all by default.
+    /// - Returns: an index into `candidates`; nil where none matches.
+    package static func select(
+        _ request: RequestHead,
+        among candidates: [StoredResponse],
+        isOwn: [Bool] = [],
+        secret: [UInt8]
+    ) -> Int? {
+        mostRecent(candidates, isOwn: isOwn, for: request) { $0.nominated.matches(request.fields, secret: secret) }
+            ?? mostRecent(candidates, isOwn: isOwn, for: request) {
+                $0.nominated.matchesInEffect(
+                    request.fields,
+                    contentLanguage: $0.head.fields[.contentLanguage],
+                    secret: secret
+                )
+            }
+    }
+
+    private static func mostRecent(
+        _ candidates: [StoredResponse],
+        isOwn: [Bool],
+        for request: RequestHead,
+        where matches: (StoredResponse) -> Bool
+    ) -> Int? {
+        var best: Int?
+        for (index, candidate) in candidates.enumerated() {
+            // HEAD is answered by what a GET got; nothing else shares (RFC 9111 §4).
+            let method: RequestMethod = request.method == .head ? .get : request.method
+            guard candidate.method == method || candidate.method == request.method, matches(candidate) else {
+                continue
+            }
+            guard let known = best else {
+                best = index
+                continue
+            }
+            let current = candidates[known]
+            let differsInOwner = !isOwn.isEmpty && isOwn[index] != isOwn[known]
+            let goesBefore =
+                differsInOwner && candidate.isOfSameTime(as: current)
+                ? isOwn[index] : candidate.isMoreRecent(than: current)
+            if goesBefore { best = index }
+        }
+        return best
+    }
+}
+
+extension StoredResponse {
+    fileprivate func isOfSameTime(as other: StoredResponse) -> Bool {
+        date == other.date && requestTime == other.requestTime
+    }
+
+    /// Whether this response is the more recent of two: by Date (RFC 9111 §4), and where both are of the same second by what was
+    /// asked for later.
+    ///
+    /// One without Date has the time of its receipt for one (RFC 9110 §6.6.1). Where the clock was set back between the two requests
+    /// that time tells nothing.
+    package func isMoreRecent(than other: StoredResponse) -> Bool {
+        let hasDates = head.fields.contains(.date) && other.head.fields.contains(.date)
+        let wasSetBack = (requestOrder < other.requestOrder) != (requestTime < other.requestTime)
+        if date != other.date, hasDates || !wasSetBack || requestTime == other.requestTime { return date > other.date }
+        return (requestOrder, responseTime) > (other.requestOrder, other.responseTime)
+    }
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// The targeted field that a cache obeys in the place of Cache-Control and Expires (RFC 9213).
+///
+/// Where there is one, ``cacheControl`` alone rules: Cache-Control, Expires and Pragma of the response must be ignored
+/// (RFC 9213 §2.2). The fields themselves stay in the response and are passed on.
+public struct TargetedCacheControl: Sendable, Hashable {
+    /// The field that was selected.
+    public let field: FieldName
+
+    /// Its directives, in the form that Cache-Control's have.
+    public let cacheControl: CacheControl
+
+    /// Selects among a response's fields (RFC 9213 §2.2); linear time for each target.
+    ///
+    /// The first target that is present, a valid Dictionary (RFC 9651 §3.2) and not empty wins, even if none of its
+    /// directives means anything. Parameters are ignored, and so is a directive whose value has the wrong type: seconds
+    /// must be an Integer (a negative one reads as stale), flags must be true, `no-cache` and `private` must be true or
+    /// a String or Token of field names. Unknown directives are kept. Names of directives know no letter case, as in
+    /// Cache-Control, although a Dictionary's keys have none but lower case: who writes `Max-Age` can mean nothing else.
+    ///
+    /// - Parameters:
+    ///   - fields: the response's fields.
+    ///   - targets: the cache's target list, the most specific first, such as `[.cdnCacheControl]`; nil comes back for an
+    ///     empty list.
+    public init?(_ fields: HeaderFields, targets: [FieldName]) {
+        for target in targets {
+            guard let value = fields[target],
+                let dictionary = try? StructuredDictionary(parsing: TargetedCacheControl.folded(value)),
+                !dictionary.isEmpty
+            else { continue }
+            field = target
+            cacheControl = CacheControl(directives: dictionary.compactMap(TargetedCacheControl.directive))
+            return
+        }
+        return nil
+    }
+
+    /// The value with everything outside its strings in lower case.
+    private static func folded(_ value: String) -> String {
+        var isInString = false
+        var isEscaped = false
+        var folded: [UInt8] = []
+        folded.reserveCapacity(value.utf8.count)
+        for byte in value.utf8 {
+            if isEscaped {
+                isEscaped = false
+            } else if byte == UInt8(ascii: "\"") {
+                isInString.toggle()
+            } else if isInString, byte == UInt8(ascii: "\\") {
+                isEscaped = true
+            }
+            let isUpper = !isInString && (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte)
+            folded.append(isUpper ? byte | 0x20 : byte)
+        }
+        return String(decoding: folded, as: UTF8.self)
+    }
+
+    private static func directive(_ name: String, member: StructuredMember) -> CacheControl.Directive? {
+        guard let value = member.item?.value else { return nil }
+        switch (kind(of: name), value) {
+        case (.flag, .boolean(true)), (.fieldNames, .boolean(true)), (.unknown, .boolean(true)):
+            return CacheControl.Directive(name: name)
+        case (.seconds, .integer(let seconds)), (.unknown, .integer(let seconds)):
+            return CacheControl.Directive(name: name, argument: String(seconds))
+        case (.fieldNames, .string(let text)), (.fieldNames, .token(let text)), (.unknown, .string(let text)),
+            (.unknown, .token(let text)):
+            return CacheControl.Directive(name: name, argument: text)
+        default:
+            return nil
+        }
+    }
+
+    private enum Kind {
+        case flag
+        case seconds
+        case fieldNames
+        case unknown
+    }
+
+    /// Which type RFC 9213 §2.1 infers for the directives of a response.
+    private static func kind(of name: String) -> Kind {
+        switch name {
+        case "max-age", "s-maxage", "stale-while-revalidate", "stale-if-error": .seconds
+        case "no-cache", "private": .fieldNames
+        case "no-store", "no-transform", "must-revalidate", "must-understand", "proxy-revalidate", "public",
+            "immutable":
+            .flag
+        default: .unknown
+        }
+    }
+}
+
+/// The fields of a response that a cache obeys: Cache-Control and Expires, or a targeted field alone (RFC 9213 §2.2).
+struct RulingCacheControl {
+    /// The directives to obey.
+    let cacheControl: CacheControl
+
+    /// Whether Expires counts: it stands there, and no targeted field rules in its place.
+    let hasExpires: Bool
+
+    /// - Parameters:
+    ///   - fields: the response's fields.
+    ///   - targets: the cache's target list; without one this is Cache-Control.
+    init(_ fields: HeaderFields, targets: [FieldName]) {
+        if !targets.isEmpty, let targeted = TargetedCacheControl(fields, targets: targets) {
+            cacheControl = targeted.cacheControl
+            hasExpires = false
+        } else {
+            cacheControl = CacheControl(fields)
+            hasExpires = fields.contains(.expires)
+        }
+    }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// How request content is brought into one spelling before it becomes part of a cache key.
+///
+/// The request itself is sent as it is. Normalizing is opt-in per origin, because a server may give meaning to what it
+/// takes away.
+public struct ContentNormalizer: RawRepresentable, Sendable, Hashable {
+    /// The stable name.
+    public let rawValue: String
+
+    /// Takes a stable name; an unknown one works as ``raw``.
+    public init(rawValue: String) {
+        self.rawValue = rawValue
+    }
+
+    /// The bytes as sent; the default everywhere.
+    public static let raw = ContentNormalizer(rawValue: "raw")
+
+    /// JSON without regard to white space, member order and escapes (RFC 8785).
+    ///
+    /// For `application/json` and types that end in `+json`. Content where that could merge different values keeps its
+    /// bytes: what is no JSON, duplicate members, integers beyond 2^53.
+    public static let json = ContentNormalizer(rawValue: "json")
+
+    /// As ``json``, and a GraphQL request's `operationName`, `variables` and `extensions` count as absent when they are
+    /// null. The query document is compared as text.
+    public static let graphQL = ContentNormalizer(rawValue: "graphql")
+
+    /// - Returns: nil where the bytes count as they are.
+    package func normalized(_ content: [UInt8]) -> [UInt8]? {
+        switch self {
+        case .json: CanonicalJSON.bytes(of: content)
+        case .graphQL:
+            CanonicalJSON.bytes(of: content, leavingOutNull: ["operationName", "variables", "extensions"])
+        default: nil
+        }
+    }
+}
+
+/// What the content of a QUERY or of an opted-in POST adds to a cache key (RFC 10008: the content and its metadata).
+///
+/// Pass both texts to ``CacheKey/init(partition:method:target:contentType:contentDigest:)``.
+public struct RequestContent: Sendable {
+    /// The canonical media type; "" where the request names none. Content codings and languages follow where the request
+    /// has them, since the same bytes mean something else then.
+    public let contentType: String
+
+    /// The SHA-256 of the normalized content as 64 hexadecimal digits.
+    public let digest: String
+
+    /// Describes content for a key; linear time, plus the sorting of JSON members.
+    ///
+    /// - Parameters:
+    ///   - content: the bytes as they are sent; may be empty.
+    ///   - fields: the request's fields, of which Content-Type, Content-Encoding and Content-Language count.
+    ///   - normalizer: ``ContentNormalizer/raw`` by default. It does nothing to encoded content and to other types.
+    public init(_ content: [UInt8], fields: HeaderFields, normalizer: ContentNormalizer = .raw) {
+        let type = fields[.contentType].map { CanonicalContentType($0) }
+        var metadata = type?.text ?? ""
+        for name in [FieldName.contentEncoding, .contentLanguage] {
+            guard let value = fields[name] else { continue }
+            // A line feed stands in no field value, so nothing else can spell this.
+            metadata += "\n\(name.canonicalName):\(value.loweringASCII())"
+        }
+        contentType = metadata
+        let isPlainJSON = type?.isJSON == true && !fields.contains(.contentEncoding)
+        let bytes = isPlainJSON ? normalizer.normalized(content) : nil
+        digest = SHA256Digest(hashing: bytes ?? content).hex
+    }
+}
+
+/// A media type in one spelling (RFC 9110 §8.3.1), for the keys of requests with content.
+///
+/// Type, subtype, parameter names and the value of `charset` go to lower case; white space and the quotes around a token
+/// go away. Other values keep their case, parameters their order: some types give both a meaning.
+package struct CanonicalContentType: Sendable {
+    /// The canonical text; what does not parse stays as it is, its ends trimmed.
+    package let text: String
+
+    /// Type and subtype, such as `application/json`; "" for what does not parse.
+    package let essence: String
+
+    /// The value of the first `charset` in lower case, nil where there is none.
+    package let charset: String?
+
+    /// Reads a field value; linear time.
+    package init(_ value: String) {
+        let cleaned = HeaderFields.Line(name: .contentType, value: value).value
+        guard let parsed = CanonicalContentType(parsing: cleaned) else {
+            text = cleaned
+            essence = ""
+            charset = nil
+            return
+        }
+        self = parsed
+    }
+
+    /// nil for what is no media type, an absent `/` or a parameter without a value included.
+    package init?(parsing value: String) {
+        var scanner = FieldScanner(value)
+        scanner.skipWhitespace()
+        guard let type = scanner.token(), scanner.consume(UInt8(ascii: "/")), let subtype = scanner.token() else {
+            return nil
+        }
+        let essence = "\(type)/\(subtype)".loweringASCII()
+        var text = essence
+        var charset: String?
+        scanner.skipWhitespace()
+        while !scanner.isAtEnd {
+            guard scanner.consume(UInt8(ascii: ";")) else { return nil }
+            scanner.skipWhitespace()
+            // RFC 9110 §5.6.6 lets a parameter be missing behind its semicolon.
+            guard let name = scanner.token()?.loweringASCII() else { continue }
+            guard scanner.consume(UInt8(ascii: "=")), var value = scanner.token() ?? scanner.quotedString() else {
+                return nil
+            }
+            if name == "charset" {
+                value = value.loweringASCII()
+                charset = charset ?? value
+            }
+            text += ";\(name)=\(CanonicalContentType.quotedWhereNeeded(value))"
+            scanner.skipWhitespace()
+        }
+        self.text = text
+        self.essence = essence
+        self.charset = charset
+    }
+
+    /// Whether the content is JSON in UTF-8: `application/json`, or any type with the suffix `+json` (RFC 6839 §3.1).
+    package var isJSON: Bool {
+        guard essence == "application/json" || essence.hasSuffix("+json") else { return false }
+        return charset == nil || charset == "utf-8" || charset == "us-ascii"
+    }
+
+    private static func quotedWhereNeeded(_ value: String) -> String {
+        if !value.isEmpty, value.utf8.allSatisfy(\.isTokenCharacter) { return value }
+        var bytes: [UInt8] = [UInt8(ascii: "\"")]
+        for byte in value.utf8 {
+            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { bytes.append(UInt8(ascii: "\\")) }
+            bytes.append(byte)
+        }
+        bytes.append(UInt8(ascii: "\""))
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

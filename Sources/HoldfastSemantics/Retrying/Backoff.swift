@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// Capped exponential backoff with jitter: how long to wait before each retry.
+///
+/// The cap comes before the jitter, so delays at the cap stay spread. A delay is a pure function of the retry's number, the
+/// sample and, for the kinds of jitter that look back, a ``BackoffState``; no number of retries traps.
+public struct Backoff: Sendable, Hashable {
+    /// The ceiling of the first retry; 100 ms by default.
+    public var base: Duration
+
+    /// The growth from one retry to the next; 2 by default, less than 1 counts as 1.
+    public var multiplier: Double
+
+    /// The greatest ceiling; 20 s by default.
+    public var cap: Duration
+
+    /// The least delay; 0 by default.
+    public var floor: Duration
+
+    /// How a delay is spread below its ceiling; full by default.
+    public var jitter: Jitter
+
+    /// Creates a backoff; each default stands at its property. Negative lengths count as 0.
+    public init(
+        base: Duration = .milliseconds(100),
+        multiplier: Double = 2,
+        cap: Duration = .seconds(20),
+        floor: Duration = .zero,
+        jitter: Jitter = .full
+    ) {
+        self.base = base
+        self.multiplier = multiplier
+        self.cap = cap
+        self.floor = floor
+        self.jitter = jitter
+    }
+
+    /// The capped delay before jitter: min(cap, base × multiplier^n).
+    ///
+    /// For ``Jitter/decorrelated`` and ``Jitter/pollyV2`` it is the least upper bound of the delays that the retry can have
+    /// when every retry before it waited; for ``Jitter/proportional(_:)`` the middle of them.
+    ///
+    /// - Parameter retry: the retry's number n from 0; any size, negative counts as 0.
+    public func ceiling(retry: Int) -> Duration {
+        Duration(boundedSeconds: ceilingSeconds(retry: Backoff.bounded(retry)))
+    }
+
+    /// The delay before a retry, without a memory.
+    ///
+    /// For the kinds of jitter that look back it is the delay that follows if each retry before drew the same sample.
+    ///
+    /// - Parameters:
+    ///   - retry: the retry's number from 0; any size, negative counts as 0.
+    ///   - sample: a uniform sample from 0 up to but not including 1; anything else is clamped.
+    public func delay(retry: Int, sample: Double) -> Duration {
+        let number = Backoff.bounded(retry)
+        let unit = Backoff.clamped(sample)
+        let seconds: Double
+        switch jitter.kind {
+        case .decorrelated:
+            seconds = decorrelatedFixedPoint(retry: number, unit: unit)
+        case .pollyV2:
+            seconds = curveDelay(retry: number, unit: unit, previous: nil)
+        default:
+            seconds = spread(retry: number, unit: unit)
+        }
+        return Duration(boundedSeconds: seconds)
+    }
+
+    /// The delay before a retry, which looks back on the delays before it where its kind of jitter does.
+    ///
+    /// - Parameters:
+    ///   - retry: the retry's number from 0; any size, negative counts as 0.
+    ///   - sample: a uniform sample from 0 up to but not including 1; anything else is clamped.
+    ///   - state: what is remembered of one call's waits; other kinds of jitter leave it as it is.
+    public func delay(retry: Int, sample: Double, state: inout BackoffState) -> Duration {
+        let number = Backoff.bounded(retry)
+        let unit = Backoff.clamped(sample)
+        let seconds: Double
+        switch jitter.kind {
+        case .decorrelated:
+            seconds = decorrelatedDelay(after: state.lastWait, unit: unit)
+            state.lastWait = seconds
+        case .pollyV2:
+            var previous: (retry: Int, sample: Double)?
+            // After a server's pushback, or waits of another kind between, the series has no delay just before this one.
+            if let last = state.lastRetry, last == number - 1 { previous = (last, state.lastSample) }
+            seconds = curveDelay(retry: number, unit: unit, previous: previous)
+            state.lastRetry = number
+            state.lastSample = unit
+        default:
+            seconds = spread(retry: number, unit: unit)
+        }
+        return Duration(boundedSeconds: seconds)
+    }
+
+    /// The delay before a retry, its sample drawn from a generator.
+    ///
+    /// - Parameters:
+    ///   - retry: the retry's number from 0.
+    ///   - generator: a source of randomness; seeded in tests.
+    public func delay(retry: Int, using generator: inout some RandomNumberGenerator) -> Duration {
+        delay(retry: retry, sample: Double.random(in: 0..<1, using: &generator))
+    }
+
+    /// The delay before a retry, its sample drawn from a generator, which looks back where its kind of jitter does.
+    ///
+    /// - Parameters:
+    ///   - retry: the retry's number from 0.
+    ///   - generator: a source of randomness; seeded in tests.
+    ///   - state: what is remembered of one call's waits.
+    public func delay(
+        retry: Int,
+        using generator: inout some RandomNumberGenerator,
+        state: inout BackoffState
+    ) -> Duration {
+        delay(retry: retry, sample: Double.random(in: 0..<1, using: &generator), state: &state)
+    }
+
+    private var baseSeconds: Double { max(0, base.doubleSeconds) }
+    private var capSeconds: Double { max(0, cap.doubleSeconds) }
+
+    /// Twenty squarings take any useful multiplier beyond the largest Double; more would only multiply infinities.
+    private static func bounded(_ retry: Int) -> Int { min(max(0, retry), 1 << 20) }
+
+    private static func clamped(_ sample: Double) -> Double { sample > 0 ? min(sample, 1) : 0 }
+
+    private func spread(retry: Int, unit: Double) -> Double {
+        jitter.spread(ceiling: ceilingSeconds(retry: retry), floor: floor.doubleSeconds, unit: unit)
+    }
+
+    private func ceilingSeconds(retry: Int) -> Double {
+        switch jitter.kind {
+        case .decorrelated: grown(from: decorrelatedBase, by: 3, times: retry + 1)
+        case .pollyV2: curveCeiling(retry: retry)
+        default: grown(from: baseSeconds, by: multiplier > 1 ? multiplier : 1, times: retry)
+        }
+    }
+
+    /// min(cap, start × growth^times).
+    private func grown(from start: Double, by growth: Double, times: Int) -> Double {
+        guard start > 0 else { return 0 }
+        var power = 1.0
+        var square = growth
+        var exponent = times
+        while exponent > 0 {
+            if exponent & 1 == 1 { power *= square }
+            square *= square
+            exponent >>= 1
+        }
+        return min(capSeconds, start * power)
+    }
+
+    /// The least of decorrelated delays: a floor raises it, since lifting single delays would gather them at the floor.
+    private var decorrelatedBase: Double { min(capSeconds, max(baseSeconds, floor.doubleSeconds)) }
+
+    private func decorrelatedDelay(after last: Double?, unit: Double) -> Double {
+        let least = decorrelatedBase
+        return min(capSeconds, least + unit * (3 * max(least, last ?? least) - least))
+    }
+
+    private func decorrelatedFixedPoint(retry: Int, unit: Double) -> Double {
+        var wait = decorrelatedDelay(after: nil, unit: unit)
+        // Most samples reach the cap or stand still after a few steps; the rest grow too slowly for more to matter.
+        for _ in 0..<min(retry, 10_000) {
+            let next = decorrelatedDelay(after: wait, unit: unit)
+            guard next != wait else { break }
+            wait = next
+        }
+        return wait
+    }
+
+    private func curveCeiling(retry: Int) -> Double {
+        guard baseSeconds > 0 else { return 0 }
+        return min(capSeconds, baseSeconds * DecorrelatedCurve.supremum(retry: retry))
+    }
+
+    private func curveDelay(retry: Int, unit: Double, previous: (retry: Int, sample: Double)?) -> Double {
+        let ceiling = curveCeiling(retry: retry)
+        let lowest = min(max(0, floor.doubleSeconds), ceiling)
+        let before = previous ?? (retry > 0 ? (retry - 1, unit) : nil)
+        let share = DecorrelatedCurve.share(retry: retry, sample: unit, previous: before)
+        return lowest + share * (ceiling - lowest)
+    }
+}
+
+extension Duration {
+    /// Seconds as a Double, for arithmetic with samples.
+    package var doubleSeconds: Double {
+        Double(attoseconds) * 1e-18
+    }
+
+    /// A length from finite or infinite seconds, to the nearest nanosecond so that 0.1 means 100 ms exactly, and bounded
+    /// at 0 and about 126 years so that nothing traps.
+    package init(boundedSeconds seconds: Double) {
+        let bounded = seconds > 0 ? min(seconds, 4e9) : 0
+        // Adding a half rather than rounding(): that would need the C library's maths, which this module does not link.
+        self = .nanoseconds(Int64(bounded * 1e9 + 0.5))
+    }
+}
+
+/// What a backoff remembers of the waits before: nothing for most kinds of jitter.
+///
+/// One value for all waits of one call; a new call begins with a new one.
+public struct BackoffState: Sendable, Hashable {
+    /// The last wait in seconds before any rounding, for decorrelated jitter.
+    package var lastWait: Double?
+    /// The retry that drew the curve's last point, and its sample, for Polly's second formula.
+    package var lastRetry: Int?
+    package var lastSample = 0.0
+
+    /// The state before the first wait.
+    public init() {}
+}
+
+/// How a random sample spreads a backoff delay, so that clients that failed together do not return together.
+///
+/// All kinds spread below a ceiling that is capped already; clamping after the spread would bring the herd together again
+/// at the cap. ``full`` is the best known choice; the others are for those who must agree with another client.
+public struct Jitter: Sendable, Hashable {
+    package enum Kind: Sendable, Hashable {
+        case none
+        case full
+        case equal
+        case proportional(Double)
+        case decorrelated
+        case pollyV2
+    }
+
+    package let kind: Kind
+
+    /// The delay is the ceiling itself.
+    public static let none = Jitter(kind: .none)
+
+    /// The delay is anywhere from the floor to the ceiling, never above it: the widest spread, and the default.
+    public static let full = Jitter(kind: .full)
+
+    /// The delay is anywhere in the upper half below the ceiling.
+    public static let equal = Jitter(kind: .equal)
+
+    /// The delay is anywhere from the base to three times the delay before it, and at most the cap.
+    ///
+    /// The formula of the AWS Architecture Blog, min(cap, base + u (3 × last − base)), the first delay's last being the base.
+    /// At the cap one delay in three is still spread below it. The multiplier of the backoff plays no part.
+    public static let decorrelated = Jitter(kind: .decorrelated)
+
+    /// The delays of Polly's second decorrelated formula: smooth, with medians near base × 1, 1, 2, 4, …
+    ///
+    /// g(t) = 2^t tanh √(4t), t = n + u, delay = (g(t) − g(t of the retry before)) × base / 1.4. As g grows, retry n reaches
+    /// up to s = (g(n+1) − g(n−1)) × base / 1.4, and n−1 counts as g = 0 where n = 0. Where s exceeds the cap, the delay is
+    /// multiplied by cap / s: the supremum becomes the cap and the spread stays. The backoff's multiplier plays no part.
+    public static let pollyV2 = Jitter(kind: .pollyV2)
+
+    /// The delay is the ceiling more or less a share of it: ceiling × (1 − share + 2 share u).
+    ///
+    /// It exceeds the cap by up to that share, because gRPC's A6 (± 20 %) and others define it so; ``full`` never does.
+    ///
+    /// - Parameter share: from 0 to 1; anything else is clamped.
+    public static func proportional(_ share: Double) -> Jitter {
+        Jitter(kind: .proportional(share > 0 ? min(share, 1) : 0))
+    }
+
+    /// Spreads one delay of a kind that remembers nothing; decorrelated kinds count as full here.
+    ///
+    /// - Parameters:
+    ///   - ceiling: the capped delay in seconds, not negative.
+    ///   - floor: the least delay in seconds; more than the ceiling counts as the ceiling.
+    ///   - unit: from 0 to 1.
+    /// - Returns: the delay in seconds, between floor and ceiling, or beyond it for ``proportional(_:)``.
+    package func spread(ceiling: Double, floor: Double, unit: Double) -> Double {
+        let lowest = min(max(floor, 0), ceiling)
+        // The floor raises the lower end of the spread: lifting single delays up to it would gather them there.
+        func between(_ lower: Double, and upper: Double) -> Double {
+            let start = max(lowest, lower)
+            return start + unit * (upper - start)
+        }
+        return switch kind {
+        case .none: ceiling
+        case .full, .decorrelated, .pollyV2: between(lowest, and: ceiling)
+        case .equal: between(ceiling / 2, and: ceiling)
+        case .proportional(let share): between(ceiling * (1 - share), and: ceiling * (1 + share))
+        }
+    }
+}

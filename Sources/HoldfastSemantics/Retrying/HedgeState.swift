@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// What is known of one partition's speed, and how many hedges it may have: a value that is changed by what happens to
+/// attempts, at the times it is told.
+///
+/// Hedging is for single stragglers. It stops by itself where a second copy would only add load: while more attempts than
+/// the percentile foretells are late, while the median of the last 64 answers is more than twice the usual one, and while
+/// more than an eighth of the last 64 attempts failed. Besides, hedges are paid for out of a share of the attempts.
+package struct HedgeState: Sendable {
+    private static let price = 1_000_000
+    /// How many hedges can be saved up.
+    private static let savings = 10
+
+    private let rules: HedgeRules
+    private let income: Int
+    private let expectedLate: Int
+    private var window: LatencyWindow
+    private var usualMedian: Duration?
+    private var balance = 0
+    private var late = RecentShare()
+    private var failed = RecentShare()
+    private var slow = RecentShare()
+
+    /// A partition's state before its first attempt.
+    ///
+    /// - Parameter now: the time since any fixed origin, as in all calls.
+    package init(_ rules: HedgeRules, now: Duration) {
+        self.rules = rules
+        income = rules.maxExtraLoad.millionths
+        // Four standard deviations above what is to be expected of 64 attempts.
+        let mean = Double(HedgeState.price - rules.percentile.millionths) * 1e-6 * Double(RecentShare.capacity)
+        expectedLate = Int(mean + 4 * mean.squareRoot()) + 1
+        window = LatencyWindow(now: now)
+    }
+
+    /// Takes note of a fresh attempt, and says after which delay it is late; nil: it will not be hedged.
+    package mutating func attemptBegan(now: Duration) -> Duration? {
+        if income > 0 { balance = min(balance + income, HedgeState.savings * HedgeState.price) }
+        refresh(now: now)
+        if let fixed = rules.fixedDelay { return max(fixed, .zero) }
+        guard window.count >= max(1, rules.minimumSamples) else { return nil }
+        return window.percentile(rules.percentile).map { max($0, rules.minimumDelay) }
+    }
+
+    /// Takes note that an attempt is late, and says whether it is hedged; a hedge is paid for with that.
+    ///
+    /// - Parameter isFirst: whether this is the attempt's first hedge: an attempt is late once.
+    package mutating func permitHedge(isFirst: Bool = true) -> Bool {
+        if isFirst { late.record(true) }
+        guard balance >= HedgeState.price, !isDistressed else { return false }
+        balance -= HedgeState.price
+        return true
+    }
+
+    /// Gives back what a hedge cost that was not sent.
+    package mutating func giveBack() {
+        balance = min(balance + HedgeState.price, HedgeState.savings * HedgeState.price)
+    }
+
+    /// Takes note of an attempt's end, of its first copy if there were several.
+    ///
+    /// - Parameters:
+    ///   - length: how long it took; of a copy that was overtaken by another, how long it had taken until then: it was
+    ///     slower than that, so leaving it out would make the server look faster than it is.
+    ///   - succeeded: whether the server answered as it should; other lengths are not measured.
+    ///   - wasLate: whether permitHedge(isFirst:) was asked for it.
+    package mutating func attemptEnded(length: Duration, succeeded: Bool, wasLate: Bool, now: Duration) {
+        if !wasLate { late.record(false) }
+        failed.record(!succeeded)
+        guard succeeded else { return }
+        refresh(now: now)
+        window.record(length, now: now)
+        if usualMedian == nil, window.count >= RecentShare.capacity { usualMedian = window.percentile(0.5) }
+        slow.record(usualMedian.map { length > $0 * 2 } ?? false)
+    }
+
+    /// Whether slowness or failure is general.
+    private var isDistressed: Bool {
+        // A delay that was set by hand foretells nothing of how many attempts exceed it.
+        (rules.fixedDelay == nil && late.hits > expectedLate)
+            || slow.hits > RecentShare.capacity / 2
+            || failed.hits > RecentShare.capacity / 8
+    }
+
+    /// The usual median follows the window's down at once, and up by a quarter in a slot: only what stays slow for minutes
+    /// is usual.
+    private mutating func refresh(now: Duration) {
+        guard window.rotate(now: now) else { return }
+        guard let median = window.percentile(0.5) else {
+            usualMedian = nil
+            slow = RecentShare()
+            return
+        }
+        usualMedian = usualMedian.map { min(median, $0 + $0 / 4) }
+    }
+}
+
+/// When a second copy of a slow request is sent.
+public struct HedgeRules: Sendable, Hashable {
+    /// The share of answers that are faster than the delay before a hedge; 0.95 by default, from 0.5 up to but not including 1.
+    public var percentile = 0.95
+
+    /// The most copies in flight for one attempt, the first included; 2 by default, 2 to 5.
+    public var maxCopies = 2
+
+    /// The least delay before a hedge; 10 ms by default.
+    public var minimumDelay: Duration = .milliseconds(10)
+
+    /// How many answers must have been measured before anything is hedged; 100 by default.
+    public var minimumSamples = 100
+
+    /// The most hedges as a share of the attempts; 0.05 by default.
+    public var maxExtraLoad = 0.05
+
+    /// A delay that does not follow what is measured; nil, the default: the percentile.
+    public var fixedDelay: Duration?
+
+    /// The defaults.
+    public init() {}
+}
+
+/// When the copies of one request are sent: the first at once, each further one a delay after the one before.
+///
+/// A value that is told what happens; times are lengths since any fixed origin. The schedule is gRPC's (proposal A6): a
+/// failure that another copy may mend sends the next at once, a server's pushback puts it off, an answer ends the plan.
+package struct HedgePlan: Sendable, Hashable {
+    /// The most copies of one request, whatever is asked for.
+    package static let mostCopies = 5
+
+    private let delay: Duration
+    private let maxCopies: Int
+
+    /// How many copies were sent.
+    package private(set) var sent = 0
+
+    /// How many copies have not ended.
+    package private(set) var inFlight = 0
+
+    /// When the next copy is due; nil when none follows.
+    package private(set) var nextSend: Duration?
+
+    /// A plan whose first copy is due at `start`.
+    ///
+    /// - Parameters:
+    ///   - delay: the time between copies; 0 sends all at once.
+    ///   - maxCopies: the most copies, the first included; at least 1, and more than 5 counts as 5.
+    package init(delay: Duration, maxCopies: Int, start: Duration) {
+        self.delay = max(delay, .zero)
+        self.maxCopies = min(max(maxCopies, 1), HedgePlan.mostCopies)
+        nextSend = start
+    }
+
+    /// Takes note that the copy that was due was sent.
+    package mutating func copySent(now: Duration) {
+        sent += 1
+        inFlight += 1
+        nextSend = sent < maxCopies ? now + delay : nil
+    }
+
+    /// Takes note that the copy that was due may not be sent, and none after it.
+    package mutating func stop() {
+        nextSend = nil
+    }
+
+    /// Takes note that a copy failed in a way that another one may mend.
+    ///
+    /// - Parameter pushback: how long the server asks to be left alone: nil, it asks for nothing, and the next copy is due
+    ///   at once; negative, no copy follows.
+    package mutating func copyFailed(pushback: Duration? = nil, now: Duration) {
+        inFlight = max(0, inFlight - 1)
+        guard nextSend != nil else { return }
+        switch pushback {
+        case nil: nextSend = now
+        case .some(let wait) where wait < .zero: nextSend = nil
+        case .some(let wait): nextSend = now + wait
+        }
+    }
+}
+
+/// How many of the last 64 events had a property: a shift register, so that the past is forgotten by number and not by time.
+struct RecentShare: Sendable {
+    private var bits: UInt64 = 0
+
+    /// How many events are remembered; 64 at most.
+    private(set) var count = 0
+
+    /// The most events that are remembered.
+    static let capacity = 64
+
+    /// How many of them had the property.
+    var hits: Int { bits.nonzeroBitCount }
+
+    mutating func record(_ hit: Bool) {
+        bits = bits << 1 | (hit ? 1 : 0)
+        count = min(count + 1, RecentShare.capacity)
+    }
+}
+
+extension Double {
+    /// A share from 0 to 1 in whole millionths, so that counts are compared with it exactly; what lies outside counts as the
+    /// nearest, and no number as 0.
+    var millionths: Int {
+        self > 0 ? Int(Swift.min(self, 1) * 1_000_000 + 0.5) : 0
+    }
+}

@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// How many retries the calls to an origin may make together: what keeps a fleet of clients from finishing off a server.
+///
+/// Jitter spreads retries and does not lessen them; only a budget does. Each process has its own budget for each origin, and
+/// hedges draw on it as retries do. ``pool`` is the default; the others are for those who must agree with another client.
+public struct RetryBudget: Sendable, Hashable {
+    package enum Kind: Sendable, Hashable {
+        case unlimited
+        case pool(PoolRules)
+        case ratio(RatioRules)
+        case tokens(TokenRules)
+        case throttle(maxTokens: Int, tokenRatio: Double)
+    }
+
+    package let kind: Kind
+
+    /// No limit: for strategies of old, and for servers that nobody else uses.
+    public static let unlimited = RetryBudget(kind: .unlimited)
+
+    /// Retries that help are free, and retries that fail are few: the default.
+    ///
+    /// Permission is asked when a retry is due, not when the attempt fails. A retry that fails costs a token; each success of
+    /// any attempt earns a quarter of one, up to 16. An origin about which nothing is known has 3 tokens, and so has one that an
+    /// outage drained a minute or two ago. While retries fail, one at a time is sent, after a backoff of 0.1 s, 0.2 s, … 5 s that
+    /// all calls to the origin share; a retry that is due waits up to 1 s for it, and where places lack but nothing fails until the
+    /// call's deadline (``RetryRules/maxParking`` without one). Two retries may be in flight at first, one more with each that
+    /// succeeds, up to 16.
+    public static let pool = RetryBudget(kind: .pool(.standard))
+
+    /// The pool for work that may wait: at most 4 retries in flight, and calls that waited through an outage return over
+    /// 10 s. Goes with ``RetryRules/parks``.
+    public static let patientPool = RetryBudget(kind: .pool(.patient))
+
+    /// A share of the calls, and a reserve for clients that call seldom, as Finagle, Linkerd and tower have it.
+    ///
+    /// Each call deposits the share, which lives for `timeToLive` (in ten slots); a retry costs 1, whether it helps or not. The
+    /// reserve is counted **per process**: fifty processes with 10 a second, as is common, add 500 retries a second.
+    ///
+    /// - Parameters:
+    ///   - share: retries per call, above 0 and up to 1,000; exact to the millionth.
+    ///   - reservePerSecond: retries a second that need no calls, on the average over `timeToLive`; 0.5 by default.
+    ///   - timeToLive: how long deposits, and retries made, are remembered; 10 s by default, up to an hour.
+    public static func ratio(
+        _ share: Double,
+        reservePerSecond: Double = 0.5,
+        timeToLive: Duration = .seconds(10)
+    ) -> RetryBudget {
+        RetryBudget(
+            kind: .ratio(RatioRules(share: share, reservePerSecond: reservePerSecond, timeToLive: timeToLive))
+        )
+    }
+
+    /// The budget of Finagle, Linkerd and tower: a fifth of the calls and 10 retries a second beside.
+    ///
+    /// The reserve is far too much for a server with many clients: fifty of these never let an overloaded one recover.
+    public static let finagle = RetryBudget.ratio(0.2, reservePerSecond: 10)
+
+    /// The retry quota of the AWS SDKs, standard mode 2.0: 500 tokens, 5 for a retry and 10 after a timeout.
+    public static let aws20 = RetryBudget.tokens(transient: 5, timeout: 10)
+
+    /// The retry quota of the AWS SDKs, standard mode 2.1: 500 tokens, 14 for a retry and 5 after throttling.
+    public static let aws21 = RetryBudget.tokens(transient: 14, timeout: 14)
+
+    /// A bucket of tokens that retries empty and successes fill.
+    ///
+    /// A call that succeeds without a retry adds `reward`; a retry that succeeds returns its cost; failures return nothing. It
+    /// begins full, which is a burst of retries free for each new process. A hedge costs what a transient retry does.
+    ///
+    /// - Parameters:
+    ///   - capacity: the most tokens; 500 by default, 1 to 1,000,000,000, as for each cost.
+    ///   - transient: the cost of a retry after a transient failure.
+    ///   - timeout: the cost of a retry after a timeout.
+    ///   - throttling: the cost of a retry after throttling; 5 by default.
+    ///   - reward: what a success without a retry adds; 1 by default, 0 for nothing.
+    public static func tokens(
+        capacity: Int = 500,
+        transient: Int,
+        timeout: Int,
+        throttling: Int = 5,
+        reward: Int = 1
+    ) -> RetryBudget {
+        RetryBudget(
+            kind: .tokens(
+                TokenRules(
+                    capacity: capacity,
+                    transient: transient,
+                    timeout: timeout,
+                    throttling: throttling,
+                    reward: reward
+                )
+            )
+        )
+    }
+
+    /// The retry throttling of gRPC (A6): retries and hedges only while more than half of the tokens are left.
+    ///
+    /// Each failed attempt, the first of a call too, takes one; each good one adds `tokenRatio`. Retries stop where more than
+    /// tokenRatio / (1 + tokenRatio) of all attempts fail, 9 % with the defaults.
+    ///
+    /// - Parameters:
+    ///   - maxTokens: the tokens it begins with; 10 by default, 1 to 1,000.
+    ///   - tokenRatio: above 0 and up to `maxTokens`; 0.1 by default. Decimals after the third are ignored.
+    public static func grpc(maxTokens: Int = 10, tokenRatio: Double = 0.1) -> RetryBudget {
+        RetryBudget(kind: .throttle(maxTokens: maxTokens, tokenRatio: tokenRatio))
+    }
+
+    /// What is wrong with a value, and what to set instead; nil if nothing is.
+    ///
+    /// A budget with a problem works with the nearest value that makes sense.
+    public var problem: String? {
+        switch kind {
+        case .unlimited, .pool: nil
+        case .ratio(let rules): rules.problem
+        case .tokens(let rules): rules.problem
+        case .throttle(let maxTokens, let tokenRatio):
+            FailureThrottle.problem(maxTokens: maxTokens, tokenRatio: tokenRatio)
+        }
+    }
+}
+
+/// What a retry costs by, where a budget makes a difference.
+public enum RetryCause: Sendable, Hashable {
+    case transient, timeout, throttling, hedge
+}
+
+/// The state of a ``RetryBudget`` for the calls to one origin, and the line of retries that wait for its permission: a value that
+/// is changed by what happens to calls, at the times it is told.
+///
+/// Each step costs the same however long it has lived, but for those that wait. Time that stands still or goes back is taken as
+/// standing still. Not a lock: whoever shares it between tasks guards it, and each method is one step then. Whoever waits
+/// comes back by ``askAgain(_:now:using:)`` at the time it was told, or is called earlier by what a method returns.
+package struct RetryBudgetState: Sendable, Hashable {
+    /// What a retry is told at the failure it follows.
+    package enum Plan: Sendable, Hashable {
+        /// It has been paid for.
+        case granted(RetryGrant)
+        /// It asks when it is due.
+        case asks
+        case refused
+    }
+
+    /// What a retry that is due is told.
+    package enum Answer: Sendable, Hashable {
+        case go(RetryGrant)
+        /// Ask again then, if not called before.
+        case wait(until: Duration)
+        case stop
+    }
+
+    /// One that waits, and what it is to do instead.
+    package struct Call: Sendable, Hashable {
+        package let ticket: Int
+        package let answer: Answer
+    }
+
+    private enum Balance: Sendable, Hashable {
+        case unlimited
+        case ratio(RatioBalance)
+        case tokens(TokenBalance)
+        case throttle(FailureThrottle)
+    }
+
+    private struct Waiter: Sendable, Hashable {
+        let ticket: Int
+        let cause: RetryCause
+        var turn: RetryTurn
+        var until: Duration
+    }
+
+    /// The pool; nil where the budget only counts. Beside the balance, so that it is changed in place.
+    package private(set) var pool: RetryPool?
+    private var balance: Balance
+    /// First come, first served.
+    private var waiters: [Waiter] = []
+
+    /// An origin's state before its first call.
+    ///
+    /// - Parameters:
+    ///   - budget: the rules.
+    ///   - now: the time since any fixed origin, as in all calls.
+    package init(_ budget: RetryBudget, now: Duration, using generator: inout some RandomNumberGenerator) {
+        balance =
+            switch budget.kind {
+            case .unlimited, .pool: .unlimited
+            case .ratio(let rules): .ratio(RatioBalance(rules, now: now))
+            case .tokens(let rules): .tokens(TokenBalance(rules))
+            case .throttle(let maxTokens, let tokenRatio):
+                .throttle(FailureThrottle(maxTokens: maxTokens, tokenRatio: tokenRatio))
+            }
+        if case .pool(let rules) = budget.kind { pool = RetryPool(rules, now: now, using: &generator) }
+    }
+
+    /// The tickets of those that wait, in their order.
+    package var line: [Int] { waiters.map(\.ticket) }
+
+    /// Takes note of a call; never called for a retry.
+    package mutating func callBegan(now: Duration) {
+        guard case .ratio(var ratio) = balance else { return }
+        ratio.callBegan(now: now)
+        balance = .ratio(ratio)
+    }
+
+    /// Asks at a failure for a retry that is due after `delay`.
+    ///
+    /// Budgets that count are charged now. The pool is asked when the retry is due, and refuses now where that would be in vain.
+    package mutating func plan(
+        _ cause: RetryCause,
+        after delay: Duration,
+        patience: Duration,
+        parks: Bool,
+        now: Duration
+    ) -> Plan {
+        if let isHopeless = pool?.isHopeless(after: delay, patience: patience, now: now) {
+            return isHopeless ? .refused : .asks
+        }
+        if let grant = permit(cause, now: now) { return .granted(grant) }
+        return parks ? .asks : .refused
+    }
+
+    /// Asks for a retry that is due; one that is to wait stands in line from then on.
+    ///
+    /// - Parameter ticket: what it is called by, and asks again by.
+    package mutating func ask(
+        _ cause: RetryCause,
+        turn: RetryTurn,
+        ticket: Int,
+        now: Duration,
+        using generator: inout some RandomNumberGenerator
+    ) -> Answer {
+        var waiter = Waiter(ticket: ticket, cause: cause, turn: turn, until: now)
+        let answer = ask(&waiter, now: now, using: &generator)
+        if case .wait(let until) = answer {
+            waiter.until = until
+            waiters.append(waiter)
+        }
+        return answer
+    }
+
+    /// Asks again for one that waits and has not been called; `stop` for a ticket that is not in line.
+    package mutating func askAgain(
+        _ ticket: Int,
+        now: Duration,
+        using generator: inout some RandomNumberGenerator
+    ) -> Answer {
+        guard let index = waiters.firstIndex(where: { $0.ticket == ticket }) else { return .stop }
+        var waiter = waiters[index]
+        let answer = ask(&waiter, now: now, using: &generator)
+        if case .wait(let until) = answer {
+            waiter.until = until
+            waiters[index] = waiter
+        } else {
+            waiters.remove(at: index)
+        }
+        return answer
+    }
+
+    /// Takes one out of the line that waits no longer; nothing where it was called.
+    package mutating func withdraw(_ ticket: Int) {
+        waiters.removeAll { $0.ticket == ticket }
+    }
+
+    /// Takes what a retry or a hedge costs, if it need not wait.
+    package mutating func permit(_ cause: RetryCause, now: Duration) -> RetryGrant? {
+        if pool != nil {
+            // A retry asks when it is due, and may have to wait.
+            return cause == .hedge && pool?.hedge(now: now) == true ? RetryGrant(cause: cause) : nil
+        }
+        switch balance {
+        case .unlimited:
+            return RetryGrant(cause: cause)
+        case .ratio(var ratio):
+            let slot = ratio.take(now: now)
+            balance = .ratio(ratio)
+            return slot.map { RetryGrant(cause: cause, cost: ratio.cost, slot: $0) }
+        case .tokens(var tokens):
+            guard let cost = tokens.take(cause) else { return nil }
+            balance = .tokens(tokens)
+            return RetryGrant(cause: cause, cost: cost)
+        case .throttle(let throttle):
+            return throttle.allows ? RetryGrant(cause: cause) : nil
+        }
+    }
+
+    /// Takes note of an attempt's end; a grant must be ended or given back exactly once.
+    ///
+    /// - Parameters:
+    ///   - grant: what the attempt was permitted by; nil for a first attempt.
+    ///   - succeeded: whether the server did its work: any answer that is no reason to retry.
+    ///   - now: when it ended.
+    /// - Returns: those that no longer wait, or no longer as long, in their order.
+    package mutating func attemptEnded(
+        _ grant: RetryGrant?,
+        succeeded: Bool,
+        now: Duration,
+        using generator: inout some RandomNumberGenerator
+    ) -> [Call] {
+        let isHedge = grant?.cause == .hedge
+        if pool != nil {
+            // A hedge was paid for at its start, and the attempt that it belongs to tells how the server is.
+            if isHedge { return [] }
+            pool?.ended(started: grant?.started, succeeded: succeeded, now: now, using: &generator)
+            // The failure of a first attempt changes nothing for those that wait.
+            if grant == nil, !succeeded { return [] }
+            return waiters.isEmpty ? [] : calls(now: now, using: &generator)
+        }
+        switch balance {
+        case .unlimited:
+            return []
+        case .ratio:
+            break
+        case .tokens(var tokens):
+            guard succeeded, !isHedge else { return [] }
+            if let grant { tokens.add(grant.cost) } else { tokens.reward() }
+            balance = .tokens(tokens)
+        case .throttle(var throttle):
+            throttle.attemptEnded(succeeded: succeeded)
+            balance = .throttle(throttle)
+        }
+        return waiters.isEmpty ? [] : calls(now: now, using: &generator)
+    }
+
+    /// Gives back a grant whose attempt was not made, or whose end says nothing.
+    ///
+    /// - Returns: those that no longer wait, in their order.
+    package mutating func giveBack(
+        _ grant: RetryGrant,
+        now: Duration,
+        using generator: inout some RandomNumberGenerator
+    ) -> [Call] {
+        if grant.cause == .hedge { pool?.giveBackHedge() } else { pool?.leave() }
+        switch balance {
+        case .unlimited, .throttle:
+            break
+        case .ratio(var ratio):
+            ratio.giveBack(grant.cost, from: grant.slot, now: now)
+            balance = .ratio(ratio)
+        case .tokens(var tokens):
+            tokens.add(grant.cost)
+            balance = .tokens(tokens)
+        }
+        return waiters.isEmpty ? [] : calls(now: now, using: &generator)
+    }
+
+    /// How many retries could be made now; `Int.max` without a limit.
+    package func balance(now: Duration) -> Int {
+        if let pool { return pool.balance(now: now) }
+        return switch balance {
+        case .unlimited: .max
+        case .ratio(let ratio): ratio.retries(now: now)
+        case .tokens(let tokens): tokens.retries
+        case .throttle(let throttle): throttle.retries
+        }
+    }
+
+    /// Whether nothing is lost where it is forgotten: a new one would permit as much, and nobody waits.
+    package func isRested(now: Duration) -> Bool {
+        guard waiters.isEmpty, pool?.isRested(now: now) ?? true else { return false }
+        return switch balance {
+        case .unlimited: true
+        case .ratio(let ratio): ratio.isRested(now: now)
+        case .tokens(let tokens): tokens.isRested
+        case .throttle(let throttle): throttle.isRested
+        }
+    }
+
+    /// What the budget counts in, for comparison with others: tokens, thousandths of them, or retries by time.
+    package func units(now: Duration) -> Int {
+        switch balance {
+        case .unlimited: .max
+        case .ratio(let ratio): ratio.retries(now: now)
+        case .tokens(let tokens): tokens.tokens
+        case .throttle(let throttle): throttle.thousandths
+        }
+    }
+
+    private mutating func ask(
+        _ waiter: inout Waiter,
+        now: Duration,
+        using generator: inout some RandomNumberGenerator
+    ) -> Answer {
+        if let answer = pool?.ask(&waiter.turn, now: now, using: &generator) {
+            return switch answer {
+            case .go: .go(RetryGrant(cause: waiter.cause, started: now))
+            case .wait(let until): .wait(until: until)
+            case .stop: .stop
+            }
+        }
+        if let grant = permit(waiter.cause, now: now) { return .go(grant) }
+        waiter.turn.begin(now: now)
+        let patient = waiter.turn.patientUntil
+        guard now < patient else { return .stop }
+        // Tokens come with the ends of attempts; deposits and withdrawals are forgotten as slots end.
+        if case .ratio(let ratio) = balance { return .wait(until: min(patient, ratio.nextSlot(now: now))) }
+        return .wait(until: patient)
+    }
+
+    /// Asks again for all that wait.
+    private mutating func calls(now: Duration, using generator: inout some RandomNumberGenerator) -> [Call] {
+        var calls: [Call] = []
+        var left: [Waiter] = []
+        left.reserveCapacity(waiters.count)
+        for var waiter in waiters {
+            let answer = ask(&waiter, now: now, using: &generator)
+            if case .wait(let until) = answer {
+                // Told to come later it may as well come at the old time, and is told again.
+                if until < waiter.until {
+                    waiter.until = until
+                    calls.append(Call(ticket: waiter.ticket, answer: answer))
+                }
+                left.append(waiter)
+            } else {
+                calls.append(Call(ticket: waiter.ticket, answer: answer))
+            }
+        }
+        waiters = left
+        return calls
+    }
+}
+
+/// The permission for one retry or hedge.
+package struct RetryGrant: Sendable, Hashable {
+    /// What it was granted for.
+    package var cause: RetryCause
+    /// What was taken from the balance, in the budget's own units.
+    var cost = 0
+    /// The slot of time that the cost was taken from, where the budget counts by time.
+    var slot: Int64 = 0
+    /// When it was granted.
+    var started: Duration = .zero
+}

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+/// What is done after a failed attempt.
+public enum RetryDecision: Sendable, Hashable {
+    /// Send once more, not before this length has passed.
+    case retry(after: Duration)
+    /// Hand the outcome up.
+    case stop(StopReason)
+
+    /// Send once more at once.
+    public static let retryNow = RetryDecision.retry(after: .zero)
+}
+
+/// Why no further attempt is made.
+public struct StopReason: RawRepresentable, Sendable, Hashable {
+    /// The stable code, fit for metric labels.
+    public let rawValue: String
+
+    /// Creates a reason from its stable code.
+    public init(rawValue: String) {
+        self.rawValue = rawValue
+    }
+
+    /// The outcome would be the same again.
+    public static let notRetryable = StopReason(rawValue: "not-retryable")
+    /// The request may have taken effect, and sending it twice could do it twice (RFC 9110 §9.2.2). How far it had come
+    /// stands in the record of the attempt; a label must not multiply by it.
+    public static let notIdempotent = StopReason(rawValue: "not-idempotent")
+    /// The content was one-shot and part of it is gone.
+    public static let notReplayable = StopReason(rawValue: "not-replayable")
+    /// The request asked for a tunnel or an upgrade, and a part of it was sent: the connection is no longer ours to repeat.
+    public static let committed = StopReason(rawValue: "committed")
+    /// As many attempts were made as the rules allow.
+    public static let attemptsExhausted = StopReason(rawValue: "attempts-exhausted")
+    /// The wait would pass the call's deadline.
+    public static let deadline = StopReason(rawValue: "deadline")
+    /// The server asks for a longer wait than the rules allow.
+    public static let serverDelayTooLong = StopReason(rawValue: "server-delay-too-long")
+    /// A retrier said no.
+    public static let retrierDeclined = StopReason(rawValue: "retrier-declined")
+    /// The server asked not to be asked again.
+    public static let serverForbids = StopReason(rawValue: "server-forbids")
+    /// The retry budget of the partition is spent.
+    public static let budget = StopReason(rawValue: "budget")
+    /// The gate of the partition is closed for longer than the call may wait.
+    public static let gateClosed = StopReason(rawValue: "gate-closed")
+    /// The circuit of the partition is open.
+    public static let circuitOpen = StopReason(rawValue: "circuit-open")
+    /// A layer beneath has retried already and given up.
+    public static let retriedBeneath = StopReason(rawValue: "retried-beneath")
+    /// Whoever sent the request retries it itself.
+    public static let retriedAbove = StopReason(rawValue: "retried-above")
+    /// The credentials were refreshed and are refused all the same.
+    public static let unauthorized = StopReason(rawValue: "unauthorized")
+    /// The caller cancelled.
+    public static let cancelled = StopReason(rawValue: "cancelled")
+}
+
+/// What the rules make of a failed attempt: the decision, and what it rests on.
+public struct RetryJudgement: Sendable, Hashable {
+    /// What is done.
+    public var decision: RetryDecision
+    /// What the attempt proved.
+    public var retryClass: RetryClass
+    /// What the retry costs the budget by; nil where it is free, and where there is none.
+    public var cause: RetryCause?
+    /// The wait that the server asked for, also where the call ends because of it: whoever gives up now knows when to try
+    /// again. Counted from the receipt of the answer; nil where it asked for none.
+    public var serverDelay: Duration?
+
+    /// A judgement from its parts.
+    public init(
+        _ decision: RetryDecision,
+        retryClass: RetryClass,
+        cause: RetryCause? = nil,
+        serverDelay: Duration? = nil
+    ) {
+        self.decision = decision
+        self.retryClass = retryClass
+        self.cause = cause
+        self.serverDelay = serverDelay
+    }
+}
+
+extension RetryRules {
+    /// What a retry costs the budget by, where it is no free resend.
+    ///
+    /// A server's leave to come back at once, by a Retry-After of 0, changes nothing about the cost.
+    ///
+    /// - Parameters:
+    ///   - retryClass: what the attempt proved.
+    ///   - outcome: how it ended.
+    /// - Returns: nil where nothing is sent again.
+    public func cause(of retryClass: RetryClass, outcome: AttemptOutcome) -> RetryCause? {
+        switch (retryClass, outcome) {
+        case (.never, _): nil
+        case (.throttled, _): .throttling
+        case (_, .failure(let failure)) where failure.kind == .timeout: .timeout
+        default: .transient
+        }
+    }
+}
+
+/// What the rules remember of one call between its failures.
+///
+/// One value for all failures of a call: with a new one for each, every failure would be the first.
+public struct RetryHistory: Sendable, Hashable {
+    /// The state of the backoff that follows transient failures.
+    public var backoff = BackoffState()
+
+    /// The state of the backoff that follows throttling.
+    public var throttlingBackoff = BackoffState()
+
+    /// How many retries followed transient failures, free resends not counted: the place in that backoff's series.
+    public package(set) var transientRetries = 0
+
+    /// How many retries followed throttling: the place in that backoff's series.
+    public package(set) var throttlingRetries = 0
+
+    /// The classes that earn one free resend, and have had it.
+    public var freeResends: Set<FreeResend> = []
+
+    /// How many attempts ``RetryRules/maxAttempts`` counts so far: the first one, and the retries of both series.
+    ///
+    /// Free resends are not among them, nor is what a loop sends again on its own account, such as after a refresh of
+    /// credentials.
+    public var countedAttempts: Int { 1 + transientRetries + throttlingRetries }
+
+    /// A call's history before its first failure.
+    public init() {}
+}
+
+/// The failures that are cured by sending once more at once, or not at all.
+public struct FreeResend: Sendable, Hashable {
+    private let name: String
+
+    /// A reused connection was closed before any byte of an answer.
+    public static let staleSocket = FreeResend(name: "stale-socket")
+    /// The server did not process the request: REFUSED_STREAM, GOAWAY, H3_REQUEST_REJECTED.
+    public static let refused = FreeResend(name: "refused")
+    /// 421: the connection was the wrong one.
+    public static let misdirected = FreeResend(name: "misdirected")
+    /// 425: the request came as early data.
+    public static let tooEarly = FreeResend(name: "too-early")
+    /// 417: the server does not know the expectation.
+    public static let expectation = FreeResend(name: "expectation")
+
+    /// How many kinds there are, and so how many of them one call can have at most.
+    package static let kinds = 5
+}
+
+extension RetryRules {
+    /// Decides what follows a failed attempt: ``judge(_:history:using:)`` without its reasons.
+    ///
+    /// - Parameters:
+    ///   - failed: the attempt.
+    ///   - history: what is remembered of the call, one value for all its failures.
+    ///   - generator: a source of randomness; seeded in tests.
+    public func decide(
+        _ failed: FailedExchange,
+        history: inout RetryHistory,
+        using generator: inout some RandomNumberGenerator
+    ) -> RetryDecision {
+        judge(failed, history: &history, using: &generator).decision
+    }
+
+    /// Judges a failed attempt; a pure function of its inputs.
+    ///
+    /// A stale connection, REFUSED_STREAM and its like, 421, 425 and a 417 to an expectation earn one resend each at once,
+    /// which costs no budget and does not count against ``maxAttempts`` (unless ``countsFreeResends``); after it, the
+    /// first is judged as ambiguous, the second by the policy, and the statuses are final. No call is sent more than
+    /// ``maxAttempts`` + 5 times. A server's Retry-After is never undercut: the wait is the longer of it and the own
+    /// backoff, and up to half of what was asked (5 s at most) is added at random. A wait that does not fit the rules or
+    /// the time left, ``minimumAttemptTime`` included, ends the call now. So does an open circuit, unless the rules
+    /// park (``parks``): then the call waits until a probe may go.
+    ///
+    /// - Parameters:
+    ///   - failed: the attempt.
+    ///   - history: what is remembered of the call, one value for all its failures.
+    ///   - generator: a source of randomness; seeded in tests.
+    public func judge(
+        _ failed: FailedExchange,
+        history: inout RetryHistory,
+        using generator: inout some RandomNumberGenerator
+    ) -> RetryJudgement {
+        var retryClass = classify(failed)
+        let isBelow = failed.wasRetriedBelow && respectsInnerRetries
+        let earned = freeResend(after: failed, retryClass)
+        var free = earned.flatMap { history.freeResends.contains($0) ? nil : $0 }
+        // A layer beneath that retries has sent it once more already.
+        if free == .staleSocket, isBelow { free = nil }
+        if retryClass == .staleSocket, free == nil {
+            retryClass = permits(.ambiguous, for: failed) ? .ambiguous : .never(.notIdempotent)
+        }
+        let hint = serverHint(failed)
+        var judgement = RetryJudgement(.retryNow, retryClass: retryClass, serverDelay: hint.wait)
+        if let reason = refusal(retryClass, failed: failed, hint: hint) {
+            judgement.decision = .stop(reason)
+        } else if free == nil, isBelow {
+            judgement.decision = .stop(.retriedBeneath)
+        } else if free == nil, earned != nil, failed.status != nil {
+            judgement.decision = .stop(.notRetryable)
+        } else if !mayBeSent(after: failed, history, isFree: free != nil) {
+            judgement.decision = .stop(.attemptsExhausted)
+        } else {
+            let own = free == nil ? ownDelay(retryClass, history: &history, using: &generator) : .zero
+            judgement.decision = wait(own, asked: hint.wait, timeLeft: failed.timeLeft, using: &generator)
+        }
+        guard case .retry = judgement.decision else { return judgement }
+        if let free {
+            history.freeResends.insert(free)
+        } else {
+            judgement.cause = cause(of: retryClass, outcome: failed.outcome)
+            if retryClass == .throttled { history.throttlingRetries += 1 } else { history.transientRetries += 1 }
+        }
+        return judgement
+    }
+
+    /// A retry after the own wait, or the longer one that is asked for, if that is allowed and ends in an attempt.
+    private func wait(
+        _ own: Duration,
+        asked: Duration?,
+        timeLeft: Duration?,
+        using generator: inout some RandomNumberGenerator
+    ) -> RetryDecision {
+        var delay = own
+        if let asked {
+            guard asked <= maxServerDelay else { return .stop(.serverDelayTooLong) }
+            delay = spreadOut(max(own, asked), asked: asked, timeLeft: timeLeft, using: &generator)
+        }
+        guard fits(delay, within: timeLeft) else { return .stop(.deadline) }
+        return .retry(after: delay)
+    }
+
+    /// What is said about the next attempt: by a response's fields, or by what held the attempt back.
+    package func serverHint(_ failed: FailedExchange) -> ServerHint {
+        switch failed.outcome {
+        case .response(let head): hint(head, receivedAt: failed.receivedAt)
+        case .failure(let failure): ServerHint(wait: failure.retryAfter)
+        }
+    }
+
+    /// Why a failure is final whatever the call has been through.
+    private func refusal(_ retryClass: RetryClass, failed: FailedExchange, hint: ServerHint) -> StopReason? {
+        if case .never(let reason) = retryClass { return reason }
+        if isLeftToCaller(failed) { return .retriedAbove }
+        // A circuit is there to fail fast: only who parks anyway waits for its probes.
+        if !parks, case .failure(let failure) = failed.outcome, failure.kind == .heldBack, failure.retryAfter != nil {
+            return .circuitOpen
+        }
+        return hint.forbidsRetry ? .serverForbids : nil
+    }
+
+    private func isLeftToCaller(_ failed: FailedExchange) -> Bool {
+        guard leavesRetriesToCaller, failed.fields.contains(attemptField ?? RetryRules.usualAttemptField) else {
+            return false
+        }
+        // From the second attempt on the field may be our own.
+        return attemptField == nil || failed.attempt <= 1
+    }
+
+    /// Why a request is not sent again whatever a retrier says; nil where it may be.
+    ///
+    /// What the server may have acted on is sent again only where these rules permit it for the method, and by a gateway nothing
+    /// else but what certainly was not processed (RFC 9110 §9.2.2). A request that never left this machine, or that the server
+    /// refused with a 4xx or put off, was not acted on. Which statuses the rules retry plays no part.
+    ///
+    /// - Parameters:
+    ///   - failed: the attempt.
+    ///   - sends: how often the call was sent, resends that cost nothing included.
+    ///   - most: how often it may be sent.
+    package func veto(_ failed: FailedExchange, sends: Int, most: Int) -> StopReason? {
+        if !failed.bodyIsReplayable { return .notReplayable }
+        if sends >= most { return .attemptsExhausted }
+        let proof = Retryability.proof(of: failed.outcome, to: failed.fields)
+        let mayBeRepeated =
+            switch proof {
+            case .unprocessed: true
+            case .staleSocket, .ambiguous: permits(proof, for: failed)
+            case .throttled: !isGateway || permits(proof, for: failed)
+            case .never: failed.wasRefused && !isGateway || failed.isUnsent || permits(.ambiguous, for: failed)
+            }
+        return mayBeRepeated ? nil : .notIdempotent
+    }
+
+    /// How often a call may be sent, all resends included.
+    package var mostSends: Int {
+        guard maxAttempts > 1 else { return 1 }
+        let (sends, overflow) = maxAttempts.addingReportingOverflow(FreeResend.kinds)
+        return overflow ? .max : sends
+    }
+
+    /// How often a call may be sent whose retrier comes with no rules.
+    package static let mostUngovernedSends = 100
+
+    private func mayBeSent(after failed: FailedExchange, _ history: RetryHistory, isFree: Bool) -> Bool {
+        guard maxAttempts > 1, failed.attempt < mostSends else { return false }
+        if countsFreeResends { return history.countedAttempts + history.freeResends.count < maxAttempts }
+        return isFree || history.countedAttempts < maxAttempts
+    }
+
+    private func ownDelay(
+        _ retryClass: RetryClass,
+        history: inout RetryHistory,
+        using generator: inout some RandomNumberGenerator
+    ) -> Duration {
+        guard retryClass == .throttled else {
+            return backoff.delay(retry: history.transientRetries, using: &generator, state: &history.backoff)
+        }
+        return throttlingBackoff.delay(
+            retry: history.throttlingRetries,
+            using: &generator,
+            state: &history.throttlingBackoff
+        )
+    }
+
+    /// A wait that a server asked for, and what is added to it at random: no more than the time left allows, so that nobody
+    /// who could have obeyed is given up for it.
+    func spreadOut(
+        _ wait: Duration,
+        asked: Duration,
+        timeLeft: Duration?,
+        using generator: inout some RandomNumberGenerator
+    ) -> Duration {
+        let spread = RetryRules.spread(of: asked, using: &generator)
+        guard let timeLeft, fits(wait, within: timeLeft) else { return wait + spread }
+        let room = timeLeft - wait - max(minimumAttemptTime, .milliseconds(1))
+        return wait + max(.zero, min(spread, room))
+    }
+
+    /// What is added at random to a wait that a server asked for: up to half of it, and 5 s at most.
+    package static func spread(of asked: Duration, using generator: inout some RandomNumberGenerator) -> Duration {
+        let sample = Double.random(in: 0..<1, using: &generator)
+        return Duration(boundedSeconds: sample * min(asked.doubleSeconds * 0.5, 5))
+    }
+
+    /// Whether a wait leaves time for an attempt.
+    package func fits(_ delay: Duration, within timeLeft: Duration?) -> Bool {
+        guard let timeLeft else { return true }
+        return delay < timeLeft && delay + minimumAttemptTime <= timeLeft
+    }
+
+    /// What ``leavesRetriesToCaller`` looks for where ``attemptField`` names nothing else.
+    public static let usualAttemptField: FieldName = "x-retry-attempt"
+}

@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Synchronization
+
+/// Look-ups: one probe of the index, one positional read of each record found.
+final class Lookup: Sendable {
+    let files: any FileSystem
+    let seal: (any StoreSeal)?
+    let trials: SharedTrials
+    private let isSealed: Bool
+    private let seed: UInt64
+    private let hashing: KeyHashing
+    /// Entries of a lower version must be revalidated.
+    private let suspectBefore: UInt64
+    let index: ShardedIndex
+    private let orders: SequenceAllocator
+    private let log: Log
+    private let slots: SegmentSlots
+    private let remover: Remover
+    let blobs: BlobFiles
+    let threads: IOThreads
+    private let health: StoreHealth
+    let counters: DiskCounters
+
+    init(_ opened: OpenedStore, log: Log, remover: Remover) {
+        (files, seal, index, orders, blobs) = (opened.files, opened.seal, opened.index, opened.orders, opened.blobs)
+        (threads, health, suspectBefore) = (opened.threads, opened.health, opened.suspectBefore)
+        (self.log, self.remover, slots, counters) = (log, remover, log.slots, opened.health.counters)
+        (isSealed, seed, hashing) = (opened.seal != nil, log.seed, opened.hashing)
+        trials = SharedTrials(seed: log.seed)
+    }
+
+    /// Counts a look-up and what it found.
+    func counted(_ entries: [StoredEntry]) {
+        counters.lookups.add(1, ordering: .relaxed)
+        if !entries.isEmpty { counters.lookupsFound.add(1, ordering: .relaxed) }
+    }
+
+    /// Who looks.
+    enum Asker: Sendable {
+        /// A caller: that is a use.
+        case caller
+        /// A caller whose use was counted by a look that could not wait.
+        case callerAgain
+        /// The store, on behalf of a change.
+        case store
+    }
+
+    /// What a read of a record gave.
+    enum RecordRead {
+        case record(RecordSource)
+        /// The row is out of date: another look at the index is due.
+        case moved
+        /// The bytes are not in the page cache, and waiting was not allowed.
+        case notCached
+        /// The row is right and the bytes are not.
+        case damaged
+    }
+
+    /// The variants of a key, newest first; nil where the device must be waited for and `waits` is false.
+    ///
+    /// - Throws: `.corrupt` when nothing but a damaged record was found, which is removed first; `.io`.
+    func look(_ key: StoreKey, waits: Bool, for asker: Asker) throws(StoreError) -> [StoredEntry]? {
+        let primary = hashing.primary(key)
+        let shard = index.shard(of: primary)
+        let fragment = ShardedIndex.fragment(of: primary)
+        var asker = asker
+        // A row moves when its segment is reclaimed meanwhile; that it does so again and again is next to impossible.
+        for _ in 0..<64 {
+            let before = purgeMoment
+            let (found, segment) = shard.state.withLock { shard -> (RowMatches, Segment?) in
+                let found =
+                    asker == .caller ? shard.table.useRows(fragment, &shard.frequencies) : shard.table.rows(fragment)
+                guard case .one(let row) = found else { return (found, nil) }
+                return (found, slots.underLock(row.place.slot))
+            }
+            switch found {
+            case .none:
+                return []
+            case .one(let row):
+                switch try hit(row, segment, key, primary: primary, waits: waits, for: asker) {
+                case .entry(let entry): return [entry]
+                case .nothing: return []
+                case .moved:
+                    if asker == .caller { asker = .callerAgain }
+                    continue
+                case .notCached: return nil
+                case .damaged:
+                    if !waits { return nil }
+                    remover.drop(row, primary: primary)
+                    throw StoreError.damaged
+                }
+            case .many(let rows):
+                let entries = try look(rows, key, primary: primary, waits: waits, for: asker)
+                if asker == .caller { asker = .callerAgain }
+                if let entries {
+                    // A purge that came between two of them would show a part of what there was.
+                    if purgeMoment != before { continue }
+                    return entries.isEmpty ? nil : entries.compactMap { $0 }.sorted { $0.version > $1.version }
+                }
+            }
+        }
+        return []
+    }
+
+    /// What a look at a single row gave.
+    private enum Hit {
+        case entry(StoredEntry)
+        /// An entry of another key, or one that a purge has taken.
+        case nothing
+        case moved
+        case notCached
+        case damaged
+    }
+
+    /// The way of nearly every look-up: one record in the clear, its entry made at once of the bytes as they were read.
+    @inline(__always)
+    private func hit(
+        _ row: IndexRow,
+        _ segment: Segment?,
+        _ key: StoreKey,
+        primary: UInt64,
+        waits: Bool,
+        for asker: Asker
+    ) throws(StoreError) -> Hit {
+        guard let segment, !isSealed else { return try hit(row, key, primary: primary, waits: waits, for: asker) }
+        guard let bytes = try bytes(of: row, in: segment, waits: waits) else { return .notCached }
+        let found = bytes.withUnsafeBytes { bytes -> (RecordHeader, RecordDetail.Layout?)? in
+            guard let header = RecordHeader.decode(bytes, seed: seed), header.kind == .entry,
+                header.segment == segment.number, header.order == row.order
+            else { return nil }
+            let detail = bytes.part(RecordHeader.size..<(RecordHeader.size + header.detailLength))
+            return (header, header.keyID == 0 ? RecordDetail.Layout(detail, of: key) : nil)
+        }
+        guard let (header, layout) = found else {
+            if case .damaged = stillThere(row, primary, segment) { return .damaged }
+            return .moved
+        }
+        if asker != .store, trials.samples(row.keyHash) { tryOut(row, primary: primary, size: header.bytesTaken) }
+        guard let layout, segment.epoch >= log.epoch.load(ordering: .acquiring) else { return .nothing }
+        let source = RecordSource(row: row, epoch: segment.epoch, header: header, bytes: ByteChunk(bytes))
+        let detail = RecordDetail(layout, of: key, in: source.bytes, from: RecordHeader.size)
+        if orders.takes(order: header.order, key: key, tags: detail.tags) { return .nothing }
+        return .entry(source.entry(detail, suspectBefore: suspectBefore))
+    }
+
+    /// The same for what is sealed, or may be.
+    @inline(never)
+    private func hit(
+        _ row: IndexRow,
+        _ key: StoreKey,
+        primary: UInt64,
+        waits: Bool,
+        for asker: Asker
+    ) throws(StoreError) -> Hit {
+        switch try read(row, primary: primary, waits: waits) {
+        case .record(let source):
+            if asker != .store { tryOut(row, primary: primary, size: source.header.bytesTaken) }
+            return try entry(source, key).map { .entry($0) } ?? .nothing
+        case .moved: return .moved
+        case .notCached: return .notCached
+        case .damaged: return .damaged
+        }
+    }
+
+    /// Changes with every purge that takes effect at once.
+    private var purgeMoment: PurgeMoment {
+        PurgeMoment(epoch: log.epoch.load(ordering: .acquiring), mark: orders.newestMarkOrder)
+    }
+
+    private struct PurgeMoment: Equatable {
+        let epoch: UInt64
+        let mark: UInt64
+    }
+
+    /// Several rows: nil when one has moved, so that all must be looked up again; an empty list when one is not cached.
+    private func look(
+        _ rows: [IndexRow],
+        _ key: StoreKey,
+        primary: UInt64,
+        waits: Bool,
+        for asker: Asker
+    ) throws(StoreError) -> [StoredEntry?]? {
+        var entries: [StoredEntry?] = []
+        var isDamaged = false
+        for row in rows {
+            switch try read(row, primary: primary, waits: waits) {
+            case .record(let source):
+                if asker != .store { tryOut(row, primary: primary, size: source.header.bytesTaken) }
+                entries.append(try entry(source, key))
+            case .moved: return nil
+            case .notCached: return []
+            case .damaged:
+                if !waits { return [] }
+                remover.drop(row, primary: primary)
+                isDamaged = true
+            }
+        }
+        if isDamaged, !entries.contains(where: { $0 != nil }) { throw StoreError.damaged }
+        return entries.isEmpty ? [nil] : entries
+    }
+
+    /// Lets the trials see a request for an entry that is in the index, where its key is one of those they look at.
+    func tryOut(_ row: IndexRow, primary: UInt64, size: Int) {
+        guard trials.samples(row.keyHash) else { return }
+        let weight = index.shard(of: primary).state.withLock { shard in
+            shard.table.row(row.fragment, variant: row.variant).map { shard.frequencies.weight($0.mark) }
+        }
+        guard let weight else { return }
+        if trials.wantsExpectation {
+            trials.expect(
+                WindowTrials.expected(held: index.count, used: log.ledger.used, capacity: log.ledger.capacity)
+            )
+        }
+        trials.note(row.keyHash, size: size, weight: weight, capacity: log.ledger.capacity)
+    }
+
+    /// Reads the record of a row and checks its head.
+    func read(_ row: IndexRow, primary: UInt64, waits: Bool) throws(StoreError) -> RecordRead {
+        guard let segment = slots[row.place.slot] else { return stillThere(row, primary, nil) }
+        guard let bytes = try bytes(of: row, in: segment, waits: waits) else { return .notCached }
+        let header = bytes.withUnsafeBytes { RecordHeader.decode($0, seed: seed) }
+        guard let header, header.kind == .entry, header.segment == segment.number, header.order == row.order else {
+            return stillThere(row, primary, segment)
+        }
+        return .record(RecordSource(row: row, epoch: segment.epoch, header: header, bytes: ByteChunk(bytes)))
+    }
+
+    /// The bytes of the record of a row, unchecked; nil where they are not at hand and `waits` is false.
+    @inline(__always)
+    private func bytes(of row: IndexRow, in segment: Segment, waits: Bool) throws(StoreError) -> [UInt8]? {
+        let (offset, count) = (Int(row.place.unit) * Geometry.unit, Int(row.place.units) * Geometry.unit)
+        let bytes: [UInt8]?
+        do throws(FileSystemError) {
+            bytes =
+                waits
+                ? try files.read(segment.file.open, from: offset, count: count)
+                : try files.readIfCached(segment.file.open, from: offset, count: count)
+        } catch {
+            if !waits { return nil }
+            throw health.failed(error)
+        }
+        if bytes != nil { health.succeeded() }
+        return bytes
+    }
+
+    /// A record that is not what its row says is damaged, unless the row has moved or its segment has gone.
+    private func stillThere(_ row: IndexRow, _ primary: UInt64, _ segment: Segment?) -> RecordRead {
+        let isThere = index.shard(of: primary).state.withLock { shard in
+            shard.table.row(row.fragment, variant: row.variant)?.place == row.place
+        }
+        guard isThere else { return .moved }
+        return slots[row.place.slot] === segment ? .damaged : .moved
+    }
+
+    /// The entry that a record holds, if it is one of this key and no purge has taken it; nil otherwise.
+    func entry(_ source: RecordSource, _ key: StoreKey?) throws(StoreError) -> StoredEntry? {
+        let header = source.header
+        guard source.epoch >= log.epoch.load(ordering: .acquiring) else { return nil }
+        guard let detail = try detail(of: source, key: key) else { return nil }
+        if orders.takes(order: header.order, key: detail.key, tags: detail.tags) { return nil }
+        return source.entry(detail, suspectBefore: suspectBefore)
+    }
+
+    /// Whether a purge has taken the entry of a record.
+    func isPurged(_ source: RecordSource) -> Bool {
+        if source.epoch < log.epoch.load(ordering: .acquiring) { return true }
+        guard let detail = try? detail(of: source, key: nil) else { return false }
+        return orders.takes(order: source.header.order, key: detail.key, tags: detail.tags)
+    }
+
+    /// The detail of a record in plain form; nil when it is of another key.
+    private func detail(of source: RecordSource, key: StoreKey?) throws(StoreError) -> RecordDetail? {
+        do throws(StoreError) {
+            return try source.detail(key: key, seal: seal)
+        } catch {
+            if error.code == .corrupt { dropDamaged(source) }
+            throw error
+        }
+    }
+
+    /// The record of a version as it is now; nil when that version is gone.
+    func source(of entry: StoredEntry) async throws(StoreError) -> RecordSource? {
+        func find(_ entries: [StoredEntry]) -> RecordSource? {
+            entries.first { $0.version == entry.version && $0.variant == entry.variant }?.source
+        }
+        if let cached = try look(entry.key, waits: false, for: .store) { return find(cached) }
+        return find(try await lookOnThread(entry.key, for: .store))
+    }
+
+    /// The variants of a key, read on the thread of reads.
+    func lookOnThread(_ key: StoreKey, for asker: Asker) async throws(StoreError) -> [StoredEntry] {
+        try await threads.run(.reads) { [self] () throws(StoreError) in try look(key, waits: true, for: asker) ?? []
+        }
+    }
+
+    /// The body of an entry whose record holds it in the clear, checked; nil elsewhere.
+    func bodyAtHand(of entry: StoredEntry) throws(StoreError) -> (any StoredBody)? {
+        let isWhole: Bool? = entry.content.holdsBody
+        guard let isWhole else { return nil }
+        guard isWhole else { throw entry.source.map { dropDamaged($0) } == true ? StoreError.damaged : StoreError.gone }
+        counters.bytesRead.add(entry.bodyLength, ordering: .relaxed)
+        return entry.content
+    }
+
+    /// The plain inline body of a record, checked.
+    func inlineBody(of source: RecordSource) throws(StoreError) -> ByteChunk {
+        let stored = source.inlineBytes
+        guard source.header.sum(of: stored) == source.header.bodyWord else {
+            // A record that was overtaken while it was read is no damage.
+            throw dropDamaged(source) ? StoreError.damaged : StoreError.gone
+        }
+        return try source.openedBody(seal: seal)
+    }
+
+    /// Takes out an entry whose body is damaged, unless it has moved or gone meanwhile.
+    ///
+    /// - Returns: whether it was there as it was read.
+    @discardableResult
+    func dropDamaged(_ source: RecordSource) -> Bool {
+        let primary = source.header.primary
+        let isThere = index.shard(of: primary).state.withLock { shard in
+            shard.table.row(source.row.fragment, variant: source.row.variant).map {
+                $0.order == source.row.order && $0.place == source.row.place
+            } ?? false
+        }
+        if isThere { remover.drop(source.row, primary: primary) }
+        return isThere
+    }
+
+    /// The entry that stands where a row stood, read without counting a hit; nil when it has gone or is damaged, which is then
+    /// removed.
+    func entry(of row: IndexRow, shard number: Int) throws(StoreError) -> StoredEntry? {
+        try current(row, shard: number)?.entry
+    }
+
+    /// The row that stands where a row stood, freshened or pinned meanwhile or not, and its entry, nil where a mark has taken it.
+    ///
+    /// - Returns: nil when there is none any more, or it is damaged, which is then removed.
+    func current(_ row: IndexRow, shard number: Int) throws(StoreError) -> (row: IndexRow, entry: StoredEntry?)? {
+        let primary = ShardedIndex.primary(shard: number, row.fragment)
+        // It moves when its segment is reclaimed or it is changed meanwhile, and not so often.
+        for _ in 0..<1_024 {
+            let current = index.shards[number].state.withLock { $0.table.row(row.fragment, variant: row.variant) }
+            guard let current else { return nil }
+            switch try read(current, primary: primary, waits: true) {
+            case .record(let source): return (current, try entry(source, nil))
+            case .moved, .notCached: continue
+            case .damaged:
+                remover.drop(current, primary: primary)
+                return nil
+            }
+        }
+        return nil
+    }
+
+    /// Opens the body of an entry that a look-up showed.
+    func body(of source: RecordSource) async throws(StoreError) -> any StoredBody {
+        guard source.header.hasBlob else {
+            let bytes = try inlineBody(of: source)
+            counters.bytesRead.add(bytes.count, ordering: .relaxed)
+            return MemoryBody(bytes)
+        }
+        if let held = blobs.held(source.header.bodyWord) { return BlobBody(host: self, source: source, file: held) }
+        let file = try await threads.run(.reads) { [self] () throws(StoreError) in try blob(of: source) }
+        return BlobBody(host: self, source: source, file: file)
+    }
+
+    /// Opens the file of a body that has one.
+    func blob(of source: RecordSource) throws(StoreError) -> BlobFile {
+        do throws(FileSystemError) {
+            return try blobs.read(source.header.bodyWord, bytes: source.header.storedBlobBytes)
+        } catch {
+            if error.errno != SystemNumber.notFound { throw health.failed(error) }
+            throw dropDamaged(source) ? StoreError.damaged : StoreError.gone
+        }
+    }
+}
+
+extension Lookup: BlobHost {
+    func failed(_ error: FileSystemError) -> StoreError { health.failed(error) }
+
+    func succeeded() { health.succeeded() }
+}
+
+/// The bytes of a record as a look-up read them: what a stored entry shows comes from here, and its inline body with it.
+///
+/// All of it lies in memory, so an inline body can be had whatever the store does with the entry meanwhile.
+struct RecordSource: Sendable {
+    /// The row that led here, for telling damage from a record that was overtaken while it was read.
+    let row: IndexRow
+    let epoch: UInt64
+    let header: RecordHeader
+    /// The whole record.
+    let bytes: ByteChunk
+
+    /// The stored form of an inline body.
+    var inlineBytes: ByteChunk {
+        let start = RecordHeader.size + header.detailLength
+        return bytes[start..<(start + header.inlineLength)]
+    }
+
+    /// The stored form of the detail.
+    var detailBytes: ByteChunk {
+        bytes[RecordHeader.size..<(RecordHeader.size + header.detailLength)]
+    }
+}
+
+/// What a record says, once it is unsealed.
+extension RecordSource {
+    /// The detail in plain form; nil when it is of another key, or cannot be opened with this seal.
+    ///
+    /// - Throws: `.corrupt` where the seal says that the bytes are not what it sealed.
+    func detail(key: StoreKey?, seal: (any StoreSeal)?) throws(StoreError) -> RecordDetail? {
+        var bytes = detailBytes
+        if header.keyID != 0 {
+            guard let seal else { return nil }
+            do throws(StoreError) {
+                let context = SealedPart.detail(order: header.order).context
+                bytes = ByteChunk(try seal.open(bytes, keyID: header.keyID, context: context))
+            } catch {
+                // A key that is no longer known makes the entry unreadable, not wrong.
+                if error.code == .sealed { return nil }
+                throw error
+            }
+        } else if seal != nil {
+            // What lies in clear where all should be sealed may be anybody's.
+            return nil
+        }
+        guard let key else { return RecordDetail.decode(bytes) }
+        return RecordDetail.decode(bytes, knownKey: key)
+    }
+
+    /// The entry that the record and its detail make.
+    func entry(_ detail: RecordDetail, suspectBefore: UInt64) -> StoredEntry {
+        // A change of a pin makes a new record of an old version.
+        StoredEntry(StoredEntry.Content(self, detail, needsValidation: header.version < suspectBefore))
+    }
+
+    /// The inline body in plain form; whoever calls has checked its sum.
+    ///
+    /// - Throws: `.sealed` without its key; `.corrupt`.
+    func openedBody(seal: (any StoreSeal)?) throws(StoreError) -> ByteChunk {
+        let stored = inlineBytes
+        guard header.keyID != 0, !stored.isEmpty else { return stored }
+        guard let seal else {
+            throw StoreError(.sealed, "The body is sealed; open the store with the key it was sealed with.")
+        }
+        let context = SealedPart.body(order: header.order).context
+        return ByteChunk(try seal.open(stored, keyID: header.keyID, context: context))
+    }
+}

@@ -1,0 +1,520 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Synchronization
+
+/// Reclaim is eviction: the oldest segment is read once, what ``CarryJudge`` says is carried forward to the main log, the rest is
+/// gone with the file. Every method here is for the thread of changes.
+final class Reclaimer: Sendable {
+    private let files: any FileSystem
+    private let seed: UInt64
+    private let index: ShardedIndex
+    private let orders: SequenceAllocator
+    private let log: Log
+    private let remover: Remover
+    private let lookup: Lookup
+    private let blobs: BlobFiles
+    private let health: StoreHealth
+    /// What a reclaim carries.
+    private let judge: Mutex<CarryJudge>
+
+    init(_ opened: OpenedStore, log: Log, remover: Remover, lookup: Lookup) {
+        (files, index, orders, blobs) = (opened.files, opened.index, opened.orders, opened.blobs)
+        (health, seed) = (opened.health, log.seed)
+        (self.log, self.remover, self.lookup) = (log, remover, lookup)
+        judge = Mutex(CarryJudge(capacity: log.geometry.capacity, segmentSize: log.geometry.segmentSize))
+    }
+
+    /// Reclaims the segment that is due.
+    ///
+    /// - Parameters:
+    ///   - kind: the log for which the file is wanted again; nil: it is removed.
+    ///   - dropsUnpinned: whether nothing is carried that may go.
+    ///   - isDeviceFull: whether the device gives no new segment: then what must be carried has to fit into the open one.
+    /// - Returns: the file as a new segment, its bytes granted; nil when it was removed or is still read by someone.
+    /// - Throws: `.noSpace` when there is nothing to reclaim.
+    func reclaimOldest(
+        recyclingFor kind: LogKind?,
+        dropsUnpinned: Bool = false,
+        isDeviceFull: Bool = false
+    ) throws(StoreError) -> Segment? {
+        log.sealFull()
+        awaitRetired()
+        let (window, isMainDead) = (lookup.trials.share, try isMainDead())
+        log.setPreference(window: window, isMainDead: isMainDead)
+        guard let victim = try nextVictim(isDeviceFull: isDeviceFull) else { throw StoreError.noSpace }
+        return try reclaim(victim.segment, mode: victim.mustDrop || dropsUnpinned ? .drop : .judge, recyclingFor: kind)
+    }
+
+    /// Whether the main log's oldest segment is mostly dead.
+    private func isMainDead() throws(StoreError) -> Bool {
+        guard let oldest = log.ask({ $0.oldest(.main) }) else { return false }
+        let table = try log.table(of: oldest)
+        let live = table.rows.reduce(0) { sum, row in
+            row.kind == .entry && isLive(row, in: oldest.segment) ? sum + Int(row.units) * Geometry.unit : sum
+        }
+        let blobBytes = oldest.blobBytes
+        return CarryJudge.isMostlyDead(live: live, recordBytes: oldest.segment.size, blobBytes: blobBytes)
+    }
+
+    /// Whether the index points to an entry's record of a segment.
+    private func isLive(_ row: TableRow, in segment: Segment) -> Bool {
+        let fragment = ShardedIndex.fragment(of: row.primary)
+        return index.shard(of: row.primary).state.withLock { shard in
+            shard.table.row(fragment, variant: row.variant).map { points($0, to: row, in: segment) } ?? false
+        }
+    }
+
+    /// Whether an index row points to a record of a segment.
+    private func points(_ current: IndexRow, to row: TableRow, in segment: Segment) -> Bool {
+        current.order == row.order && current.place.slot == segment.slot && current.place.unit == row.place
+    }
+
+    /// The segment to reclaim next, and whether nothing of it can be carried that may go.
+    private func nextVictim(isDeviceFull: Bool) throws(StoreError) -> (segment: LogState.Sealed, mustDrop: Bool)? {
+        // With nothing sealed what is open is all there is, and may be full of blobs; writes into it end without this thread.
+        var patience = 20_000
+        while log.ask({ $0.victim == nil }), patience > 0 {
+            let open = log.ask { log in LogState.Destination.allCases.first { log.hasRecords($0) } }
+            guard open != nil || log.ask({ !$0.full.isEmpty }) else { return nil }
+            log.close(open.map { [$0] } ?? [])
+            log.noteRoomAhead()
+            if log.ask({ $0.victim != nil }) { break }
+            patience -= 1
+            IOThreads.pause()
+        }
+        // An open segment that is older keeps every tombstone since then alive: it is the next to go.
+        log.closeOlderThanVictim()
+        guard let victim = log.ask({ $0.victim }) else { return nil }
+        if !isDeviceFull, log.hasSegmentForReclaimer { return (victim, false) }
+        // A device that failed midway has eaten the reserve: what needs no more than is left brings it back.
+        let room = log.ask { $0.roomAhead }
+        if try mustCarry(of: victim) <= room { return (victim, true) }
+        for number in log.ask({ $0.sealedSegments.map(\.number) }) {
+            guard let sealed = log.ask({ $0.sealed(number) }) else { continue }
+            if try mustCarry(of: sealed) <= room { return (sealed, true) }
+        }
+        return nil
+    }
+
+    /// What a reclaim of a segment writes at least, and cannot do without: what is pinned, tombstones and marks.
+    private func mustCarry(of victim: LogState.Sealed) throws(StoreError) -> Int {
+        let note = RecordHeader.size / 16 * 16 + 16 + TableRow.size
+        return try log.table(of: victim).rows.reduce(0) { sum, row in
+            guard row.kind == .entry else { return sum + Int(row.units) * 16 + TableRow.size }
+            let fragment = ShardedIndex.fragment(of: row.primary)
+            return sum
+                + index.shard(of: row.primary).state.withLock { shard in
+                    guard let current = shard.table.row(fragment, variant: row.variant),
+                        points(current, to: row, in: victim.segment)
+                    else { return 0 }
+                    if current.isPinned { return Int(row.units) * 16 + TableRow.size + BlobRow.size }
+                    return current.shadows || shard.mayHide(row.primary, fragment, row.variant) ? note : 0
+                }
+        }
+    }
+
+    /// Waits a moment for readers that are about to let go of segments that are gone: their bytes come back with that.
+    func awaitRetired() {
+        var patience = 2_000
+        while log.ledger.retired > 0, !log.hasSegmentForReclaimer, patience > 0 {
+            patience -= 1
+            IOThreads.pause()
+        }
+    }
+
+    /// What a reclaim does with entries that are not pinned.
+    enum ReclaimMode: Sendable {
+        /// ``CarryJudge`` says which are carried.
+        case judge
+        /// All are carried.
+        case carryAll
+        /// None is carried.
+        case drop
+    }
+
+    /// Reclaims one segment; when a step fails it stays with what is left of it, and another is tried the next time.
+    func reclaim(
+        _ victim: LogState.Sealed,
+        mode: ReclaimMode,
+        recyclingFor kind: LogKind?
+    ) throws(StoreError) -> Segment? {
+        defer { log.noteRoomAhead() }
+        do throws(StoreError) {
+            return try reclaimAll(of: victim, mode: mode, recyclingFor: kind)
+        } catch {
+            log.stuck(victim.segment)
+            throw error
+        }
+    }
+
+    private func reclaimAll(
+        of victim: LogState.Sealed,
+        mode: ReclaimMode,
+        recyclingFor kind: LogKind?
+    ) throws(StoreError) -> Segment? {
+        assert(
+            isReserveWhole,
+            "free \(log.ledger.free) of \(log.ledger.capacity), with the open segment \(log.ledger.reserve)"
+        )
+        remover.settleReleases()
+        // A segment goes only when every tombstone made for it is on the disk.
+        remover.payDebts()
+        guard !remover.owes else { throw StoreError.noSpace }
+        // Until its file is gone what was evicted from it may be found again: removals then always leave a tombstone.
+        remover.isReclaiming.store(true, ordering: .sequentiallyConsistent)
+        let table = try log.table(of: victim)
+        let blobNumbers = Dictionary(table.blobs.map { ($0.place, $0) }, uniquingKeysWith: { first, _ in first })
+        let horizon = TombstoneHorizon(segments: log.ask { $0.numbers }, reclaimed: victim.segment.number)
+        let rows = Self.byPlace(table.rows)
+        let carried = mode == .judge ? judged(rows, blobNumbers, of: victim.segment) : []
+        var window = RecordWindow(mode == .carryAll ? rows : rows.filter { carried.contains($0.place) })
+        var copies = CopiedRecords()
+        do throws(StoreError) {
+            for row in rows {
+                switch row.kind {
+                case .entry:
+                    let isCarried = carried.contains(row.place)
+                    let blob = blobNumbers[row.place]
+                    try reclaim(row, blob: blob, in: victim.segment, &window, &copies, mode, isCarried: isCarried)
+                default:
+                    try write(&copies)
+                    try carryNote(row, in: victim.segment, horizon)
+                }
+            }
+        } catch {
+            // What was promised to them is written or given up; the first failure is told.
+            try? write(&copies)
+            throw error
+        }
+        try write(&copies)
+        // What left its rows to their removers meanwhile is noted before the file is written anew.
+        remover.settleReleases()
+        try remover.awaitNotes()
+        log.noteRoomAhead()
+        // Copies may have taken what is kept back for them. Then the file goes, which gives that back.
+        let recycled = try log.retire(victim, recyclingFor: kind)
+        orders.withMarks { $0.prune(lowest: horizon.lowestLeft) }
+        // Another that could not be reclaimed to its end may still hold what was evicted.
+        remover.isReclaiming.store(log.ask { $0.hasStuck }, ordering: .sequentiallyConsistent)
+        return recycled
+    }
+
+    /// The invariant that makes every reclaim end ("Room" in `docs/disk-format.md`); a device that failed may have broken it.
+    private var isReserveWhole: Bool {
+        log.ledger.reserve >= 2 * log.geometry.segmentSize || health.counters.failures.load(ordering: .relaxed) > 0
+            || health.counters.entriesCorrupt.load(ordering: .relaxed) > 0
+    }
+
+    /// Rows in the order in which their records lie.
+    private static func byPlace(_ rows: [TableRow]) -> [TableRow] {
+        let places = rows.indices.map { UInt64(rows[$0].place) << 32 | UInt64($0) }.sorted()
+        return places.map { rows[Int($0 & 0xFFFF_FFFF)] }
+    }
+
+    /// Which records of a segment are worth carrying, by their places.
+    private func judged(_ rows: [TableRow], _ blobs: [UInt32: BlobRow], of segment: Segment) -> Set<UInt32> {
+        var random = PolicyRandom(seed: seed ^ segment.number)
+        let bar = bar(using: &random)
+        var places: [UInt32] = []
+        var candidates: [CarryJudge.Candidate] = []
+        for row in rows where row.kind == .entry {
+            guard let current = settledRow(row, in: segment) else { continue }
+            let recordBytes = Int(row.units) * Geometry.unit
+            let blobBytes = blobs[row.place]?.blocks ?? 0
+            let score = index.shard(of: row.primary).state.withLock {
+                $0.score(of: current, bytes: recordBytes.addingSaturated(blobBytes))
+            }
+            places.append(row.place)
+            candidates.append(
+                CarryJudge.Candidate(
+                    score: score,
+                    recordBytes: recordBytes,
+                    blobBytes: blobBytes,
+                    isPinned: current.isPinned
+                )
+            )
+        }
+        let blobBytes = candidates.reduce(0) { $0.addingSaturated($1.blobBytes) }
+        let carried = judge.withLock {
+            $0.carried(of: candidates, bar: bar, recordBytes: segment.size, blobBytes: blobBytes)
+        }
+        return Set(zip(places, carried).lazy.filter(\.1).map(\.0))
+    }
+
+    /// The least score that is carried, by rows drawn from all shards.
+    private func bar(using random: inout PolicyRandom) -> Int {
+        let meanBlobs = log.ask { $0.meanBlobs }
+        let counts = index.shards.map { shard in shard.state.withLock { $0.table.count } }
+        var sample: [(score: Int, bytes: Int)] = []
+        for (shard, count) in zip(index.shards, CarryJudge.draws(from: counts, using: &random)) where count > 0 {
+            shard.state.withLock { shard in
+                for row in shard.table.draw(count, using: &random) {
+                    let blobBytes = row.hasBlob ? meanBlobs[row.place.slot] ?? 0 : 0
+                    let bytes = (Int(row.place.units) * Geometry.unit).addingSaturated(blobBytes)
+                    sample.append((shard.score(of: row, bytes: bytes), bytes))
+                }
+            }
+        }
+        return CarryJudge.bar(of: sample)
+    }
+
+    private func reclaim(
+        _ row: TableRow,
+        blob: BlobRow?,
+        in segment: Segment,
+        _ window: inout RecordWindow,
+        _ copies: inout CopiedRecords,
+        _ mode: ReclaimMode,
+        isCarried: Bool
+    ) throws(StoreError) {
+        guard let current = settledRow(row, in: segment) else { return }
+        // What is read stays where it would be held on the disk all the same, beyond what may be.
+        let isHeld =
+            blob.map { blobs.isRead($0.number) && log.ledger.held + $0.blocks > log.ledger.budget.held } ?? false
+        let mustStay = mode == .carryAll || isHeld || current.isPinned
+        // What goes is told from its row alone; the rest is read, and may turn out to be of no use.
+        if mustStay || isCarried,
+            try carry(current, row, in: segment, &window, &copies, mustStay: mustStay)
+        {
+            return
+        }
+        try evict(current, row, blob, in: segment, &copies)
+    }
+
+    /// The row that points to a record, once nothing is being written in its place; nil when none does.
+    ///
+    /// A freshening ends on a thread that waits for nothing of this one's. Until then its base can neither go nor be judged.
+    private func settledRow(_ row: TableRow, in segment: Segment) -> IndexRow? {
+        let fragment = ShardedIndex.fragment(of: row.primary)
+        while true {
+            let found = index.shard(of: row.primary).state.withLock { shard -> (row: IndexRow, isBusy: Bool)? in
+                guard let current = shard.table.row(fragment, variant: row.variant),
+                    points(current, to: row, in: segment)
+                else { return nil }
+                return (current, shard.pending.contains { $0.isOf(fragment, row.variant) && $0.isExclusive })
+            }
+            guard let found else { return nil }
+            if !found.isBusy { return found.row }
+            IOThreads.pause()
+        }
+    }
+
+    private func evict(
+        _ current: IndexRow,
+        _ row: TableRow,
+        _ blob: BlobRow?,
+        in segment: Segment,
+        _ copies: inout CopiedRecords
+    ) throws(StoreError) {
+        var attempts = 3
+        while attempts > 0, settledRow(row, in: segment)?.order == current.order {
+            switch remover.reserveRemoval(of: current, primary: row.primary, isEviction: true) {
+            case .done(let removal):
+                guard var removal else { return }
+                // Its blob is known from the table.
+                removal.rows = []
+                health.counters.entriesEvicted.add(1, ordering: .relaxed)
+                defer {
+                    if let blob {
+                        blobs.remove(blob.number, bytes: blob.blocks)
+                    }
+                }
+                try remover.finish(removal)
+                return
+            case .busy: continue
+            case .needsRoom:
+                attempts -= 1
+                try write(&copies)
+                try log.openCarried()
+            }
+        }
+    }
+
+    /// Copies an entry to the main log.
+    ///
+    /// - Parameters:
+    ///   - window: what was read of the segment.
+    ///   - copies: takes the copy, which is written with those beside it.
+    /// - Returns: false when it is not worth it, or there is no room: then it is to be evicted.
+    func carry(
+        _ current: IndexRow,
+        _ row: TableRow,
+        in segment: Segment,
+        _ window: inout RecordWindow,
+        _ copies: inout CopiedRecords,
+        mustStay: Bool
+    ) throws(StoreError) -> Bool {
+        let found: Lookup.RecordRead
+        if let source = window.record(of: current, in: segment, files: files, seed: seed) {
+            found = .record(source)
+        } else {
+            do throws(StoreError) {
+                found = try lookup.read(current, primary: row.primary, waits: true)
+            } catch {
+                // What the device cannot give back must not hold up the rest; what must stay is tried again another time.
+                guard !mustStay, (error.cause as? FileSystemError)?.errno == SystemNumber.damaged else { throw error }
+                found = .damaged
+            }
+        }
+        guard case .record(let source) = found else {
+            health.counters.entriesCorrupt.add(1, ordering: .relaxed)
+            return false
+        }
+        if !mustStay, source.header.uselessAfter.milliseconds < health.latestNow.load(ordering: .relaxed) {
+            return false
+        }
+        let shard = index.shard(of: row.primary)
+        let length = source.header.recordLength
+        var place: LogState.Place?
+        for attempt in 0..<2 {
+            let isThere = shard.state.withLock { shard -> Bool in
+                guard shard.table.row(current.fragment, variant: current.variant)?.order == current.order else {
+                    return false
+                }
+                // Under the shard's lock, so that the horizon of a later tombstone reaches the copy.
+                place = log.reserve(.carried, length: length, hasBlob: current.hasBlob)
+                return true
+            }
+            if !isThere { return true }
+            if place != nil { break }
+            guard attempt == 0 else { return false }
+            try write(&copies)
+            do throws(StoreError) { try log.openCarried() } catch {
+                if mustStay || error.code != .noSpace { throw error }
+                return false
+            }
+        }
+        guard let place else { return false }
+        // Asked again now that the place is taken: a mark from here on reaches it.
+        // No pin protects from it: a copy beyond the mark's horizon would come back once the mark is dropped.
+        if lookup.isPurged(source) || (!mustStay && !isReadable(source)) {
+            log.finish(place, row: nil, blob: nil)
+            return false
+        }
+        if !copies.fits(place) { try write(&copies) }
+        copies.append(source, at: place, for: current, row, seed: seed)
+        return true
+    }
+
+    /// Whether an entry can be made of a record.
+    private func isReadable(_ source: RecordSource) -> Bool {
+        guard source.header.keyID == 0, lookup.seal == nil else { return (try? lookup.entry(source, nil)) != nil }
+        return source.detailBytes.withUnsafeBytes { RecordDetail.Layout($0) } != nil
+    }
+
+    /// Writes the copies that have gathered, all at once, and lets the index find them.
+    func write(_ copies: inout CopiedRecords) throws(StoreError) {
+        guard let first = copies.items.first else { return }
+        let gathered = copies
+        copies = CopiedRecords()
+        var failure: StoreError?
+        do {
+            try files.write(ByteChunk(gathered.bytes), to: first.place.segment.file.open, at: first.place.offset)
+        } catch {
+            failure = health.failed(error)
+        }
+        var wantsTable = false
+        for item in gathered.items {
+            let unit = UInt32(truncatingIfNeeded: item.place.offset / Geometry.unit)
+            index.shard(of: item.row.primary).state.withLock { shard in
+                _ = shard.table.change(item.current.fragment, variant: item.current.variant) { found in
+                    guard found.order == item.current.order else { return }
+                    // A copy that may be whole all the same wants a tombstone when this one goes.
+                    if failure != nil { return found.shadows = true }
+                    found.place = RecordPlace(slot: item.place.segment.slot, unit: unit, units: item.row.units)
+                }
+            }
+            var copy = item.row
+            copy.place = unit
+            let isLast = log.finishOne(
+                item.place,
+                row: failure == nil ? copy : nil,
+                blob: failure == nil ? item.blob : nil
+            )
+            wantsTable = wantsTable || isLast
+        }
+        if wantsTable { log.sealFull() }
+        if let failure { throw failure }
+    }
+
+    /// Carries a tombstone or mark forward while something that it kills may lie in another segment.
+    func carryNote(
+        _ row: TableRow,
+        in segment: Segment,
+        _ horizon: TombstoneHorizon
+    ) throws(StoreError) {
+        let bytes: [UInt8]
+        do {
+            bytes = try files.read(segment.file.open, from: Int(row.place) * 16, count: Int(row.units) * 16)
+        } catch {
+            throw health.failed(error)
+        }
+        guard let header = bytes.withUnsafeBytes({ RecordHeader.decode($0, seed: seed) }) else { return }
+        guard horizon.carries(header.horizon) else { return }
+        var place = log.reserve(.carried, length: header.recordLength, hasBlob: false)
+        if place == nil {
+            try log.openCarried()
+            place = log.reserve(.carried, length: header.recordLength, hasBlob: false)
+        }
+        guard let place else { throw StoreError.noSpace }
+        var copy = Array(bytes.prefix(header.recordLength))
+        RecordHeader.restamp(&copy, segment: place.segment.number, seed: seed)
+        var copied: TableRow?
+        defer { log.finish(place, row: copied, blob: nil) }
+        do {
+            try files.write(ByteChunk(copy), to: place.segment.file.open, at: place.offset)
+        } catch {
+            throw health.failed(error)
+        }
+        copied = row
+        copied?.place = UInt32(truncatingIfNeeded: place.offset / 16)
+    }
+
+    /// What an earlier, larger capacity let in goes, oldest first; until then as much is free for carrying as it had.
+    func fitCapacity() {
+        do throws(StoreError) {
+            try reclaimExcess()
+            // Segments larger than those of this capacity: the reserve is not made for them.
+            var turns = log.slots.all.count
+            while turns > 0, let sealed = log.ask({ $0.oldest(above: log.geometry.segmentSize) }) {
+                turns -= 1
+                let isRoomy = log.ledger.free >= sealed.segment.size + log.geometry.segmentSize
+                _ = try reclaim(sealed, mode: isRoomy ? .carryAll : .judge, recyclingFor: nil)
+            }
+            try reclaimExcess()
+        } catch {
+            // What cannot go now goes when the next put wants room.
+        }
+    }
+
+    private func reclaimExcess() throws(StoreError) {
+        var search = RoomSearch(segments: log.slots.all.count)
+        while log.ledger.excess > 0 { _ = try search.next(self, recyclingFor: nil) }
+    }
+
+    /// Changes: moves what lives in a sealed segment to the main log and removes it, where that frees something.
+    ///
+    /// - Returns: how many entries were moved.
+    func compact(_ number: UInt64) throws(StoreError) -> Int {
+        guard let sealed = log.ask({ $0.sealed(number) }) else { return 0 }
+        let segment = sealed.segment
+        let table = try log.table(of: sealed)
+        var live = 0
+        var entries = 0
+        for row in table.rows where row.kind == .entry {
+            guard isLive(row, in: segment) else { continue }
+            live += Int(row.units) * Geometry.unit
+            entries += 1
+        }
+        // A segment that is mostly alive is left as it is: copying it frees next to nothing.
+        guard live < segment.size / 4 * 3 else { return 0 }
+        _ = try reclaim(sealed, mode: .carryAll, recyclingFor: nil)
+        return entries
+    }
+}
+
+extension BlobRow {
+    /// What the blob takes on the disk.
+    var blocks: Int { SpaceLedger.blocks(Int(clamping: storedBytes)) }
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Synchronization
+
+/// Makes room for callers: segments of new files while the reclaimer's reserve stays whole, else by reclaiming. For the thread of changes.
+final class RoomMaker: Sendable {
+    private let log: Log
+    private let reclaimer: Reclaimer
+    private let remover: Remover
+    private let trials: SharedTrials
+    private let pins: PinBook
+    private let blobs: BlobFiles
+    private let threads: IOThreads
+    private let health: StoreHealth
+    /// Whether room is about to be made for the next blob.
+    private let isMakingRoom = Atomic<Bool>(false)
+
+    init(_ opened: OpenedStore, log: Log, reclaimer: Reclaimer, remover: Remover, trials: SharedTrials) {
+        (pins, blobs, threads, health) = (opened.pins, opened.blobs, opened.threads, opened.health)
+        (self.log, self.reclaimer, self.remover, self.trials) = (log, reclaimer, remover, trials)
+    }
+
+    /// Sees to it that an open segment has room, and reserves in it before anyone else can.
+    ///
+    /// - Parameters:
+    ///   - reserve: takes the room; it runs at once and must do no more than that.
+    /// - Throws: `.noSpace` when what is pinned, being written or read leaves none; what the file system said.
+    func withRoom<Value>(
+        _ destination: LogState.Destination,
+        length: Int,
+        hasBlob: Bool,
+        _ reserve: () throws(StoreError) -> Value
+    ) throws(StoreError) -> Value {
+        try health.checkOpen()
+        log.sealFull()
+        // Another caller may have seen to it meanwhile.
+        let isThere = log.setAside(destination, length: length, hasBlob: hasBlob)
+        defer { log.endTurn(destination) }
+        if !isThere { try makeRoom(destination) }
+        defer {
+            if !isThere {
+                log.sealFull()
+                remover.payDebts()
+                threads.later(.changes) { [self] in makeSpare() }
+            }
+        }
+        return try reserve()
+    }
+
+    /// Opens a fresh segment for callers, set aside for the one whose turn it is.
+    private func makeRoom(_ destination: LogState.Destination) throws(StoreError) {
+        log.close([destination])
+        if let spare = log.takeSpare() {
+            try log.begin(spare, destination, isReserved: true)
+        } else {
+            try log.begin(try createForCallers(destination.kind), destination, isReserved: true)
+        }
+    }
+
+    /// Makes a segment in advance for the small log, where the space for it can be had.
+    func makeSpare() {
+        // In a store of few segments one that is empty costs more hits than it saves time.
+        guard log.ledger.capacity / log.geometry.segmentSize >= 32, !health.isClosed,
+            log.ask({ $0.spare == nil })
+        else { return }
+        guard let segment = try? createForCallers(.small, isAhead: true) else { return }
+        log.keepSpare(segment)
+    }
+
+    /// Makes a segment for callers: of a new file while the reclaimer's reserve stays whole, else of the file of one that is
+    /// reclaimed for it.
+    ///
+    /// - Parameters:
+    ///   - isAhead: whether nobody waits for it: then a full device is no reason to evict.
+    private func createForCallers(_ kind: LogKind, isAhead: Bool = false) throws(StoreError) -> Segment {
+        let size = log.geometry.segmentSize
+        var search = RoomSearch(segments: log.ask { $0.numbers.count })
+        if log.ledger.used > log.ledger.capacity / 2 { trials.begin() }
+        while true {
+            var isDeviceFull = false
+            if log.ledger.grant(size, for: .caller) {
+                do throws(StoreError) {
+                    return try log.create(kind)
+                } catch {
+                    // A device that is full for others still holds segments of this store.
+                    isDeviceFull = error.code == .noSpace && error.cause != nil
+                    guard isDeviceFull, !isAhead, log.ask({ $0.victim != nil }) else { throw error }
+                }
+            } else if let refusal = log.ledger.refusal(wanted: 0, pinned: pins.sum, read: blobs.readBytes) {
+                throw refusal
+            }
+            if let recycled = try search.next(reclaimer, recyclingFor: kind, isDeviceFull: isDeviceFull) {
+                return recycled
+            }
+        }
+    }
+
+    /// Changes: makes room for bytes of a blob by reclaiming.
+    ///
+    /// - Parameters:
+    ///   - isDeviceFull: whether the device itself refused them, so that at least one segment has to go.
+    func makeRoomForBlob(_ bytes: Int, isDeviceFull: Bool = false) throws(StoreError) {
+        try health.checkOpen()
+        blobs.retryLeftovers()
+        remover.settleReleases()
+        var search = RoomSearch(segments: log.ask { $0.numbers.count })
+        var owes = isDeviceFull
+        while owes || !log.ledger.hasRoom(bytes, for: .caller) {
+            if log.discardSpare() {
+                owes = false
+                continue
+            }
+            if !owes, let refusal = log.ledger.refusal(wanted: bytes, pinned: pins.sum, read: blobs.readBytes) {
+                throw refusal
+            }
+            if owes, log.ask({ $0.victim == nil }) { throw StoreError.noSpace }
+            _ = try search.next(reclaimer, recyclingFor: nil, isDeviceFull: owes)
+            owes = false
+            remover.settleReleases()
+        }
+    }
+
+    /// Has room made for the next blob, where there is little: nobody waits for that.
+    func makeRoomForBlobSoon(_ bytes: Int) {
+        let bytes = min(2 * bytes, log.ledger.capacity / 64)
+        guard log.ledger.capacity / log.geometry.segmentSize >= 32, !log.ledger.hasRoom(bytes, for: .caller),
+            !isMakingRoom.exchange(true, ordering: .acquiringAndReleasing)
+        else { return }
+        let isTaken = threads.later(.changes) { [self] in
+            isMakingRoom.store(false, ordering: .releasing)
+            try? makeRoomForBlob(bytes)
+        }
+        if !isTaken { isMakingRoom.store(false, ordering: .releasing) }
+    }
+
+    /// Changes FORMAT on a device that may be full: segments that are to go with what is purged go before that.
+    func writeFormat(_ change: (inout StoreFormat) -> Void) throws(StoreError) {
+        for _ in 0..<4 {
+            do throws(StoreError) {
+                return try log.writeFormat(change)
+            } catch {
+                guard error.code == .noSpace else { throw error }
+                if log.discardSpare() { continue }
+                log.discardCarriedSpare()
+                // What open segments have not filled is given back, and then the oldest one goes.
+                log.close(log.ask { log in [.small, .main].filter { log.hasRecords($0) } }, isCut: true)
+                do throws(StoreError) {
+                    _ = try reclaimer.reclaimOldest(recyclingFor: nil, dropsUnpinned: true, isDeviceFull: true)
+                } catch {
+                    health.counters.failures.add(1, ordering: .relaxed)
+                }
+            }
+        }
+        try log.writeFormat(change)
+    }
+}
+
+/// A search for room: reclaims segment after segment until its caller has what it wants.
+///
+/// What ``CarryJudge`` says is carried at first. Once every segment has been looked at, only what is pinned is.
+struct RoomSearch {
+    private let segments: Int
+    private var turns = 0
+
+    init(segments: Int) {
+        self.segments = segments
+    }
+
+    /// Reclaims the next segment.
+    ///
+    /// - Throws: `.noSpace` once all that can go is gone.
+    mutating func next(
+        _ reclaimer: Reclaimer,
+        recyclingFor kind: LogKind?,
+        isDeviceFull: Bool = false
+    ) throws(StoreError) -> Segment? {
+        guard turns < 4 * segments + 8 else { throw StoreError.noSpace }
+        turns += 1
+        return try reclaimer.reclaimOldest(
+            recyclingFor: kind,
+            dropsUnpinned: turns > segments + 2,
+            isDeviceFull: isDeviceFull
+        )
+    }
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Synchronization
+
+/// Purges: marks that take constant time, and a new epoch for all. Marks that have become many are swept in the background: what they
+/// take is removed one by one, and then they are forgotten.
+final class Purger: Sendable {
+    private let index: ShardedIndex
+    private let orders: SequenceAllocator
+    private let log: Log
+    private let lookup: Lookup
+    private let remover: Remover
+    private let room: RoomMaker
+    private let writer: Writer
+    private let pins: PinBook
+    private let blobs: BlobFiles
+    private let threads: IOThreads
+    private let health: StoreHealth
+    /// Whether what marks have taken is being removed one by one.
+    private let isSweepingMarks = Atomic<Bool>(false)
+
+    init(_ opened: OpenedStore, log: Log, lookup: Lookup, remover: Remover, room: RoomMaker, writer: Writer) {
+        (index, orders, pins, blobs) = (opened.index, opened.orders, opened.pins, opened.blobs)
+        (threads, health) = (opened.threads, opened.health)
+        (self.log, self.lookup, self.remover, self.room, self.writer) = (log, lookup, remover, room, writer)
+    }
+
+    /// Changes: marks everything older that bears a tag, or whose key begins with a prefix, as gone.
+    ///
+    /// - Returns: false when there are too many marks to take another.
+    func mark(_ what: SequenceAllocator.Mark) throws(StoreError) -> Bool {
+        let marked = orders.mark(what) { log.ask { $0.highestNumber } }
+        guard let marked else { return false }
+        // From here on it holds for every look-up; what follows makes it outlive a crash.
+        let kind: RecordKind
+        var primary: UInt64 = 0
+        var detail = ByteChunk()
+        switch what {
+        case .tag(let hash): (kind, primary) = (.tagMark, hash)
+        case .prefix(let bytes): (kind, detail) = (.prefixMark, ByteChunk(bytes))
+        }
+        func reserve(isTurn: Bool) -> Remover.ReservedNote? {
+            remover.reserveNote(
+                kind,
+                order: marked.order,
+                primary: primary,
+                variant: 0,
+                detail: detail,
+                horizon: marked.horizon,
+                in: .main,
+                isTurn: isTurn
+            )
+        }
+        var note = reserve(isTurn: false)
+        if note == nil {
+            let length = RecordHeader.size + detail.count + (lookup.seal?.overhead ?? 0)
+            note = try room.withRoom(.main, length: length, hasBlob: false) { reserve(isTurn: true) }
+        }
+        guard let note else { throw StoreError.noSpace }
+        try remover.write(note)
+        return true
+    }
+
+    /// Changes: begins a new epoch and removes all files of the old one.
+    ///
+    /// - Returns: how many entries went.
+    func purgeAll() throws(StoreError) -> Int {
+        let next = log.epoch.load(ordering: .acquiring) + 1
+        try room.writeFormat { $0.epoch = next }
+        // Look-ups compare a segment's epoch, so this one store is the instant at which all is gone.
+        log.epoch.store(next, ordering: .releasing)
+        // Who began to write a blob up to here cannot commit any more; who begins from here on must keep it.
+        let lastBlob = orders.last
+        writer.blobsPurgedUpTo.store(lastBlob, ordering: .releasing)
+        var count = 0
+        for shard in index.shards {
+            count += shard.state.withLock { shard in
+                shard.writers.supersedeAll()
+                let rows = shard.table.count
+                shard.table.removeAll()
+                shard.lingering.removeAll()
+                return rows
+            }
+        }
+        pins.releaseAll()
+        orders.withMarks { $0.removeAll() }
+        remover.forgetDebts()
+        health.counters.entriesRemoved.add(count, ordering: .relaxed)
+        if !log.removeAll() { health.counters.failures.add(1, ordering: .relaxed) }
+        remover.forgetReleases(but: next)
+        removeBlobs(upTo: lastBlob)
+        return count
+    }
+
+    /// Removes blobs; the bytes of one that is still read or written are given back when it is closed.
+    private func removeBlobs(upTo last: UInt64) {
+        guard let names = try? log.files.list(log.layout.blobs) else { return }
+        for name in names {
+            guard let number = FileNumber.number(in: name, suffix: StoreLayout.blobSuffix), number <= last else {
+                continue
+            }
+            let size = (try? log.files.attributesIfThere(log.layout.blob(number)))?.size ?? 0
+            blobs.remove(number, bytes: SpaceLedger.blocks(size))
+        }
+    }
+
+    /// Begins to sweep, unless that is under way.
+    func sweepMarksSoon() {
+        guard !isSweepingMarks.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        let last = orders.last
+        if !threads.later(.changes, { [self] in sweepMarks(from: IndexPlace(), upTo: last) }) {
+            isSweepingMarks.store(false, ordering: .releasing)
+        }
+    }
+
+    /// Changes: goes through a few rows and has the rest done later, so that nobody waits for long; at the end the marks up to an
+    /// order are forgotten.
+    private func sweepMarks(from start: IndexPlace, upTo last: UInt64) {
+        var place = start
+        do throws(StoreError) {
+            try health.checkOpen()
+            try sweepRows(&place, upTo: last)
+        } catch {
+            // The marks stay; a later purge tries again.
+            return isSweepingMarks.store(false, ordering: .releasing)
+        }
+        if place.isEnd {
+            orders.withMarks { $0.forget(upTo: last) }
+            return isSweepingMarks.store(false, ordering: .releasing)
+        }
+        let next = place
+        threads.later(.changes) { [self] in sweepMarks(from: next, upTo: last) }
+    }
+
+    private func sweepRows(_ place: inout IndexPlace, upTo last: UInt64) throws(StoreError) {
+        let number = place.shard
+        // What is being written under an older order is in no row yet.
+        let isBusy = index.shards[number].state.withLock { shard in shard.pending.contains { $0.order <= last } }
+        if isBusy { return IOThreads.pause() }
+        let rows = index.rows(from: place, limit: 64)
+        for row in rows where row.order < orders.newestMarkOrder {
+            guard let found = try lookup.current(row, shard: number), found.entry == nil else { continue }
+            try removeHere(found.row, primary: ShardedIndex.primary(shard: number, row.fragment))
+        }
+        place.pass(rows, limit: 64)
+    }
+
+    /// Changes: takes one row out, with a tombstone.
+    private func removeHere(_ row: IndexRow, primary: UInt64) throws(StoreError) {
+        var reserved = remover.reserveRemoval(of: row, primary: primary, isEviction: false)
+        if case .needsRoom(let destination, let length, let hasBlob) = reserved {
+            reserved = try room.withRoom(destination, length: length, hasBlob: hasBlob) {
+                remover.reserveRemoval(of: row, primary: primary, isEviction: false, isTurn: true)
+            }
+        }
+        // One that is busy is being changed, which asks the marks itself.
+        if case .done(let removal?) = reserved { try remover.finish(removal) }
+    }
+}

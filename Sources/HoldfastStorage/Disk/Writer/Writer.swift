@@ -1,0 +1,602 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Synchronization
+
+/// Records on their way to the disk: a place is reserved under the lock of the key's shard, the bytes are written without
+/// any lock, and the index is told under the lock again. Where there is no place, room is made.
+final class Writer: Sendable {
+    let files: any FileSystem
+    let maximumEntrySize: Int
+    private let seed: UInt64
+    private let seal: (any StoreSeal)?
+    private let isSealed: Bool
+    /// What sealing adds, 0 without a seal: asked for each record.
+    private let sealOverhead: Int
+    private let index: ShardedIndex
+    private let orders: SequenceAllocator
+    private let log: Log
+    private let slots: SegmentSlots
+    private let geometry: Geometry
+    private let lookup: Lookup
+    private let remover: Remover
+    private let room: RoomMaker
+    private let pins: PinBook
+    private let threads: IOThreads
+    private let health: StoreHealth
+    private let counters: DiskCounters
+    private let inPlace = InPlaceDecision()
+    /// Blobs up to this number went with a purge of all.
+    let blobsPurgedUpTo = Atomic<UInt64>(0)
+
+    init(_ opened: OpenedStore, log: Log, lookup: Lookup, remover: Remover, room: RoomMaker) {
+        (files, seal, index, orders) = (opened.files, opened.seal, opened.index, opened.orders)
+        (pins, threads, health) = (opened.pins, opened.threads, opened.health)
+        (seed, isSealed, sealOverhead) = (log.seed, opened.seal != nil, opened.seal?.overhead ?? 0)
+        maximumEntrySize = opened.ledger.budget.entry
+        (self.log, self.lookup, self.remover, self.room) = (log, lookup, remover, room)
+        (slots, geometry, counters) = (log.slots, log.geometry, opened.health.counters)
+    }
+
+    // MARK: Whole operations
+
+    /// Writes an entry.
+    ///
+    /// - Parameters:
+    ///   - isPinned: whether it is pinned; nil: as the entry that it replaces.
+    /// - Returns: nil when what it was to replace is gone, or a removal has overtaken it.
+    func store(
+        _ draft: EntryDraft,
+        tagsBefore: Set<String> = [],
+        isPinned: Bool?,
+        body: GrowingDiskBody? = nil,
+        _ purpose: Purpose
+    ) async throws(StoreError) -> StoredEntry? {
+        let bytes = RecordBytes(draft, isSealed: isSealed)
+        guard length(of: bytes) <= geometry.recordLimit else { throw tooLarge }
+        let tags = tagsBefore.isEmpty ? draft.description.tags : draft.description.tags.union(tagsBefore)
+        var purpose = purpose
+        let given = purpose.writer
+        // A writer that reserving made ends with this call, whatever comes of it.
+        defer {
+            if let writer = purpose.writer, given == nil {
+                index.shard(of: draft.identity.primary).state.withLock { _ = $0.writers.end(writer) }
+            }
+        }
+        while true {
+            var reserved = try reserve(draft, bytes, tags: tags, isPinned: isPinned, &purpose)
+            if case .needsRoom(let destination, let length, let hasBlob) = reserved {
+                let registered = purpose
+                reserved = try await threads.run(.changes, isUrgent: true) { [self] () throws(StoreError) in
+                    try room.withRoom(destination, length: length, hasBlob: hasBlob) { () throws(StoreError) in
+                        var purpose = registered
+                        return try reserve(
+                            draft,
+                            bytes,
+                            tags: tags,
+                            isPinned: isPinned,
+                            wanted: destination,
+                            isTurn: true,
+                            &purpose
+                        )
+                    }
+                }
+            }
+            switch reserved {
+            case .done(nil):
+                return nil
+            case .done(let record?):
+                var failure: StoreError?
+                if inPlace.admits(record.place.length) {
+                    failure = writeInPlace(record, bytes)
+                } else {
+                    do throws(StoreError) {
+                        try await threads.run(.writes) { [self] () throws(StoreError) in try write(record, bytes) }
+                    } catch {
+                        failure = error
+                    }
+                }
+                let finished = try finish(record, failure, draft, body, purpose)
+                if let surplus = finished.surplus, try await remove(surplus, primary: record.header.primary) {
+                    counters.entriesEvicted.add(1, ordering: .relaxed)
+                }
+                return finished.entry
+            case .needsRoom:
+                // What was made for this record alone has room for it; only closing takes that away.
+                try health.checkOpen()
+                throw StoreError.noSpace
+            case .busy:
+                // What is under way for the entry ends on one of the store's threads or is a matter of microseconds.
+                try await threads.run(.writes, isUrgent: true) {}
+            }
+        }
+    }
+
+    /// How often a change looks for the entry again that others change meanwhile.
+    private static let attempts = 64
+
+    /// Writes a reserved record here and now, and times that now and then.
+    private func writeInPlace(_ record: ReservedRecord, _ bytes: consuming RecordBytes) -> StoreError? {
+        let start = inPlace.times ? ContinuousClock.now : nil
+        do throws(StoreError) {
+            try write(record, bytes)
+        } catch {
+            return error
+        }
+        if let start { inPlace.took(start.duration(to: .now)) }
+        return nil
+    }
+
+    /// What is left to do once an entry is in the index.
+    private struct Finished {
+        /// Nil where what it was to replace is gone, or a removal has overtaken it.
+        var entry: StoredEntry?
+        /// A variant that is one too many.
+        var surplus: IndexRow?
+    }
+
+    /// What follows the write of a record, whether it failed or not.
+    private func finish(
+        _ record: ReservedRecord,
+        _ failure: StoreError?,
+        _ draft: EntryDraft,
+        _ body: GrowingDiskBody?,
+        _ purpose: Purpose
+    ) throws(StoreError) -> Finished {
+        let lingers = failure != nil && !log.wipe(record.place)
+        // What may have been written may be found after a crash, and then wants its blob.
+        if lingers { body?.keepBlob() }
+        let published = publish(record, isWritten: failure == nil, lingers: lingers, purpose)
+        if published.lingers { body?.keepBlob() }
+        if let failure { throw failure }
+        if let replaced = published.replaced, replaced.row.hasBlob { remover.releaseSoon() }
+        var finished = Finished(surplus: published.surplus)
+        guard published.isIn else { return finished }
+        finished.entry = entry(of: draft, record)
+        if published.isOvertaken { return finished }
+        if draft.hasBlob {
+            body?.keepBlob()
+            room.makeRoomForBlobSoon(draft.blobBytes)
+        }
+        settlePin(record, published.replaced)
+        if purpose.isNew {
+            counters.entriesWritten.add(1, ordering: .relaxed)
+            counters.bytesWritten.add(draft.bodyLength, ordering: .relaxed)
+        }
+        return finished
+    }
+
+    private func entry(of draft: EntryDraft, _ record: ReservedRecord) -> StoredEntry {
+        StoredEntry(
+            key: draft.key,
+            variant: draft.variant,
+            version: StoredEntry.Version(number: record.header.version),
+            description: draft.description,
+            bodyLength: draft.bodyLength,
+            storedAt: draft.storedAt,
+            isPinned: record.header.isPinned
+        )
+    }
+
+    /// Gives an entry another description or another pin.
+    ///
+    /// - Parameters:
+    ///   - description: nil keeps it, and the version with it.
+    /// - Returns: nil when the version is gone.
+    func rewrite(
+        _ entry: StoredEntry,
+        _ description: EntryDescription?,
+        isPinned: Bool?
+    ) async throws(StoreError) -> StoredEntry? {
+        for _ in 0..<Self.attempts {
+            // Before the look-up, which asks the marks: an earlier one of a tag that the entry gets only now has no say.
+            let since = orders.last
+            guard let source = try await lookup.source(of: entry) else { return nil }
+            let header = source.header
+            if let isPinned, source.row.isPinned == isPinned { return entry.changed(isPinned: isPinned) }
+            let body: EntryDraft.Body
+            if header.hasBlob {
+                body = .blob(
+                    number: header.bodyWord,
+                    length: header.bodyLength,
+                    storedBytes: header.storedBlobBytes,
+                    plainPerChunk: header.inlineLength
+                )
+            } else {
+                body = .inline(try lookup.inlineBody(of: source))
+            }
+            let draft = EntryDraft(
+                key: entry.key,
+                variant: entry.variant,
+                identity: EntryIdentity(primary: header.primary, variant: header.variant),
+                description: description ?? entry.description,
+                body: body,
+                storedAt: header.storedAt,
+                version: description == nil ? header.version : nil
+            )
+            let stored = try await store(
+                draft,
+                tagsBefore: entry.description.tags,
+                isPinned: isPinned,
+                .replace(order: header.order, since: since)
+            )
+            if let stored { return stored }
+            // Carried, pinned or freshened meanwhile: its version tells whether it is still there.
+        }
+        return nil
+    }
+
+    /// Takes one row out, with a tombstone.
+    ///
+    /// - Returns: whether it was still there.
+    /// - Throws: what the device said. Then the entry is gone all the same, and its tombstone is owed.
+    func remove(_ row: IndexRow, primary: UInt64) async throws(StoreError) -> Bool {
+        try await settle { [self] mayOwe, isTurn in
+            remover.reserveRemoval(of: row, primary: primary, isEviction: false, mayOwe: mayOwe, isTurn: isTurn)
+        } != nil
+    }
+
+    /// Takes out all variants of a key, those being written included; fails as ``remove(_:primary:)`` does.
+    func invalidate(_ key: StoreKey) async throws(StoreError) {
+        let removal = try await settle { [self] mayOwe, isTurn in
+            remover.reserveInvalidation(of: key, mayOwe: mayOwe, isTurn: isTurn)
+        }
+        counters.entriesRemoved.add(removal?.rows.count ?? 0, ordering: .relaxed)
+    }
+
+    private func settle(
+        _ reserve: @escaping @Sendable (_ mayOwe: Bool, _ isTurn: Bool) -> Reserved<Remover.Removal?>
+    ) async throws(StoreError) -> Remover.Removal? {
+        var failure: StoreError?
+        while true {
+            var reserved = reserve(failure != nil, false)
+            if case .needsRoom(let destination, let length, let hasBlob) = reserved {
+                do throws(StoreError) {
+                    reserved = try await threads.run(.changes, isUrgent: true) { [self] () throws(StoreError) in
+                        try room.withRoom(destination, length: length, hasBlob: hasBlob) { reserve(false, true) }
+                    }
+                } catch {
+                    // Once the store is closed nothing goes any more, since nothing could be noted of it.
+                    if error.code == .closed { throw error }
+                    failure = error
+                    continue
+                }
+            }
+            switch reserved {
+            case .done(let removal):
+                guard let removal else { return nil }
+                if inPlace.admits(RecordHeader.size) {
+                    try remover.finish(removal)
+                } else {
+                    try await threads.run(.writes, isUrgent: true) { [self] () throws(StoreError) in
+                        try remover.finish(removal)
+                    }
+                }
+                if let failure { throw failure }
+                return removal
+            case .busy:
+                try await threads.run(.writes, isUrgent: true) {}
+            case .needsRoom:
+                try health.checkOpen()
+                failure = StoreError.noSpace
+            }
+        }
+    }
+
+    // MARK: One record
+
+    /// The length of a draft's record.
+    func length(of record: RecordBytes) -> Int {
+        let overhead = sealOverhead
+        let body = record.body.isEmpty ? 0 : record.body.count + overhead
+        return RecordHeader.size + record.detailLength + overhead + body
+    }
+
+    /// Reserves a place for an entry.
+    ///
+    /// - Parameters:
+    ///   - wanted: the segment for which room was made for it.
+    ///   - isTurn: whether room is set aside for it.
+    ///   - purpose: a put that finds no room becomes the commit of a writer.
+    /// - Throws: `.superseded` when a writer may not commit any more. Nil inside: the row to replace is gone.
+    func reserve(
+        _ draft: EntryDraft,
+        _ bytes: RecordBytes,
+        tags: Set<String>,
+        isPinned: Bool?,
+        wanted: LogState.Destination? = nil,
+        isTurn: Bool = false,
+        _ purpose: inout Purpose
+    ) throws(StoreError) -> Reserved<ReservedRecord?> {
+        let length = length(of: bytes)
+        let identity = draft.identity
+        let fragment = ShardedIndex.fragment(of: identity.primary)
+        return try index.shard(of: identity.primary).state.withLock {
+            shard throws(StoreError) -> Reserved<ReservedRecord?> in
+            let old = shard.table.row(fragment, variant: identity.variant)
+            var destination = wanted ?? .small
+            switch purpose {
+            case .commit(let writer, _):
+                guard let maySucceed = shard.writers.maySucceed(writer) else { throw StoreError.ended }
+                guard maySucceed else { throw StoreError.superseded }
+                if shard.pending.contains(where: { $0.isOf(fragment, identity.variant) && $0.isExclusive }) {
+                    return .busy
+                }
+            case .put:
+                if shard.pending.contains(where: { $0.isOf(fragment, identity.variant) && $0.isExclusive }) {
+                    return .busy
+                }
+            case .replace(let order, _):
+                guard let old, old.order == order else { return .done(nil) }
+                if shard.pending.contains(where: { $0.isOf(fragment, identity.variant) }) { return .busy }
+                destination =
+                    wanted ?? slots.underLock(old.place.slot).map { LogState.Destination($0.kind) } ?? .small
+            }
+            let reserved = log.reserve(destination, length: length, hasBlob: draft.hasBlob, isTurn: isTurn)
+            guard let place = reserved else {
+                // What waits for room may wait long: from here on a writer stands for it.
+                if case .put(let since) = purpose {
+                    purpose = .commit(writer: shard.writers.begin(draft), since: since)
+                }
+                return .needsRoom(destination, length: length, hasBlob: draft.hasBlob)
+            }
+            // The marks are asked after the place is taken, so that a later mark's horizon reaches it.
+            // So is a purge of all, which has removed the blobs of those who began before it.
+            let isPurged = draft.blobNumber.map { $0 <= blobsPurgedUpTo.load(ordering: .acquiring) } ?? false
+            guard !isPurged, let order = orders.next(since: purpose.since, key: draft.key, tags: tags) else {
+                log.finish(place, row: nil, blob: nil)
+                if case .replace = purpose { return .done(nil) }
+                throw StoreError.superseded
+            }
+            var isExclusive = false
+            if case .replace = purpose {
+                // The new record may be the one that is left behind: until it is published nothing vouches for it.
+                shard.table.change(fragment, variant: identity.variant) { $0.shadows = true }
+                isExclusive = true
+            }
+            shard.pending.append(
+                PendingWrite(
+                    fragment: fragment,
+                    variant: identity.variant,
+                    order: order,
+                    isExclusive: isExclusive,
+                    writer: purpose.writer
+                )
+            )
+            let header = self.header(
+                of: draft,
+                detailLength: bytes.detailLength,
+                place: place,
+                order: order,
+                isPinned: isPinned ?? old?.isPinned ?? false
+            )
+            return .done(
+                ReservedRecord(
+                    place: place,
+                    header: header,
+                    blob: draft.blobRow(offset: place.offset)
+                )
+            )
+        }
+    }
+
+    private func header(
+        of draft: EntryDraft,
+        detailLength: Int,
+        place: LogState.Place,
+        order: UInt64,
+        isPinned: Bool
+    ) -> RecordHeader {
+        var header = RecordHeader(
+            kind: .entry,
+            segment: place.segment.number,
+            order: order,
+            version: draft.version ?? order,
+            primary: draft.identity.primary,
+            variant: draft.identity.variant
+        )
+        header.isPinned = isPinned
+        header.storedAt = draft.storedAt
+        header.uselessAfter = draft.description.uselessAfter
+        header.horizon = place.horizon
+        header.bodyLength = draft.bodyLength
+        header.keyID = isSealed ? seal?.keyID ?? 0 : 0
+        header.detailLength = detailLength + sealOverhead
+        switch draft.body {
+        case .inline(let bytes):
+            header.inlineLength = bytes.isEmpty ? 0 : bytes.count + sealOverhead
+        case .blob(let number, _, _, let plainPerChunk):
+            header.hasBlob = true
+            header.bodyWord = number
+            header.inlineLength = plainPerChunk
+        }
+        return header
+    }
+
+    /// Writes a reserved record; blocks for as long as a copy into the page cache takes, or longer.
+    func write(_ record: ReservedRecord, _ bytes: consuming RecordBytes) throws(StoreError) {
+        var header = record.header
+        if !isSealed, !header.hasBlob { header.bodyWord = BodySum.of(bytes.body, seed: header.order) }
+        do {
+            let file = record.place.segment.file.open
+            if isSealed, let seal {
+                let (head, body) = try sealed(&header, bytes, seal)
+                try files.write(head, body, to: file, at: record.place.offset)
+            } else {
+                let follows = bytes.holdsBody
+                let body = bytes.body
+                var head = bytes.bytes
+                bytes.bytes = []
+                header.put(into: &head, seed: seed)
+                if follows || body.isEmpty {
+                    try files.write(ByteChunk(head), to: file, at: record.place.offset)
+                } else {
+                    try files.write(ByteChunk(head), body, to: file, at: record.place.offset)
+                }
+            }
+        } catch let error as FileSystemError {
+            throw health.failed(error)
+        } catch {
+            throw error as? StoreError ?? StoreError(.io, "The entry could not be sealed.", cause: error)
+        }
+        health.succeeded()
+    }
+
+    private func sealed(
+        _ header: inout RecordHeader,
+        _ bytes: RecordBytes,
+        _ seal: any StoreSeal
+    ) throws(StoreError) -> (head: ByteChunk, body: ByteChunk) {
+        let detail = try seal.seal(bytes.detail, context: SealedPart.detail(order: header.order).context)
+        var body = bytes.body
+        if !body.isEmpty {
+            body = ByteChunk(try seal.seal(body, context: SealedPart.body(order: header.order).context))
+        }
+        if !header.hasBlob { header.bodyWord = BodySum.of(body, seed: header.order) }
+        return (ByteChunk(header.encode(detail: ByteChunk(detail), seed: seed)), body)
+    }
+
+    /// Ends a reserved record: enters it in the index if it was written and nothing has overtaken it.
+    func publish(_ record: ReservedRecord, isWritten: Bool, lingers: Bool, _ purpose: Purpose) -> Published {
+        var outcome = enter(record, isWritten: isWritten, lingers: lingers, purpose)
+        if outcome.isRefused {
+            // A predicate leaves no tombstone, so the record itself goes; while it is pending, so that a purge can wait for it.
+            outcome.lingers = !log.wipe(record.place)
+            let primary = record.header.primary
+            index.shard(of: primary).state.withLock { shard in
+                _ = shard.endPending(
+                    ShardedIndex.fragment(of: primary),
+                    record.header.variant,
+                    order: record.header.order
+                )
+                if outcome.lingers { shard.lingering.note(primary) }
+            }
+        }
+        let isThere = isWritten && !(outcome.isRefused && !outcome.lingers)
+        log.finish(record.place, row: isThere ? record.tableRow : nil, blob: isThere ? record.blob : nil)
+        if let added = outcome.added {
+            lookup.tryOut(added, primary: record.header.primary, size: record.header.bytesTaken)
+        }
+        return outcome
+    }
+
+    private func enter(_ record: ReservedRecord, isWritten: Bool, lingers: Bool, _ purpose: Purpose) -> Published {
+        let identity = EntryIdentity(primary: record.header.primary, variant: record.header.variant)
+        let fragment = ShardedIndex.fragment(of: identity.primary)
+        let order = record.header.order
+        return index.shard(of: identity.primary).state.withLock { shard -> Published in
+            let old = shard.table.row(fragment, variant: identity.variant)
+            let isVoid = record.place.segment.epoch < log.epoch.load(ordering: .acquiring)
+            if isWritten, !isVoid, !shard.accepts(purpose, old, fragment, record) { return Published(isRefused: true) }
+            let pending = shard.endPending(fragment, identity.variant, order: order)
+            guard isWritten else {
+                if lingers { shard.lingering.note(identity.primary) }
+                return Published()
+            }
+            if isVoid { return Published() }
+            if let writer = purpose.writer { shard.writers.end(writer) }
+            if purpose.isNew {
+                if pending?.isOvertaken == true || (old?.order ?? 0) > order {
+                    shard.table.change(fragment, variant: identity.variant) { $0.shadows = true }
+                    return Published(isIn: true, isOvertaken: true)
+                }
+            }
+            var row = IndexRow(fragment: fragment, variant: identity.variant, place: record.indexPlace, order: order)
+            row.isPinned = record.header.isPinned
+            row.hasBlob = record.header.hasBlob
+            row.shadows =
+                old != nil || shard.mayHide(identity.primary, fragment, identity.variant)
+                || remover.isReclaiming.load(ordering: .acquiring)
+            row.mark = old?.mark ?? shard.frequencies.noteMiss(row.keyHash)
+            do {
+                _ = try shard.table.insert(row)
+            } catch {
+                shard.lingering.note(identity.primary)
+                return Published()
+            }
+            if old == nil {
+                shard.frequencies.fit(held: shard.table.count, used: log.ledger.used, capacity: log.ledger.capacity)
+            }
+            shard.overtake(fragment, identity.variant, below: row.order)
+            let replaced = old.map { GoneRow(row: $0, segment: slots.underLock($0.place.slot)) }
+            // Under the lock, so that the segment is not reclaimed before the number of the blob was read from it.
+            if purpose.isNew, let replaced { remover.noteRelease(replaced) }
+            return Published(
+                isIn: true,
+                added: old == nil ? row : nil,
+                replaced: replaced,
+                surplus: shard.table.surplus(fragment)
+            )
+        }
+    }
+
+    // MARK: Bounds
+
+    /// The most variants of one key; one more takes the place of the oldest that is not pinned.
+    static let maximumVariants = 16
+
+    /// What a pinned entry weighs against what pins may have.
+    func pinWeight(_ header: RecordHeader) -> Int {
+        header.units * 16 + TableRow.size + BlobRow.size
+            + (header.hasBlob ? SpaceLedger.blocks(header.storedBlobBytes) : 0)
+    }
+
+    /// Books the pin of an entry that has come into the index; where there is no room for it the entry is not pinned.
+    func settlePin(_ record: ReservedRecord, _ replaced: GoneRow?) {
+        let identity = EntryIdentity(primary: record.header.primary, variant: record.header.variant)
+        if record.header.isPinned {
+            if !pins.pin(identity, weight: pinWeight(record.header)) { unpin(identity) }
+        } else if replaced?.row.isPinned == true {
+            pins.release(identity)
+        }
+    }
+
+    func unpin(_ identity: EntryIdentity) {
+        pins.release(identity)
+        index.shard(of: identity.primary).state.withLock { shard in
+            _ = shard.table.change(ShardedIndex.fragment(of: identity.primary), variant: identity.variant) {
+                $0.isPinned = false
+            }
+        }
+    }
+
+    /// Bytes of key, variant and description, as they count towards the size of an entry.
+    func size(_ key: StoreKey, _ variant: StoreKey, _ description: EntryDescription) -> Int {
+        RecordHeader.size + key.bytes.count + variant.bytes.count + description.byteCount
+    }
+
+    var tooLarge: StoreError {
+        StoreError(
+            .tooLarge,
+            "The entry is larger than the \(maximumEntrySize) bytes that one entry may take, or its metadata alone fills a record."
+        )
+    }
+}
+
+extension EntryDraft {
+    fileprivate func blobRow(offset: Int) -> BlobRow? {
+        guard case .blob(let number, _, let storedBytes, _) = body else { return nil }
+        return BlobRow(
+            place: UInt32(truncatingIfNeeded: offset / 16),
+            number: number,
+            storedBytes: UInt64(clamping: storedBytes)
+        )
+    }
+}
+
+extension Shard {
+    /// Whether a record that is written may be seen.
+    fileprivate func accepts(
+        _ purpose: Writer.Purpose,
+        _ old: IndexRow?,
+        _ fragment: UInt64,
+        _ record: ReservedRecord
+    ) -> Bool {
+        switch purpose {
+        case .commit(let writer, _): writers.maySucceed(writer) == true
+        case .put:
+            pending.contains { $0.order == record.header.order && $0.fragment == fragment && !$0.isSuperseded }
+        case .replace(let order, _): old?.order == order
+        }
+    }
+}

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+internal import HoldfastStorage
+internal import Synchronization
+
+extension SimulatedFileSystem {
+    /// Something that goes wrong at a chosen step.
+    ///
+    /// Steps are counted from 0 at the call of ``SimulatedFileSystem/plan(_:)``; a fault that is limited by ``only(_:)``
+    /// counts only the steps it is limited to.
+    public struct Fault: Sendable {
+        enum Effect: Sendable {
+            case refuse(Int32)
+            case tear(Int32, keeping: Int?)
+            case stopAfter
+            case stopWithin
+        }
+
+        let steps: Range<Int>
+        let effect: Effect
+        var operations: Set<String>?
+
+        /// One step is refused with this number and has no effect.
+        public static func once(at step: Int, errno: Int32) -> Fault {
+            Fault(steps: only(step), effect: .refuse(errno))
+        }
+
+        /// Every step from this one on is refused with this number.
+        public static func always(from step: Int = 0, errno: Int32) -> Fault {
+            Fault(steps: max(0, step)..<Int.max, effect: .refuse(errno))
+        }
+
+        /// These steps are refused with this number.
+        public static func during(_ steps: Range<Int>, errno: Int32) -> Fault {
+            Fault(steps: steps, effect: .refuse(errno))
+        }
+
+        /// One step is refused with this number; if it writes, a prefix of its bytes is put down.
+        ///
+        /// - Parameters:
+        ///   - step: which one, from 0.
+        ///   - errno: what the refusal says.
+        ///   - count: bytes of the prefix; nil: half of the bytes.
+        public static func shortWrite(at step: Int, errno: Int32, keeping count: Int? = nil) -> Fault {
+            Fault(steps: only(step), effect: .tear(errno, keeping: count))
+        }
+
+        /// This step is done, and the world stops before the next one: all later calls throw `EIO` and have no effect.
+        public static func stop(after step: Int) -> Fault {
+            Fault(steps: only(step), effect: .stopAfter)
+        }
+
+        /// The world stops in this step: if it writes, half of its bytes are put down; else it has no effect.
+        public static func stop(within step: Int) -> Fault {
+            Fault(steps: only(step), effect: .stopWithin)
+        }
+
+        private static func only(_ step: Int) -> Range<Int> {
+            step < 0 || step == .max ? 0..<0 : step..<(step + 1)
+        }
+
+        /// The same fault for these operations alone, named as the methods of `FileSystem`, such as `"write"` for both kinds.
+        public func only(_ operations: String...) -> Fault {
+            var fault = self
+            fault.operations = Set(operations)
+            return fault
+        }
+    }
+
+    /// A step that was taken, or refused.
+    public struct Step: Sendable, Hashable, CustomStringConvertible {
+        /// The number, from 0 since the file system was made; plans do not set it back.
+        public let number: Int
+        /// The name of the `FileSystem` method.
+        public let operation: String
+        /// The path; of an open file, the one it was opened by.
+        public let path: String
+        /// Where in the file, for reads and writes.
+        public let offset: Int
+        /// How many bytes were asked for, for reads and writes; the size for `truncate` and `allocate`.
+        public let count: Int
+        /// The number it was refused with; nil: it was done.
+        public let errno: Int32?
+
+        public var description: String {
+            "\(number) \(operation) \(path) \(offset)+\(count)" + (errno.map { " errno \($0)" } ?? "")
+        }
+    }
+
+    /// Which reads that must not wait are answered; see ``SimulatedFileSystem/cachedReads``.
+    public struct CachedReads: Sendable {
+        let pattern: [Bool]
+
+        /// All.
+        public static let all = CachedReads(pattern: [true])
+        /// None.
+        public static let none = CachedReads(pattern: [false])
+
+        /// By this pattern, over and over; true is answered. An empty one answers none.
+        public static func pattern(_ pattern: [Bool]) -> CachedReads {
+            CachedReads(pattern: pattern.isEmpty ? [false] : pattern)
+        }
+    }
+
+    /// What is planned, and what was done.
+    struct Script: Sendable {
+        private struct Planned: Sendable {
+            let fault: Fault
+            var seen = 0
+        }
+
+        /// How a step may go on.
+        struct Verdict: Sendable {
+            /// The number to refuse it with.
+            var errno: Int32?
+            /// Bytes that a refused write puts down: nil none, else up to this many, and half of all at `.max`.
+            var keeping: Int?
+            var stopsAfter = false
+        }
+
+        /// What a stopped world answers.
+        static let stoppedNumber: Int32 = 5
+        /// The log keeps at least this many of the newest steps.
+        static let logLimit = 100_000
+
+        private var planned: [Planned] = []
+        var isStopped = false
+        var stepsSincePlan = 0
+        var stepsEver = 0
+        var log: [Step] = []
+        private(set) var cachedReads = CachedReads.all
+        private var cachedReadCount = 0
+
+        mutating func plan(_ faults: [Fault]) {
+            planned = faults.map { Planned(fault: $0) }
+            stepsSincePlan = 0
+        }
+
+        /// Counts a step and judges it; the first fault of the plan that fits decides.
+        mutating func judge(_ operation: String) -> Verdict {
+            if isStopped { return Verdict(errno: Self.stoppedNumber) }
+            stepsSincePlan += 1
+            var verdict: Verdict?
+            for index in planned.indices where planned[index].fault.operations?.contains(operation) ?? true {
+                let number = planned[index].seen
+                planned[index].seen += 1
+                guard verdict == nil, planned[index].fault.steps.contains(number) else { continue }
+                switch planned[index].fault.effect {
+                case .refuse(let errno): verdict = Verdict(errno: errno)
+                case .tear(let errno, let keeping): verdict = Verdict(errno: errno, keeping: keeping ?? .max)
+                case .stopAfter: verdict = Verdict(stopsAfter: true)
+                case .stopWithin: verdict = Verdict(errno: Self.stoppedNumber, keeping: .max, stopsAfter: true)
+                }
+            }
+            return verdict ?? Verdict()
+        }
+
+        mutating func note(_ operation: String, _ path: String, _ offset: Int, _ count: Int, errno: Int32?) {
+            if log.count >= 2 * Self.logLimit { log.removeFirst(Self.logLimit) }
+            log.append(
+                Step(number: stepsEver, operation: operation, path: path, offset: offset, count: count, errno: errno)
+            )
+            stepsEver += 1
+        }
+
+        mutating func set(_ cachedReads: CachedReads) {
+            self.cachedReads = cachedReads
+            cachedReadCount = 0
+        }
+
+        mutating func isNextReadCached() -> Bool {
+            defer { cachedReadCount &+= 1 }
+            return cachedReads.pattern[cachedReadCount % cachedReads.pattern.count]
+        }
+    }
+}
+
+// What a test does to the files behind the back of whoever uses them: no steps, no faults, and no room is asked for. What is
+// changed so counts as synced.
+extension SimulatedFileSystem {
+    /// The bytes of a file; nil where none is.
+    public func contents(of path: String) -> [UInt8]? {
+        world.state.withLock { state in
+            guard let number = try? state.tree.node(at: Tree.Route(path)), let node = state.tree.nodes[number],
+                node.kind == .file
+            else { return nil }
+            return node.content.read(from: 0, count: node.content.size)
+        }
+    }
+
+    /// Replaces the bytes of a file that is there, or makes one in a directory that is.
+    ///
+    /// - Returns: false when there is no such directory, or something that is no file bears the name.
+    @discardableResult
+    public func setContents(of path: String, to bytes: [UInt8]) -> Bool {
+        damage(path, makes: true) { content in
+            content.resize(to: 0)
+            content.write(ByteChunk(bytes), at: 0)
+        }
+    }
+
+    /// Turns one bit of a file round.
+    ///
+    /// - Parameters:
+    ///   - path: the file.
+    ///   - offset: the byte, from 0; one outside the file changes nothing.
+    ///   - bit: 0 (lowest) to 7.
+    /// - Returns: false when there is no such file or no such byte.
+    @discardableResult
+    public func flipBit(of path: String, at offset: Int, bit: Int = 0) -> Bool {
+        var isThere = false
+        let isFile = damage(path) { content in
+            guard offset >= 0, let byte = content.read(from: offset, count: 1).first else { return }
+            content.write(ByteChunk([byte ^ (1 << UInt8(truncatingIfNeeded: bit & 7))]), at: offset)
+            isThere = true
+        }
+        return isFile && isThere
+    }
+
+    /// Cuts or extends a file.
+    ///
+    /// - Returns: false when there is no such file.
+    @discardableResult
+    public func setSize(of path: String, to size: Int) -> Bool {
+        damage(path) { $0.resize(to: min(max(0, size), Content.sizeLimit)) }
+    }
+
+    /// Removes a file, or a directory with all that is in it, as a person might while the files are in use.
+    ///
+    /// - Returns: false when nothing bears the name.
+    @discardableResult
+    public func wipe(_ path: String) -> Bool {
+        world.state.withLock { state in
+            guard let number = try? state.tree.node(at: Tree.Route(path)), number != Tree.root else { return false }
+            return state.tree.wipe(path, number)
+        }
+    }
+
+    /// Makes a symbolic link: `attributes(of:)` calls it `.other`, and it cannot be opened (`ELOOP`).
+    ///
+    /// - Returns: false when something bears the name or its directory is not there.
+    @discardableResult
+    public func makeLink(_ path: String) -> Bool {
+        world.state.withLock { state in (try? state.tree.make(.other, at: Tree.Route(path))) != nil }
+    }
+
+    /// Gives what bears the name other permissions or another owner; both are told and not enforced.
+    ///
+    /// - Returns: false when nothing bears the name.
+    @discardableResult
+    public func setAttributes(of path: String, permissions: UInt32? = nil, isOwn: Bool? = nil) -> Bool {
+        world.state.withLock { state in
+            guard let number = try? state.tree.node(at: Tree.Route(path)) else { return false }
+            if let permissions { state.tree.nodes[number]?.permissions = permissions & 0o7777 }
+            if let isOwn { state.tree.nodes[number]?.isOwn = isOwn }
+            return true
+        }
+    }
+
+    /// The paths of all files, sorted.
+    public var paths: [String] {
+        world.state.withLock { state in
+            var paths: [String] = []
+            var waiting = [(path: "", node: Tree.root)]
+            while let (path, number) = waiting.popLast() {
+                guard let node = state.tree.nodes[number] else { continue }
+                if node.kind == .directory {
+                    waiting += node.names.map { (path + "/" + $0.key, $0.value) }
+                } else {
+                    paths.append(path)
+                }
+            }
+            return paths.sorted()
+        }
+    }
+
+    private func damage(_ path: String, makes: Bool = false, _ change: (inout Content) -> Void) -> Bool {
+        world.state.withLock { state in
+            if makes, (try? state.tree.node(at: Tree.Route(path))) == nil {
+                _ = try? state.tree.make(.file, at: Tree.Route(path))
+            }
+            guard let number = try? state.tree.node(at: Tree.Route(path)), state.tree.nodes[number]?.kind == .file
+            else {
+                return false
+            }
+            let outcome: Void? = try? state.tree.update(number) { content in
+                change(&content)
+                content.sync()
+            }
+            return outcome != nil
+        }
+    }
+}
+
+extension SimulatedFileSystem.Tree {
+    fileprivate mutating func wipe(_ path: String, _ number: Int) -> Bool {
+        let names = nodes[number]?.names ?? [:]
+        for (name, child) in names { _ = wipe(path + "/" + name, child) }
+        return (try? remove(Route(path), isDirectory: nodes[number]?.kind == .directory)) != nil
+    }
+}

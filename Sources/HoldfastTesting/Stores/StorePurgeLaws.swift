@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import HoldfastStorage
+internal import Synchronization
+
+extension StoreConformance {
+    /// Every way in which "p/1" to "p/3", and a "red" entry, become invalid, and which of the keys it spares.
+    private static let purges: [(name: String, spared: Set<String>, run: Purge)] = [
+        ("a purge of all", [], { try await $0.purge(.all, now: .at(1)) }),
+        ("a purge by tag", ["p/2", "q/2"], { try await $0.purge(.tag("red"), now: .at(1)) }),
+        ("a purge by prefix", ["q/1", "q/2"], { try await $0.purge(.keyPrefix(Array("p/".utf8)), now: .at(1)) }),
+        (
+            "a purge by predicate", ["p/2", "q/2"],
+            { try await $0.purge(.matching { $0.description.text == "one" }, now: .at(1)) }
+        ),
+        ("a purge of nothing", keys, { try await $0.purge(.tag("none"), now: .at(1)) }),
+    ]
+
+    private typealias Purge = @Sendable (any CacheStore) async throws -> Int?
+    private static let keys: Set<String> = ["p/1", "p/2", "q/1", "q/2"]
+
+    /// Four keys; those that end with 1 are "one" and red.
+    private static func fill(_ store: any CacheStore) async throws {
+        for prefix in ["p", "q"] {
+            try await store.put("\(prefix)/1", [1], EntryDescription("one", tags: ["red", "x"]))
+            try await store.put("\(prefix)/2", [1, 2], EntryDescription("two", tags: ["blue"]))
+        }
+    }
+
+    static let purgeLaws = [
+        Law("An invalidation takes all variants of its key, and nothing else") { run in
+            try await run.with { store in
+                for variant in ["1", "2", "3"] { try await store.put("a", variant: variant, [1]) }
+                let other = try await store.put("ab", [2])
+                try await store.invalidate(StoreKey("a"))
+                run.equal(try await store.get("a"), [], "the key")
+                run.equal(try await store.get("ab"), [other], "another key")
+                run.equal(store.statistics.entriesRemoved, 3, "entries removed")
+                let again = try await store.put("a", [3])
+                run.equal(try await store.get("a"), [again], "what was written afterwards")
+            }
+        },
+        Law("A purge takes what its selection names, says how many, and spares what is written afterwards") { run in
+            for purge in purges {
+                try await run.with { store in
+                    try await fill(store)
+                    for key in keys.sorted() {
+                        for entry in try await store.get(key) { _ = try await store.wholeBody(of: entry) }
+                    }
+                    if let count = try await purge.run(store) {
+                        run.equal(count, 4 - purge.spared.count, "what \(purge.name) counted")
+                        run.equal(store.statistics.entryCount, purge.spared.count, "entries after \(purge.name)")
+                    }
+                    for key in keys.sorted() {
+                        let isThere = try await !store.get(key).isEmpty
+                        run.equal(isThere, purge.spared.contains(key), "\(key) after \(purge.name)")
+                    }
+                    let listed = Set(try await store.listed(limit: 3).map { $0.entry.key })
+                    run.equal(listed, Set(purge.spared.map { StoreKey($0) }), "the list after \(purge.name)")
+                    let new = try await store.put("p/1", [5], EntryDescription("one", tags: ["red"]))
+                    run.equal(try await store.get("p/1"), [new], "what was written after \(purge.name)")
+                }
+            }
+        },
+        Law("A purge by tag takes single variants of a key, pinned ones too") { run in
+            try await run.with { store in
+                let pinned = try await store.put("a", variant: "1", [1], EntryDescription("m", tags: ["red"]))
+                let left = try await store.put("a", variant: "2", [2], EntryDescription("m", tags: ["blue"]))
+                run.check(try await store.setPinned(true, pinned), "the pin was refused")
+                let count = try await store.purge(.tag("red"), now: .at(1))
+                run.check(count == nil || count == 1, "\(count ?? 0) entries counted in the place of 1")
+                run.equal(try await store.get("a"), [left], "the look-up")
+            }
+        },
+        Law("A purge goes by the tags an entry has now") { run in
+            try await run.with { store in
+                let old = try await store.put("a", [1], EntryDescription("m", tags: ["red"]))
+                let new = try await store.replaceDescription(
+                    of: old,
+                    with: EntryDescription("n", tags: ["blue"]),
+                    now: .at(1)
+                )
+                try await store.purge(.tag("red"), now: .at(2))
+                run.equal(try await store.get("a"), new.map { [$0] } ?? [], "after a purge by its old tag")
+                try await store.purge(.tag("blue"), now: .at(3))
+                run.equal(try await store.get("a"), [], "after a purge by its new tag")
+            }
+        },
+        Law("What was being written when its key became invalid does not appear") { run in
+            let invalidation: Purge = { store in
+                try await store.invalidate(StoreKey("p/1"))
+                return nil
+            }
+            let all = purges.filter { !$0.spared.contains("p/1") }.map { ($0.name, $0.run) }
+            for (name, attack) in all + [("an invalidation", invalidation)] {
+                try await run.with { store in
+                    let description = EntryDescription("one", tags: ["red"])
+                    let writer = try await store.writer("p/1", description)
+                    try await writer.append(ByteChunk([1, 2, 3]))
+                    let body = writer.follow()
+                    _ = try await attack(store)
+                    await run.throwing(.superseded, "the commit after \(name)") {
+                        try await writer.commit(nil, now: .at(2))
+                    }
+                    run.equal(try await store.get("p/1"), [], "the look-up after \(name)")
+                    run.equal(try await body.whole(), [1, 2, 3], "what followers have after \(name)")
+                    let later = try await store.put("p/1", [4], description, now: .at(3))
+                    run.equal(try await store.get("p/1"), [later], "what was begun after \(name)")
+                }
+            }
+        },
+        Law("What becomes invalid elsewhere lets a writer commit") { run in
+            try await run.with { store in
+                let writer = try await store.writer("a", EntryDescription("m", tags: ["red"]))
+                try await store.invalidate(StoreKey("b"))
+                try await store.purge(.tag("blue"), now: .at(1))
+                try await store.purge(.keyPrefix([0]), now: .at(1))
+                try await store.purge(.matching { _ in false }, now: .at(1))
+                let entry = try await writer.commit(nil, now: .at(2))
+                run.equal(try await store.get("a"), [entry], "the look-up")
+            }
+        },
+        Law("A predicate is shown every entry as it is, and those being written as such") { run in
+            try await run.with { store in
+                try await fill(store)
+                let writer = try await store.writer("w", EntryDescription("first"))
+                try await writer.append(ByteChunk([1, 2]))
+                let shown = Mutex<[StoredEntry]>([])
+                try await store.purge(
+                    .matching { entry in
+                        shown.withLock { $0.append(entry) }
+                        return false
+                    },
+                    now: .at(1)
+                )
+                let seen = shown.withLock { $0 }
+                for key in keys.sorted() {
+                    let entries = try await store.get(key)
+                    run.equal(Set(seen.filter { $0.key == StoreKey(key) }), Set(entries), "what was shown of \(key)")
+                }
+                let written = seen.first { $0.key == StoreKey("w") }
+                run.equal(written?.version, .beingWritten, "the version of the one being written")
+                run.equal(written?.bodyLength, 0, "its body length")
+                run.equal(written?.description.text, "first", "its description")
+                try await writer.commit(nil, now: .at(1))
+            }
+        },
+        Law("An invalidation is atomic to those who look meanwhile") { run in
+            try await run.with { store in
+                for round in 0..<20 {
+                    let key = "k\(round)"
+                    for variant in 0..<4 { try await store.put(key, variant: "\(variant)", [UInt8(round)]) }
+                    await withTaskGroup(of: Void.self) { group in
+                        for _ in 0..<3 {
+                            group.addTask {
+                                var isGone = false
+                                for _ in 0..<30 {
+                                    guard let seen = try? await store.get(key) else { continue }
+                                    run.check([0, 4].contains(seen.count), "\(seen.count) variants of 4 are there")
+                                    if isGone { run.check(seen.isEmpty, "entries came back") }
+                                    isGone = seen.isEmpty
+                                    if let entry = seen.first { _ = try? await store.wholeBody(of: entry) }
+                                }
+                            }
+                        }
+                        group.addTask {
+                            if round.isMultiple(of: 2) {
+                                try? await store.invalidate(StoreKey(key))
+                            } else {
+                                _ = try? await store.purge(.keyPrefix(Array(key.utf8)), now: .at(1))
+                            }
+                        }
+                    }
+                    run.equal(try await store.get(key), [], "afterwards")
+                }
+            }
+        },
+    ]
+}
+
+extension StoreConformance {
+    static let restartLaws = [
+        Law("Entries survive a restart, with bodies, order, times and pins", isOfRestarts: true) { run in
+            var generator = SeededGenerator(seed: run.seed)
+            let bodies = [0, 1, 4_096, 65_537, 700_000].map { generator.bytes($0) }
+            try await run.withRestart { store in
+                for (number, body) in bodies.enumerated() {
+                    let description = EntryDescription("\(number)", uselessAfter: .at(number * 1_000), tags: ["t"])
+                    try await store.put("a", variant: "\(number)", body, description, now: .at(number))
+                }
+                guard let pinned = try await store.get("a").last, let fresh = try await store.get("a").first else {
+                    return [StoredEntry]()
+                }
+                run.check(try await store.setPinned(true, pinned), "the pin was refused")
+                try await store.replaceDescription(of: fresh, with: EntryDescription("4"), now: .at(9))
+                return try await store.get("a")
+            } then: { store, kept in
+                let found = try await store.get("a")
+                run.equal(found, kept, "the entries")
+                for entry in found {
+                    guard let number = Int(entry.description.text) else { continue }
+                    run.equal(try await store.wholeBody(of: entry), bodies[number], "body \(number)")
+                }
+                let new = try await store.put("a", variant: "new", [1])
+                run.check(
+                    found.allSatisfy { $0.version < new.version },
+                    "a new version is not higher than the old ones"
+                )
+                let replaced = try await store.put("a", variant: "0", [1])
+                run.check(replaced.isPinned, "the pin does not outlive a replacement after the restart")
+            }
+        },
+        Law("What was removed, invalidated or purged stays away after a restart", isOfRestarts: true) { run in
+            try await run.withRestart { store in
+                for key in ["removed", "invalid", "tagged", "prefix/1", "matching", "replaced", "kept"] {
+                    try await store.put(key, variant: "1", [1], EntryDescription(key, tags: [key]))
+                    try await store.put(key, variant: "2", [2, 2], EntryDescription(key, tags: [key]))
+                }
+                for entry in try await store.get("removed") { try await store.remove(entry) }
+                try await store.invalidate(StoreKey("invalid"))
+                try await store.purge(.tag("tagged"), now: .at(1))
+                try await store.purge(.keyPrefix(Array("prefix/".utf8)), now: .at(1))
+                try await store.purge(.matching { $0.description.text == "matching" }, now: .at(1))
+                // An older version must not come back in the place of one that is gone.
+                let newer = try await store.put("replaced", variant: "1", [3])
+                try await store.remove(newer)
+                let again = try await store.put("invalid", variant: "1", [4], EntryDescription("m", tags: ["tagged"]))
+                return (try await store.get("kept"), try await store.get("replaced"), again)
+            } then: { store, kept in
+                for key in ["removed", "tagged", "prefix/1", "matching"] {
+                    run.equal(try await store.get(key), [], key)
+                }
+                run.equal(try await store.get("kept"), kept.0, "what was spared")
+                run.equal(try await store.get("replaced"), kept.1, "after its newer version was removed")
+                run.equal(try await store.get("invalid"), [kept.2], "what was written after the invalidation")
+                run.equal(try await store.listed(limit: 3).count, kept.0.count + kept.1.count + 1, "entries listed")
+            }
+        },
+        Law("A purge of all survives a restart", isOfRestarts: true) { run in
+            try await run.withRestart { store in
+                for number in 0..<20 { try await store.put("k\(number)", [UInt8](repeating: 1, count: number * 9_000)) }
+                try await store.purge(.all, now: .at(1))
+                return try await store.put("new", [1])
+            } then: { store, new in
+                run.equal(try await store.listed(limit: 100).map(\.entry), [new], "the entries")
+                run.equal(store.statistics.entryCount, 1, "entries held")
+            }
+        },
+        Law("The secret survives a restart", isOfRestarts: true) { run in
+            try await run.withRestart { store in
+                try await store.put("a", [1])
+                return store.secret
+            } then: { store, secret in
+                run.equal(store.secret, secret, "the secret")
+            }
+        },
+        Law("What was being written when the store closed leaves nothing", isOfRestarts: true) { run in
+            try await run.withRestart { store in
+                let writer = try await store.writer("a")
+                try await writer.append(ByteChunk([UInt8](repeating: 1, count: 300_000)))
+                let kept = try await store.put("b", [1])
+                await store.close()
+                await run.throwing(.closed, "the commit") { try await writer.commit(nil, now: .at(1)) }
+                return kept
+            } then: { store, kept in
+                run.equal(try await store.get("a"), [], "its key")
+                run.equal(try await store.listed(limit: 100).map(\.entry), [kept], "the entries")
+            }
+        },
+    ]
+}

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import HoldfastStorage
+
+extension StoreConformance {
+    static let writerLaws = [
+        Law("Nothing shows before the commit, which may bring another description") { run in
+            try await run.with { store in
+                let writer = try await store.writer("a", EntryDescription("first"))
+                try await writer.append(ByteChunk([1]))
+                run.equal(try await store.get("a"), [], "before the commit")
+                run.equal(store.statistics.entryCount, 0, "entries before the commit")
+                let entry = try await writer.commit(EntryDescription("second", tags: ["t"]), now: .at(3))
+                run.equal(entry.description, EntryDescription("second", tags: ["t"]), "description")
+                run.equal(entry.storedAt, .at(3), "stored at")
+                run.equal(try await store.get("a"), [entry], "after the commit")
+                let kept = try await store.put("b", [], EntryDescription("kept"))
+                run.equal(kept.description.text, "kept", "a description that no commit replaced")
+                await run.throwing(.abandoned, "a second commit") { try await writer.commit(nil, now: .at(4)) }
+                writer.abandon()
+                run.equal(try await store.get("a"), [entry], "after the ended writer was abandoned")
+            }
+        },
+        Law("An entry that is put in one step is as one that a writer wrote") { run in
+            var generator = SeededGenerator(seed: run.seed)
+            try await run.with { store in
+                for length in [0, 1, 5_000, 70_000, 300_000] {
+                    let bytes = generator.bytes(length)
+                    let description = EntryDescription("d\(length)", tags: ["t"])
+                    let entry = try await store.put(
+                        StoreKey("k"),
+                        variant: StoreKey("v"),
+                        description: description,
+                        body: ByteChunk(bytes),
+                        now: .at(length)
+                    )
+                    run.equal(entry.description, description, "the description")
+                    run.equal(entry.bodyLength, length, "the length")
+                    run.equal(entry.storedAt, .at(length), "stored at")
+                    run.equal(try await store.get("k"), [entry], "the look-up, in place of the one before")
+                    run.equal(try await store.wholeBody(of: entry), bytes, "the body of \(length) bytes")
+                    run.equal(store.statistics.entryCount, 1, "entries")
+                }
+                try await store.purge(.tag("t"), now: .at(1))
+                run.equal(try await store.get("k"), [], "after a purge by its tag")
+            }
+        },
+        Law("An abandoned or dropped writer leaves nothing and counts as nothing") { run in
+            for drops in [true, false] {
+                try await run.with { store in
+                    let kept = try await store.put("a", [7])
+                    let before = store.statistics
+                    var writer: (any EntryWriter)? = try await store.writer("a")
+                    try await writer?.append(ByteChunk([UInt8](repeating: 1, count: 300_000)))
+                    let body = writer?.follow()
+                    if !drops {
+                        writer?.abandon()
+                        writer?.abandon()
+                        let ended = writer
+                        await run.throwing(.abandoned, "appending") { try await ended?.append(ByteChunk([1])) }
+                        await run.throwing(.abandoned, "the commit") { _ = try await ended?.commit(nil, now: .at(0)) }
+                    }
+                    writer = nil
+                    await run.throwing(.abandoned, "following") { _ = try await body?.whole() }
+                    run.equal(try await store.get("a"), [kept], "the key")
+                    run.equal(store.statistics.entriesWritten, before.entriesWritten, "entries written")
+                    run.equal(store.statistics.bytesWritten, before.bytesWritten, "bytes written")
+                    run.equal(store.statistics.entryCount, before.entryCount, "entries held")
+                }
+            }
+        },
+        Law("Of two writers of a variant the later commit counts") { run in
+            try await run.with { store in
+                let (first, second) = (try await store.writer("a"), try await store.writer("a"))
+                try await first.append(ByteChunk([1]))
+                try await second.append(ByteChunk([2]))
+                let earlier = try await second.commit(nil, now: .at(1))
+                let later = try await first.commit(nil, now: .at(2))
+                run.check(later.version > earlier.version, "the later version is not higher")
+                run.equal(try await store.get("a"), [later], "the look-up")
+                run.equal(try await store.wholeBody(of: later), [1], "the body")
+            }
+        },
+        Law("An open body outlives its entry") { run in
+            try await run.with { store in
+                var generator = SeededGenerator(seed: run.seed)
+                for length in [1_000, 150_000, 700_000] {
+                    let bytes = generator.bytes(length)
+                    let body = try await store.body(of: try await store.put("a", bytes))
+                    run.equal(try await body.read(from: 0, upTo: 10).array, Array(bytes[..<10]), "the first bytes")
+                    try await store.put("a", [1])
+                    run.equal(try await body.whole(), bytes, "after the entry was replaced")
+                    try await store.purge(.all, now: .at(0))
+                    run.equal(try await body.whole(), bytes, "after a purge")
+                    if length < 700_000 { continue }
+                    for number in 0..<30 { try await store.put("k\(number)", [UInt8](repeating: 3, count: length)) }
+                    run.equal(try await body.whole(), bytes, "after its space was needed")
+                }
+            }
+        },
+    ]
+
+    static let followerLaws = [
+        Law("Followers read all bytes in order, each at its own pace") { run in
+            try await run.with(capacity: 64 << 20) { store in
+                var generator = SeededGenerator(seed: run.seed)
+                let bytes = generator.bytes(1_500_000)
+                let writer = try await store.writer("a")
+                try await withThrowingTaskGroup(of: [UInt8].self) { group in
+                    var start = 0
+                    while start < bytes.count {
+                        if start == 0 || Int.random(in: 0..<4, using: &generator) == 0 {
+                            let body = writer.follow()
+                            let piece = Int.random(in: 1_000...200_000, using: &generator)
+                            group.addTask { try await body.whole(piece: piece) }
+                        }
+                        let count = min(bytes.count - start, Int.random(in: 1...150_000, using: &generator))
+                        try await writer.append(ByteChunk(Array(bytes[start..<(start + count)])))
+                        start += count
+                    }
+                    let last = writer.follow()
+                    run.equal(last.length, nil, "the length before the commit")
+                    run.equal(
+                        try await last.read(from: 5, upTo: 3).array,
+                        Array(bytes[5..<8]),
+                        "bytes before the commit"
+                    )
+                    let entry = try await writer.commit(nil, now: .at(0))
+                    run.equal(last.length, bytes.count, "the length after the commit")
+                    group.addTask { try await last.whole() }
+                    let late = writer.follow()
+                    group.addTask { try await late.whole(piece: 333_333) }
+                    group.addTask { try await store.wholeBody(of: entry) }
+                    for try await read in group { run.equal(read, bytes, "what a follower read") }
+                }
+            }
+        },
+        Law("A follower may begin before the first byte, and a slow one after the commit") { run in
+            try await run.with { store in
+                let writer = try await store.writer("a")
+                let (early, slow) = (writer.follow(), writer.follow())
+                let reader = Task { try await early.whole(piece: 2) }
+                for byte in UInt8(0)..<9 { try await writer.append(ByteChunk([byte])) }
+                try await writer.commit(nil, now: .at(0))
+                run.equal(try await reader.value, Array(0..<9), "what the early one read")
+                for byte in UInt8(0)..<9 {
+                    run.equal(try await slow.read(from: Int(byte), upTo: 1).array, [byte], "what the slow one read")
+                }
+                run.check(try await slow.read(from: 9, upTo: 1).isEmpty, "bytes past the end")
+                let empty = try await store.writer("b")
+                let none = empty.follow()
+                try await empty.commit(nil, now: .at(0))
+                run.equal(try await none.whole(), [], "a body without bytes")
+            }
+        },
+        Law("A cancelled follower stops waiting, the others go on") { run in
+            try await run.with { store in
+                let writer = try await store.writer("a")
+                let body = writer.follow()
+                let cancelled = Task { await run.code { _ = try await body.read(from: 0, upTo: 1) } }
+                let patient = Task { try await body.whole() }
+                cancelled.cancel()
+                run.equal(await cancelled.value, StoreError.Code.cancelled.description, "the cancelled read")
+                try await writer.append(ByteChunk([1, 2]))
+                try await writer.commit(nil, now: .at(0))
+                run.equal(try await patient.value, [1, 2], "what the other one read")
+            }
+        },
+        Law("Followers of a writer that gives up are told so") { run in
+            try await run.with { store in
+                let writer = try await store.writer("a")
+                let waiting = writer.follow()
+                let reader = Task { await run.code { _ = try await waiting.read(from: 100, upTo: 1) } }
+                try await writer.append(ByteChunk([1, 2]))
+                writer.abandon()
+                run.equal(await reader.value, StoreError.Code.abandoned.description, "the one that waited")
+                let late = writer.follow()
+                await run.throwing(.abandoned, "the one that came late") { _ = try await late.read(from: 0, upTo: 1) }
+                run.equal(waiting.length, nil, "the length")
+            }
+        },
+    ]
+}
+
+extension StoreConformance {
+    private static let capacity = 4 << 20
+    /// Bodies of which seven or so fill a store.
+    private static let large = [UInt8](repeating: 1, count: 600_000)
+
+    static let spaceLaws = [
+        Law("The capacity is never exceeded, and what is written is there afterwards") { run in
+            try await run.with(capacity: capacity) { store, subject in
+                var generator = SeededGenerator(seed: run.seed)
+                var open: [any EntryWriter] = []
+                for step in 0..<200 {
+                    try await crowd(store, step, &open, &generator, run)
+                    let used = store.statistics.bytesUsed
+                    run.check(used <= capacity, "step \(step): \(used) bytes used of \(capacity)")
+                    if let held = subject.heldBytes?() {
+                        run.check(held <= capacity, "step \(step): \(held) bytes held of \(capacity)")
+                    }
+                }
+                run.check(store.statistics.entriesEvicted > 0, "nothing was counted as evicted")
+            }
+        },
+        Law("Pinned entries stay, and take at most half of the capacity") { run in
+            try await run.with(capacity: capacity) { store in
+                var pinned: [StoredEntry] = []
+                for number in 0..<5 {
+                    let entry = try await store.put("pin\(number)", large)
+                    if try await store.setPinned(true, entry) { pinned.append(entry) }
+                }
+                let bytes = pinned.count * large.count
+                run.check(bytes > 0 && bytes <= capacity / 2, "\(bytes) bytes are pinned of \(capacity)")
+                for number in 0..<12 {
+                    let entry = try await store.put("k\(number)", large)
+                    run.equal(try await store.get("k\(number)"), [entry], "what was written last")
+                }
+                for entry in pinned {
+                    let there = try await store.entries(for: entry.key, now: .at(0))
+                    run.equal(there.first?.version, entry.version, "a pinned entry")
+                    run.equal(there.first?.isPinned, true, "its pin")
+                    run.equal(try await store.wholeBody(of: entry), large, "its body")
+                }
+                guard let first = pinned.first else { return }
+                run.check(try await store.setPinned(false, first), "a pin was not released")
+                run.equal(
+                    try await store.entries(for: first.key, now: .at(0)).first?.isPinned ?? false,
+                    false,
+                    "its pin after the release"
+                )
+                for number in 0..<10 { try await store.put("m\(number)", large) }
+                try await store.purge(.keyPrefix(Array("pin".utf8)), now: .at(1))
+                run.check(try await !store.setPinned(true, first), "an entry that is gone was pinned")
+                let last = try await store.put("last", large)
+                run.check(try await store.setPinned(true, last), "a pin was refused although none is left")
+            }
+        },
+        Law("A pin outlives freshening and replacement") { run in
+            try await run.with(capacity: capacity) { store in
+                let first = try await store.put("a", [1])
+                run.check(try await store.setPinned(true, first), "the pin was refused")
+                run.check(try await store.put("a", [2]).isPinned, "the newer version is not pinned")
+                guard let entry = try await store.get("a").first else { return run.report("it is gone") }
+                let fresh = try await store.replaceDescription(of: entry, with: EntryDescription("n"), now: .at(1))
+                run.equal(fresh?.isPinned, true, "the pin after freshening")
+                run.equal(try await store.get("a").first?.isPinned, true, "the pin in a look-up")
+            }
+        },
+        Law("An entry that cannot fit is refused, at once where its length is known") { run in
+            try await run.with(capacity: capacity) { store in
+                let kept = try await store.put("b", [7])
+                for length in [capacity, .max] {
+                    await run.throwing(.tooLarge, "a write of \(length) bytes") {
+                        _ = try await store.writer("a", expecting: length)
+                    }
+                }
+                let writer = try await store.writer("a", expecting: -1)
+                let part = ByteChunk([UInt8](repeating: 1, count: 100_000))
+                await run.throwing(.tooLarge, "a body that grows past the capacity") {
+                    for _ in 0...(capacity / part.count) { try await writer.append(part) }
+                }
+                await run.throwing(.abandoned, "its commit") { try await writer.commit(nil, now: .at(0)) }
+                run.equal(try await store.get("a"), [], "its key")
+                run.equal(try await store.get("b"), [kept], "another key")
+                let metadata = EntryDescription(metadata: ByteChunk([UInt8](repeating: 1, count: 2 * capacity)))
+                await run.throwing(.tooLarge, "a description larger than the store") {
+                    _ = try await store.writer("a", metadata)
+                }
+                run.equal(try await store.get("b"), [kept], "another key afterwards")
+            }
+        },
+        Law("Abandoned bodies make room again without driving anything out") { run in
+            try await run.with(capacity: capacity) { store in
+                let kept = try await store.put("kept", [7])
+                for number in 0..<30 {
+                    let writer = try await store.writer("k\(number)")
+                    try await writer.append(ByteChunk(large))
+                    writer.abandon()
+                }
+                run.equal(try await store.get("kept"), [kept], "an entry that was there")
+                let entry = try await store.put("large", large)
+                run.equal(try await store.get("large"), [entry], "a large entry afterwards")
+                run.equal(store.statistics.entriesWritten, 2, "entries written")
+                run.equal(store.statistics.bytesWritten, large.count + 1, "bytes written")
+            }
+        },
+    ]
+
+    /// One random step of many that want more space than there is.
+    private static func crowd(
+        _ store: any CacheStore,
+        _ step: Int,
+        _ open: inout [any EntryWriter],
+        _ generator: inout SeededGenerator,
+        _ run: LawRun
+    ) async throws {
+        let key = "k\(Int.random(in: 0..<20, using: &generator))"
+        switch Int.random(in: 0..<8, using: &generator) {
+        case 0...2:
+            let size = Int.random(in: 0...600_000, using: &generator)
+            let variant = "\(step % 3)"
+            if let entry = try? await store.put(key, variant: variant, [UInt8](repeating: 1, count: size)) {
+                let there = try await store.get(key).first { $0.variant == entry.variant }
+                run.equal(there, entry, "step \(step): what was just written")
+            }
+        case 3:
+            let description = EntryDescription(String(repeating: "m", count: step))
+            if let writer = try? await store.writer(key, variant: "w", description) { open.append(writer) }
+        case 4:
+            let size = Int.random(in: 0...400_000, using: &generator)
+            try? await open.randomElement(using: &generator)?.append(ByteChunk([UInt8](repeating: 2, count: size)))
+        case 5:
+            if let writer = open.popLast() { _ = try? await writer.commit(nil, now: .at(step)) }
+        case 6:
+            for entry in try await store.get(key) {
+                _ = try? await store.setPinned(Bool.random(using: &generator), entry)
+            }
+        default:
+            for entry in try await store.get(key) {
+                let text = String(repeating: "d", count: Int.random(in: 0...30_000, using: &generator))
+                _ = try? await store.replaceDescription(of: entry, with: EntryDescription(text), now: .at(step))
+            }
+        }
+        // What is being written holds room; a store full of it could evict nothing more.
+        if open.count > 4 { open.removeFirst().abandon() }
+    }
+}

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+internal import Holdfast
+internal import HoldfastSemantics
+
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
+
+extension TransportConformance {
+    static let failureChecks: [Check] = [
+        Check("a connection that ends before a request is an error with honest progress", versions: [.http1]) { run in
+            for opening in [LoopbackOpening.close, .reset] {
+                let origin = try await run.origin(opening: { _ in opening }, handler: { _ in LoopbackReply() })
+                // A reset may come while the connection is still being made, as the client sees it.
+                try await expectFailure("POST", at: origin, run, codes: [.connectionLost, .connect])
+            }
+        },
+        Check("a connection that ends within a request is an error with honest progress", versions: [.http1]) { run in
+            for resetting in [true, false] {
+                let origin = try await run.origin(
+                    opening: { _ in .breaking(afterBytes: 40, resetting: resetting) },
+                    handler: { _ in LoopbackReply() }
+                )
+                try await expectFailure("POST", at: origin, run)
+            }
+        },
+        Check("an exchange that breaks within the request body is an error with honest progress") { run in
+            try await run.withUnfinishedBodies { body in
+                for resetting in [true, false] {
+                    let origin = try await run.origin(
+                        intake: { _ in .breaking(after: 1 << 20, resetting: resetting) },
+                        handler: { _ in LoopbackReply() }
+                    )
+                    let transport = try await run.transport()
+                    let error = await run.failure("a request that the server did not take") {
+                        "\(try await transport.send(origin.url("/"), "POST", body: body).status)"
+                    }
+                    try await expectHonesty(of: error, origin, run)
+                }
+            }
+        },
+        Check("an exchange that breaks before the head is an error with honest progress") { run in
+            for step in [LoopbackReply.Step.reset, .close] {
+                for method in ["GET", "POST"] {
+                    let origin = try await run.origin { _ in LoopbackReply(before: [step]) }
+                    try await expectFailure(method, at: origin, run)
+                    run.equal(origin.requests.count, 1, "requests with \(method)")
+                }
+            }
+        },
+        Check("an answer that is not HTTP is an error with honest progress", versions: [.http1]) { run in
+            let origin = try await run.origin { _ in LoopbackReply(before: [.raw("NONSENSE\r\n\r\n"), .close]) }
+            try await expectFailure("POST", at: origin, run, codes: [.protocolError, .connectionLost])
+        },
+        Check("a kept connection that breaks before the head is an error, and a POST is sent once", versions: [.http1])
+        { run in
+            let origin = try await run.origin { request in
+                request.path == "/first" ? LoopbackReply(body: "first") : LoopbackReply(before: [.reset])
+            }
+            let transport = try await run.transport()
+            run.equal(try await transport.send(origin.url("/first")).text(), "first", "the first body")
+            let error = await run.failure("a broken exchange") {
+                "\(try await transport.send(origin.url("/second"), "POST", body: .data(.init("x".utf8))).status)"
+            }
+            try await expectHonesty(of: error, origin, run)
+            let second = origin.requests.filter { $0.path == "/second" }
+            run.equal(second.count, 1, "requests")
+            let isReused = second.first?.connection == origin.requests.first?.connection
+            if run.capabilities.reportsConnectionReuse {
+                run.equal(error?.connectionReused, isReused, "connectionReused")
+            } else if !isReused {
+                run.equal(error?.connectionReused, false, "connectionReused")
+            }
+        },
+    ]
+
+    static let brokenBodyChecks: [Check] = [
+        ("reset before its first byte", LoopbackReply.Framing.length(100_000), [.reset], true),
+        ("reset in the middle", .length(100_000), [.pattern(1_000), .reset], true),
+        ("shorter than Content-Length", .length(100_000), [.pattern(99_999), .close], true),
+        ("of no byte where Content-Length says more", .length(100_000), [.close], true),
+        ("in chunks that is reset", .chunked, [.pattern(1_000), .reset], true),
+        ("in chunks without the last one", .chunked, [.pattern(1_000), .close], true),
+        ("until close that is reset", .untilClose, [.pattern(1_000), .reset], false),
+    ].map { (name: String, framing: LoopbackReply.Framing, steps: [LoopbackReply.Step], isOfBoth: Bool) in
+        Check("a body \(name) is never taken for whole", versions: isOfBoth ? [.http1, .http2] : [.http1]) { run in
+            let origin = try await run.origin { request in
+                request.path == "/next"
+                    ? LoopbackReply(body: request.path) : LoopbackReply(framing: framing, steps: steps)
+            }
+            let transport = try await run.transport()
+            let error = await run.failure("a broken body") {
+                "\(try await transport.send(origin.url("/"), "POST").body.collect().count) bytes"
+            }
+            expectAnswered(error, run)
+            if let error {
+                run.check([.connectionLost, .protocolError].contains(error.code), "the code is \(error.code)")
+            }
+            run.equal(origin.requests.count, 1, "requests")
+            try await expectNext(transport, origin, run)
+        }
+    }
+
+    /// Sends a request that cannot succeed.
+    private static func expectFailure(
+        _ method: String,
+        at origin: any LoopbackOrigin,
+        _ run: TransportRun,
+        codes: [ServiceError.Code] = [.connectionLost]
+    ) async throws {
+        let transport = try await run.transport()
+        let error = await run.failure("a broken exchange") {
+            let body = method == "GET" ? RequestBody.none : .data(.init("content".utf8))
+            return "\(try await transport.send(origin.url("/"), method, body: body).status)"
+        }
+        if let error { run.check(codes.contains(error.code), "the code of \(method) is \(error.code): \(error)") }
+        run.check(error?.connectionReused != true, "a first connection was told as used before")
+        try await expectHonesty(of: error, origin, run)
+    }
+
+    /// What the origin saw of the request is not denied.
+    private static func expectHonesty(
+        of error: ServiceError?,
+        _ origin: any LoopbackOrigin,
+        _ run: TransportRun
+    ) async throws {
+        guard let error else { return }
+        let heads = try await origin.heads(atLeast: 0)
+        run.check(error.progress != nil, "the error has no progress")
+        if !heads.isEmpty { run.check(error.progress != .notSent, "a request arrived, but the progress is notSent") }
+        run.check(
+            error.progress.map { $0 < .headReceived } ?? true,
+            "no head came, but the progress is \(text(error.progress))"
+        )
+    }
+
+    /// A transport that hands responses up when they have come whole may not have seen the head of a broken one.
+    static func expectAnswered(_ error: ServiceError?, _ run: TransportRun) {
+        guard let error else { return }
+        let least = run.capabilities.readAhead == .whole ? TransportProgress.headSent : .headReceived
+        run.check(error.progress.map { $0 >= least } ?? false, "the progress is \(text(error.progress))")
+    }
+
+    private static func text(_ progress: TransportProgress?) -> String {
+        progress.map { "\($0)" } ?? "missing"
+    }
+}
+
+extension TransportConformance {
+    static let refusalChecks: [Check] = [
+        Check("a refused connection is .connect, and nothing was sent") { run in
+            let port = try LoopbackServer.refusingPort()
+            let transport = try await run.transport()
+            guard let url = URL(string: "http://127.0.0.1:\(port)/") else { return }
+            let error = await run.failure("a refused connection") {
+                "\(try await transport.send(url, "POST", body: .data(Data("x".utf8))).status)"
+            }
+            run.equal(error?.code, .connect, "the code")
+            run.equal(error?.progress, .notSent, "the progress")
+        },
+        Check("a URL that cannot be sent to is an error, and nothing was sent") { run in
+            let transport = try await run.transport()
+            for text in ["http:///path", "http://", "ftp://127.0.0.1/x", "mailto:a", "/relative", ""] {
+                var request = URLRequest(url: URL(fileURLWithPath: "/"))
+                request.url = URL(string: text)
+                let sent = request
+                let error = await run.failure("the URL \u{201C}\(text)\u{201D}") {
+                    "\(try await transport.send(sent, body: .none, context: CallContext()).status)"
+                }
+                if let error {
+                    run.equal(error.progress, .notSent, "the progress with the URL \u{201C}\(text)\u{201D}")
+                    let codes: [ServiceError.Code] = [.badRequest, .unsupported, .resolve, .connect]
+                    run.check(
+                        codes.contains(error.code),
+                        "the code with the URL \u{201C}\(text)\u{201D} is \(error.code)"
+                    )
+                }
+            }
+        },
+        Check("the attempt's deadline ends the wait for a head with .timeout, where the transport enforces it") { run in
+            let origin = try await run.origin { $0.path == "/" ? .never : LoopbackReply(body: $0.path) }
+            let transport = try await run.transport()
+            guard transport.enforcesDeadline else { return }
+            let clock = SystemClock()
+            let context = CallContext(clock: clock, deadline: clock.now.advanced(by: .milliseconds(300)))
+            let error = await run.failure("a deadline") {
+                "\(try await transport.send(origin.url("/"), "POST", context: context).status)"
+            }
+            run.equal(error?.code, .timeout, "the code")
+            let heads = try await origin.heads(atLeast: 0)
+            run.check(heads.isEmpty || error?.progress != .notSent, "a request arrived, but the progress is notSent")
+            try await expectNext(transport, origin, run)
+        },
+        Check("a deadline that has passed sends nothing, where the transport enforces it") { run in
+            let origin = try await run.origin { LoopbackReply(body: $0.path) }
+            let transport = try await run.transport()
+            guard transport.enforcesDeadline else { return }
+            let clock = SystemClock()
+            let context = CallContext(clock: clock, deadline: clock.now.advanced(by: .seconds(-1)))
+            let error = await run.failure("a deadline that has passed") {
+                "\(try await transport.send(origin.url("/"), context: context).status)"
+            }
+            run.equal(error?.code, .timeout, "the code")
+            run.equal(error?.progress, .notSent, "the progress")
+            try await expectNext(transport, origin, run)
+            run.equal(origin.requests.map(\.path), ["/next"], "the requests that arrived")
+        },
+        Check("the deadline has no say once the head is there") { run in
+            let gate = LoopbackGate()
+            let origin = try await run.origin { _ in
+                LoopbackReply(framing: .chunked, steps: [.send("a"), .pause(gate), .send("b")])
+            }
+            let transport = try await run.transport()
+            if run.capabilities.readAhead == .whole { return }
+            let clock = ManualClock()
+            let context = CallContext(clock: clock, deadline: clock.now.advanced(by: .seconds(1)))
+            let response = try await transport.send(origin.url("/"), context: context)
+            clock.advance(by: .seconds(100))
+            gate.open()
+            run.equal(try await response.text(), "ab", "the body")
+        },
+    ]
+}
+
+extension TransportConformance {
+    static let unfollowedChecks: [Check] =
+        [
+            Check("redirects are handed up, never followed") { run in
+                let origin = try await run.origin { request in
+                    guard let status = Int(request.path.dropFirst()) else { return LoopbackReply(body: "there") }
+                    return LoopbackReply(status, fields: [("Location", "/there")], body: "moved")
+                }
+                let transport = try await run.transport()
+                let statuses = [301, 302, 303, 307, 308]
+                for status in statuses {
+                    for method in ["GET", "POST"] {
+                        let response = try await transport.send(origin.url("/\(status)"), method)
+                        run.equal(response.status.rawValue, status, "the status")
+                        run.equal(response.fields["Location"], "/there", "Location with \(status)")
+                        let expected = run.capabilities.handsUpRedirectBodies ? "moved" : ""
+                        run.equal(try await response.text(), expected, "the body with \(status) to \(method)")
+                    }
+                }
+                run.equal(origin.requests.count, 2 * statuses.count, "requests")
+            },
+            Check("a redirect without Location is a response as any other") { run in
+                let origin = try await run.origin { _ in LoopbackReply(302, body: "where") }
+                let response = try await run.transport().send(origin.url("/"))
+                run.equal(response.status, 302, "the status")
+                let body = try await response.text()
+                let isRight = body == "where" || body.isEmpty && !run.capabilities.handsUpBodiesWithoutLocation
+                run.check(isRight, "the body is \(body)")
+                run.equal(origin.requests.count, 1, "requests")
+            },
+        ]
+        + ["Basic realm=\"x\"", "Digest realm=\"x\", nonce=\"y\"", "Bearer"].map { challenge in
+            Check("a 401 is handed up, no credential is sent: \(challenge)") { run in
+                let origin = try await run.origin { _ in
+                    LoopbackReply(401, fields: [("WWW-Authenticate", challenge)], body: "who")
+                }
+                let response = try await run.transport().send(origin.url("/"))
+                run.equal(response.status, 401, "the status")
+                run.equal(response.fields["WWW-Authenticate"], challenge, "the challenge")
+                let body = try await response.text()
+                let isRight = body == "who" || body.isEmpty && !run.capabilities.handsUpChallengeBodies
+                run.check(isRight, "the body is \(body)")
+                run.equal(origin.requests.count, 1, "requests")
+                run.equal(origin.requests.first?.values(of: "Authorization"), [], "the credentials that arrived")
+            }
+        }
+}

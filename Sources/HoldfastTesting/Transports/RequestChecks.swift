@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+internal import Holdfast
+internal import HoldfastSemantics
+internal import HoldfastStorage
+
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
+
+extension TransportConformance {
+    static let requestChecks: [Check] = [
+        Check("the method arrives as given") { run in
+            let origin = try await run.origin { _ in LoopbackReply() }
+            let transport = try await run.transport()
+            let methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PURGE"]
+            for method in methods { _ = try await transport.send(origin.url("/"), method).body.collect() }
+            run.equal(origin.requests.map(\.method), methods, "the methods that arrived")
+        },
+        Check("the target arrives as given") { run in
+            let origin = try await run.origin { _ in LoopbackReply() }
+            let transport = try await run.transport()
+            let targets = [
+                "/", "/a/b?x=1&y=2", "/caf%C3%A9?q=%E2%82%AC", "/a%2Fb", "/p;v=1", "/~a", "/a?empty=", "/a?", "/%7E%41",
+                "/a?b=c+d%20e&f=%26%3D", "/a//b",
+            ]
+            for target in targets { _ = try await transport.send(origin.url(target)).body.collect() }
+            run.equal(origin.requests.map(\.target), targets, "the targets that arrived")
+        },
+        Check("request fields arrive") { run in
+            let origin = try await run.origin { _ in LoopbackReply() }
+            let fields = [
+                "X-Plain": "value", "X-List": "a, b,c", "X-Quoted": "\"a, \\\"b\"", "X-Spaces": "two  blanks",
+                "Accept": "application/json", "If-None-Match": "\"a\", W/\"b\"", "Range": "bytes=1-",
+            ]
+            _ = try await run.transport().send(origin.url("/"), fields: fields).body.collect()
+            for (name, value) in fields {
+                run.equal(origin.requests.first?.values(of: name), [value], "the field \(name)")
+            }
+        },
+        Check("a request field with an empty value arrives") { run in
+            let origin = try await run.origin { _ in LoopbackReply() }
+            _ = try await run.transport().send(origin.url("/"), fields: ["X-Empty": ""]).body.collect()
+            let expected = run.capabilities.sendsEmptyFields ? [""] : []
+            run.equal(origin.requests.first?.values(of: "X-Empty"), expected, "the values of the empty field")
+        },
+        Check("the implicit fields are what is added") { run in
+            let origin = try await run.origin { _ in LoopbackReply() }
+            let transport = try await run.transport()
+            var request = URLRequest(url: origin.url("/"))
+            request.setValue("own", forHTTPHeaderField: "X-Own")
+            let implicit = transport.implicitFields(for: request)
+            _ = try await transport.send(request, body: .none, context: CallContext()).body.collect()
+            guard let arrived = origin.requests.first else { return run.report("no request arrived") }
+            for line in implicit {
+                let name = line.name.rawName
+                run.check(
+                    arrived.values(of: name).joined(separator: ", ") == implicit[line.name],
+                    "the implicit field \(name) is \(implicit[line.name] ?? ""), but \(arrived.values(of: name)) arrived"
+                )
+            }
+            for name in ["Cookie", "Authorization", "Proxy-Authorization"] where !arrived.values(of: name).isEmpty {
+                run.check(
+                    implicit.contains { $0.name.rawName.lowercased() == name.lowercased() },
+                    "the field \(name) arrived and was not told as implicit"
+                )
+            }
+        },
+    ]
+}
+
+extension TransportConformance {
+    static let requestBodyChecks: [Check] =
+        forms.map { form in
+            Check("a request body arrives byte for byte, with its framing: \(form.name)") { run in
+                try await check(form, run)
+            }
+        } + [contentInGET, failingSource(declared: false), failingSource(declared: true)]
+        + [(5, "longer than"), (50_000, "shorter than")].map { declared, word in
+            Check("a request body \(word) its declared length is never taken for whole") { run in
+                let body = RequestBody.factory(length: declared) { PatternSource(20_000) }
+                try await refused(body, run)
+            }
+        }
+
+    /// A request body, and what should arrive of it.
+    private struct BodyForm: Sendable {
+        let name: String
+        let length: Int
+        let make: @Sendable (_ file: URL) -> RequestBody
+    }
+
+    private static func pattern(_ count: Int) -> Data {
+        var data = Data()
+        while data.count < count {
+            TransferPattern.bytes(count - data.count, at: data.count).withUnsafeBytes { data.append(contentsOf: $0) }
+        }
+        return data
+    }
+
+    private static let forms: [BodyForm] = [
+        BodyForm(name: "none", length: 0) { _ in .none },
+        BodyForm(name: "no bytes", length: 0) { _ in .data(Data()) },
+        BodyForm(name: "bytes", length: 100_000) { _ in .data(pattern(100_000)) },
+        BodyForm(name: "a file", length: 3_000_000) { .file($0) },
+        BodyForm(name: "a factory of known length", length: 200_000) { _ in
+            .factory(length: 200_000) { PatternSource(200_000) }
+        },
+        BodyForm(name: "a factory", length: 3_000_000) { _ in .factory { PatternSource(3_000_000) } },
+        BodyForm(name: "an empty factory", length: 0) { _ in .factory { PatternSource(0) } },
+        BodyForm(name: "one shot", length: 200_000) { _ in .oneShot(PatternSource(200_000)) },
+        BodyForm(name: "one shot of known length", length: 3_000_000) { _ in
+            .oneShot(length: 3_000_000, PatternSource(3_000_000))
+        },
+    ]
+
+    private static func check(_ form: BodyForm, _ run: TransportRun) async throws {
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("holdfast-\(UUID().uuidString)")
+        try pattern(form.length).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let origin = try await run.origin(intake: { _ in .measure }) { LoopbackReply(body: "\($0.bodyLength)") }
+        let body = form.make(file)
+        let transport = try await run.transport()
+        let response = try await transport.send(
+            origin.url("/"),
+            "PUT",
+            fields: ["Content-Type": "application/x-pattern"],
+            body: body
+        )
+        run.equal(try await response.text(), "\(form.length)", "the answer")
+        guard let arrived = origin.requests.first else { return run.report("no request arrived") }
+        run.equal(origin.requests.count, 1, "requests")
+        run.equal(arrived.bodyLength, form.length, "the bytes that arrived")
+        run.check(arrived.isPattern, "other bytes arrived than were sent")
+        run.equal(arrived.values(of: "Content-Type"), ["application/x-pattern"], "the content type")
+        let lengths = arrived.values(of: "Content-Length")
+        let codings = arrived.values(of: "Transfer-Encoding")
+        // RFC 9112 §6.2: never both, or the two sides may not agree where the content ends.
+        run.check(lengths.isEmpty || codings.isEmpty, "Content-Length \(lengths) beside Transfer-Encoding \(codings)")
+        run.check(lengths.allSatisfy { $0 == "\(form.length)" }, "a Content-Length of \(lengths)")
+        if form.length > 0 && run.version == .http1 {
+            run.equal(lengths.count + codings.count, 1, "framing fields")
+        }
+    }
+
+    private static let contentInGET = Check("content in a GET arrives, or is refused and nothing is sent") { run in
+        let origin = try await run.origin { _ in LoopbackReply() }
+        let transport = try await run.transport()
+        let body = RequestBody.data(Data("content".utf8))
+        if run.capabilities.sendsContentInGET {
+            _ = try await transport.send(origin.url("/"), body: body).body.collect()
+            run.equal(origin.requests.map(\.text), ["content"], "the content that arrived")
+        } else {
+            let error = await run.failure("content in a GET") {
+                "\(try await transport.send(origin.url("/"), body: body).status)"
+            }
+            run.equal(error?.code, .unsupported, "the code")
+            run.equal(error?.progress, .notSent, "the progress")
+            run.equal(origin.requests.count, 0, "requests that arrived")
+        }
+    }
+
+    private static func failingSource(declared: Bool) -> Check {
+        Check("a request body that fails ends the exchange, \(declared ? "its length declared" : "its length unknown")")
+        { run in
+            let body = RequestBody.factory(length: declared ? 300_000 : nil) { PatternSource(200_000, fails: true) }
+            try await refused(body, run)
+        }
+    }
+
+    /// Sends a body that cannot be sent whole.
+    private static func refused(_ body: RequestBody, _ run: TransportRun) async throws {
+        let origin = try await run.origin(intake: { _ in .measure }) { LoopbackReply(body: $0.path) }
+        let transport = try await run.transport()
+        _ = try await transport.send(origin.url("/before")).body.collect()
+        let error = await run.failure("a body that cannot be sent") {
+            "\(try await transport.send(origin.url("/refused"), "POST", body: body).status)"
+        }
+        let after = try await transport.send(origin.url("/after"))
+        run.equal(try await after.text(), "/after", "the answer to the next request")
+        let arrived = origin.requests.map(\.path)
+        run.equal(arrived, ["/before", "/after"], "the requests that arrived whole")
+        let heads = try await origin.heads(atLeast: 2)
+        if heads.contains(where: { $0.path == "/refused" }) {
+            run.check(error?.progress != .notSent, "the head arrived, but the progress is notSent")
+        }
+    }
+}

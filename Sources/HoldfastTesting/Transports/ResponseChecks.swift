@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+internal import Foundation
+internal import Holdfast
+internal import HoldfastSemantics
+internal import HoldfastStorage
+internal import Synchronization
+
+extension TransportConformance {
+    static let responseChecks: [Check] =
+        [
+            Check("repeated response field lines are kept, or joined, in order") { run in
+                let origin = try await run.origin { _ in
+                    LoopbackReply(fields: [("X-A", "1"), ("X-B", "b"), ("X-A", "2, 3"), ("x-a", "4")], body: "x")
+                }
+                let response = try await run.transport().send(origin.url("/"))
+                let lines = response.fields.values(of: "X-A")
+                run.equal(lines.joined(separator: ", "), "1, 2, 3, 4", "the lines, joined")
+                if run.capabilities.keepsRepeatedLines { run.equal(lines, ["1", "2, 3", "4"], "the lines") }
+                run.equal(response.fields["X-B"], "b", "the other field")
+            },
+            Check("Set-Cookie lines are kept, or joined, in order") { run in
+                let cookies = ["a=1; Expires=Wed, 09 Jun 2038 10:18:14 GMT; Path=/", "b=2", "c=\"3\"; HttpOnly"]
+                let origin = try await run.origin { _ in
+                    LoopbackReply(fields: cookies.map { ("Set-Cookie", $0) }, body: "x")
+                }
+                let response = try await run.transport().send(origin.url("/"))
+                let lines = response.fields.values(of: "Set-Cookie")
+                run.equal(lines.joined(separator: ", "), cookies.joined(separator: ", "), "the lines, joined")
+                if run.capabilities.keepsRepeatedLines { run.equal(lines, cookies, "the lines") }
+            },
+            Check("a response to HEAD has its fields and no body, and the next exchange is right") { run in
+                let origin = try await run.origin { request in
+                    LoopbackReply(fields: [("ETag", "\"a\"")], framing: .length(1_000), steps: [.pattern(1_000)])
+                }
+                let transport = try await run.transport()
+                for _ in 0..<2 {
+                    let response = try await transport.send(origin.url("/"), "HEAD")
+                    run.equal(response.status, 200, "the status")
+                    run.equal(response.fields["Content-Length"], "1000", "Content-Length")
+                    run.equal(response.fields["ETag"], "\"a\"", "ETag")
+                    run.equal(try await response.body.collect().count, 0, "bytes of the body")
+                }
+                let whole = try await transport.send(origin.url("/"))
+                run.equal(try await whole.body.collect().count, 1_000, "bytes of the body of the GET after it")
+            },
+            Check("204 and 304 have their fields and no body, and the next exchange is right") { run in
+                let origin = try await run.origin { request in
+                    switch request.path {
+                    case "/204": LoopbackReply(204, fields: [("ETag", "\"a\"")])
+                    case "/304": LoopbackReply(304, fields: [("ETag", "\"a\""), ("Cache-Control", "max-age=5")])
+                    case "/304-length":
+                        LoopbackReply(304, fields: [("ETag", "\"a\""), ("Content-Length", "1000")])
+                    default: LoopbackReply(body: "next")
+                    }
+                }
+                let transport = try await run.transport()
+                for target in ["/204", "/304", "/304-length"] {
+                    let fields = target == "/204" ? [:] : ["If-None-Match": "\"a\""]
+                    let response = try await transport.send(origin.url(target), fields: fields)
+                    run.equal(response.status.rawValue, target == "/204" ? 204 : 304, "the status of \(target)")
+                    run.equal(response.fields["ETag"], "\"a\"", "ETag of \(target)")
+                    run.equal(try await response.body.collect().count, 0, "bytes of the body of \(target)")
+                    let next = try await transport.send(origin.url("/next"))
+                    run.equal(try await next.text(), "next", "the body after \(target)")
+                }
+            },
+        ]
+        + framings.map { name, framing, bytes in
+            let versions: Set<OriginFactory.Version> = framing == .untilClose ? [.http1] : [.http1, .http2]
+            return Check("a body of \(bytes) bytes is read to its end: \(name)", versions: versions) { run in
+                let steps: [LoopbackReply.Step] = bytes == 0 ? [] : [.pattern(bytes / 3), .pattern(bytes - bytes / 3)]
+                let origin = try await run.origin { request in
+                    request.path == "/" ? LoopbackReply(framing: framing, steps: steps) : LoopbackReply(body: "next")
+                }
+                let transport = try await run.transport()
+                let response = try await transport.send(origin.url("/"))
+                run.equal(response.status, 200, "the status")
+                run.equal(response.contentDecoded, false, "contentDecoded")
+                if let length = response.body.length { run.equal(length, bytes, "the length that is known before") }
+                var checker = TransferPattern.Checker()
+                for try await chunk in response.body {
+                    run.check(!chunk.isEmpty, "an empty chunk")
+                    checker.read(chunk)
+                }
+                run.equal(checker.count, bytes, "bytes")
+                run.check(checker.isIntact, "other bytes than were sent")
+                run.equal(try await transport.send(origin.url("/next")).text(), "next", "the body after it")
+            }
+        }
+        + [statuses, streaming, interim]
+
+    private static let framings: [(String, LoopbackReply.Framing, Int)] = [
+        ("Content-Length", .automatic, 0), ("chunked", .chunked, 0), ("until close", .untilClose, 0),
+        ("Content-Length", .automatic, 300_000), ("chunked", .chunked, 300_000), ("until close", .untilClose, 300_000),
+    ]
+
+    private static let statuses = Check("each status is handed up with its body, an odd one too") { run in
+        let statuses = [200, 201, 202, 203, 206, 226, 299, 300, 400, 403, 404, 410, 418, 429, 451, 499, 500, 503, 599]
+        let origin = try await run.origin { request in
+            LoopbackReply(Int(request.path.dropFirst()) ?? 200, fields: [("X-A", "a")], body: request.path)
+        }
+        let transport = try await run.transport()
+        for status in statuses {
+            let response = try await transport.send(origin.url("/\(status)"))
+            run.equal(response.status.rawValue, status, "the status")
+            run.equal(response.fields["X-A"], "a", "a field with \(status)")
+            run.equal(try await response.text(), "/\(status)", "the body with \(status)")
+        }
+        run.equal(origin.requests.count, statuses.count, "requests")
+    }
+
+    private static let streaming = Check("the head is handed up before the body, and each part as it comes") { run in
+        if run.capabilities.readAhead == .whole { return }
+        let (beforeBody, beforeRest) = (LoopbackGate(), LoopbackGate())
+        let origin = try await run.origin { _ in
+            LoopbackReply(
+                framing: .chunked,
+                steps: [.pause(beforeBody), .send("first"), .pause(beforeRest), .send("rest")]
+            )
+        }
+        let response = try await run.transport().send(origin.url("/"))
+        run.equal(response.status, 200, "the status")
+        beforeBody.open()
+        var chunks = response.body.makeAsyncIterator()
+        var read: [UInt8] = []
+        while read.count < 5, let chunk = try await chunks.next() { read += chunk.array }
+        run.equal(String(decoding: read, as: UTF8.self), "first", "the first part")
+        beforeRest.open()
+        while let chunk = try await chunks.next() { read += chunk.array }
+        run.equal(String(decoding: read, as: UTF8.self), "firstrest", "the body")
+        let after = try await chunks.next()
+        run.check(after == nil, "a chunk after the end")
+    }
+
+    private static let interim = Check("an interim response is reported or dropped, never the answer") { run in
+        let origin = try await run.origin { _ in
+            var reply = LoopbackReply(fields: [("X-A", "final")], body: "body")
+            reply.before = [
+                .interim(103, [("Link", "</a>; rel=preload")]), .interim(103, [("Link", "</b>; rel=preload")]),
+            ]
+            return reply
+        }
+        let seen = Mutex<[ResponseHead]>([])
+        var options = CallOptions()
+        options.onInterimResponse = { head in seen.withLock { $0.append(head) } }
+        let response = try await run.transport().send(origin.url("/"), context: CallContext(options: options))
+        run.equal(response.status, 200, "the status")
+        run.equal(response.fields["X-A"], "final", "a field of the answer")
+        run.check(!response.fields.contains("Link"), "a field of an interim response in the answer")
+        run.equal(try await response.text(), "body", "the body")
+        let links = seen.withLock { $0.map { "\($0.status.rawValue) \($0.fields["Link"] ?? "")" } }
+        let expected = ["103 </a>; rel=preload", "103 </b>; rel=preload"]
+        run.equal(links, run.capabilities.reportsInterim ? expected : [], "the interim responses")
+    }
+}
+
+extension TransportConformance {
+    static let longBodyChecks: [Check] = [
+        Check("a long body under a slow reader is taken in as far as declared, and every byte is right") { run in
+            let gauge = ByteGauge()
+            let count = run.longBody
+            let origin = try await run.origin { request in
+                request.path == "/"
+                    ? LoopbackReply(framing: .length(count), steps: [.pattern(count, gauge: gauge)])
+                    : LoopbackReply(framing: .chunked, steps: [.pattern(1 << 18)])
+            }
+            let transport = try await run.transport()
+            let response = try await transport.send(origin.url("/"))
+            if let length = response.body.length { run.equal(length, count, "the length that is known before") }
+            var checker = TransferPattern.Checker()
+            var chunks = response.body.makeAsyncIterator()
+            if let first = try await chunks.next() { checker.read(first) }
+            switch run.capabilities.readAhead {
+            case .backPressure(let bytes):
+                let bound = checker.count + bytes + TransportRun.socketBuffers
+                try await pastime(run, transport, origin) { gauge.count > bound }
+                run.check(gauge.count <= bound, "\(gauge.count) bytes were taken in when \(checker.count) were read")
+            case .spills:
+                try await gauge.wait(for: count)
+            case .whole:
+                run.equal(gauge.count, count, "bytes that were taken in with the head")
+            }
+            while let chunk = try await chunks.next() { checker.read(chunk) }
+            run.equal(checker.count, count, "bytes")
+            run.check(checker.isIntact, "other bytes than were sent")
+        },
+        Check("a long request body goes out as fast as it is taken, or is collected, and every byte is right") { run in
+            let gate = LoopbackGate()
+            let count = run.longBody
+            let origin = try await run.origin(
+                intake: { $0.path == "/" ? .holding(at: gate) : .measure },
+                handler: { request in
+                    request.path == "/"
+                        ? LoopbackReply(body: "\(request.bodyLength)")
+                        : LoopbackReply(framing: .chunked, steps: [.pattern(1 << 18)])
+                }
+            )
+            let transport = try await run.transport()
+            let gauge = ByteGauge()
+            let sending = Task {
+                let body = RequestBody.factory(length: count) { PatternSource(count, gauge: gauge) }
+                return try await transport.send(origin.url("/"), "POST", body: body).text()
+            }
+            try await origin.heads(atLeast: 1)
+            switch run.capabilities.requestStreaming {
+            case .backPressure(let bytes):
+                let bound = bytes + TransportRun.socketBuffers
+                try await pastime(run, transport, origin) { gauge.count > bound }
+                run.check(gauge.count <= bound, "\(gauge.count) bytes were read while the server took none")
+            case .collects:
+                run.equal(gauge.count, count, "bytes that were collected before the head was sent")
+            }
+            gate.open()
+            run.equal(try await sending.value, "\(count)", "the answer")
+            guard let arrived = origin.requests.first(where: { $0.path == "/" }) else { return }
+            run.equal(arrived.bodyLength, count, "the bytes that arrived")
+            run.check(arrived.isPattern, "other bytes arrived than were sent")
+        },
+    ]
+
+    /// Does other exchanges for a while, so that a transfer that should stand still has time to go on if it does not.
+    ///
+    /// It is a clock without a clock: a right transport passes however slow the machine, since its transfer stands still for good.
+    private static func pastime(
+        _ run: TransportRun,
+        _ transport: any Transport,
+        _ origin: any LoopbackOrigin,
+        until isOver: () -> Bool
+    ) async throws {
+        for _ in 0..<100 where !isOver() {
+            _ = try await transport.send(origin.url("/pastime")).body.collect()
+        }
+    }
+}
+
+extension TransportConformance {
+    static let codingChecks: [Check] = [
+        Check("a body in gzip is undone and says so, or is handed up as it came") { run in
+            let origin = try await run.origin { _ in
+                LoopbackReply(fields: [("Content-Encoding", "gzip"), ("ETag", "\"a\"")], bytes: gzipped)
+            }
+            let response = try await run.transport().send(origin.url("/"), fields: ["Accept-Encoding": "gzip"])
+            let isUndone = run.capabilities.undoesContentCodings.contains("gzip")
+            run.equal(response.contentDecoded, isUndone, "contentDecoded")
+            run.equal(response.fields["Content-Encoding"], "gzip", "Content-Encoding")
+            if let length = response.body.length {
+                run.equal(length, isUndone ? plain.count : gzipped.count, "the length that is known before")
+            }
+            run.equal(try await response.body.collect().array, isUndone ? plain : gzipped, "the body")
+        },
+        Check("gzip that is broken ends the body with an error where it is undone") { run in
+            guard run.capabilities.undoesContentCodings.contains("gzip") else { return }
+            let origin = try await run.origin { _ in
+                LoopbackReply(fields: [("Content-Encoding", "gzip")], bytes: broken)
+            }
+            let transport = try await run.transport()
+            let error = await run.failure("broken gzip") {
+                "\(try await transport.send(origin.url("/")).body.collect().count) bytes"
+            }
+            expectAnswered(error, run)
+        },
+        Check("a body in gzip is cached once, and right the second time") { run in
+            let origin = try await run.origin { _ in
+                LoopbackReply(
+                    fields: [("Content-Encoding", "gzip"), ("Cache-Control", "max-age=600"), ("ETag", "\"a\"")],
+                    bytes: gzipped
+                )
+            }
+            let cache = HTTPCache(store: MemoryStore(capacity: 8 << 20))
+            let pipeline = Pipeline(transport: try await run.transport(), cache: cache)
+            for turn in 1...2 {
+                let response = try await pipeline.send(origin.url("/"))
+                let body = try await response.body.collect().array
+                let isCoded = response.fields.contains("Content-Encoding") && !response.contentDecoded
+                run.equal(body, isCoded ? gzipped : plain, "the body, time \(turn)")
+                if turn == 2 { run.equal(response.source, .fresh, "the source, time 2") }
+            }
+            run.equal(origin.requests.count, 1, "requests")
+            await cache.close()
+        },
+        Check("an unknown content coding is handed up as it came, or refused") { run in
+            let origin = try await run.origin { _ in
+                LoopbackReply(fields: [("Content-Encoding", "x-unknown")], body: "coded")
+            }
+            let transport = try await run.transport()
+            if run.capabilities.refusesUnknownContentCodings {
+                let error = await run.failure("an unknown coding") {
+                    try await transport.send(origin.url("/")).text()
+                }
+                run.equal(error?.code, .unsupported, "the code")
+                return
+            }
+            let response = try await transport.send(origin.url("/"))
+            run.equal(response.contentDecoded, false, "contentDecoded")
+            run.equal(try await response.text(), "coded", "the body")
+        },
+    ]
+
+    /// A good beginning, and then a block of the type that is reserved (RFC 1951 §3.2.3).
+    private static let broken = Array(gzipped.prefix(10)) + [UInt8](repeating: 0xFF, count: 20)
+    private static let plain = Array("hello hello hello hello".utf8)
+    private static let gzipped: [UInt8] = [
+        31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 203, 72, 205, 201, 201, 87, 200, 64, 39, 1, 227, 81, 61, 141, 23, 0, 0, 0,
+    ]
+}

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Tool
+    internal import Foundation
+    internal import HoldfastSemantics
+    internal import HoldfastSimulation
+    internal import HoldfastStorage
+
+    /// Judges recorded exchanges by the library's rules for caches: a cache without a bound, in memory for as long as the file lasts.
+    ///
+    /// What it answers, asks again and keeps is what RFC 9111 says of the fields. Each request becomes one of a key (URI, principal,
+    /// variant) that is fresh until its own response would be, so that a cache of any size and policy can be replayed.
+    struct HAREvaluator: Sendable {
+        private let options: CacheOptions
+        /// The same, but an entry is useless once it is stale: to read off how long a response is fresh.
+        private let freshnessOptions: CacheOptions
+        private var stored: [CacheKey: [StoredResponse]] = [:]
+        /// How often a URI was invalidated: what was kept of it before is found no more.
+        private var epochs: [TargetURI: UInt32] = [:]
+
+        init(mode: CacheOptions.Mode) {
+            options = CacheOptions(mode: mode)
+            freshnessOptions = CacheOptions(mode: mode, retention: .zero)
+        }
+
+        /// Counts an exchange, and adds its request to those that are replayed where its response is kept.
+        mutating func judge(
+            _ exchange: RecordedExchange,
+            account: inout InputStatistics,
+            requests: inout SampledRequests
+        ) {
+            var exchange = exchange
+            exchange.request.fields = options.ignored.view(of: exchange.request.fields)
+            let request = exchange.request
+            account.requests += 1
+            account.methods.add(request.method.rawValue)
+            account.note(exchange.requestTime)
+            invalidate(exchange)
+            if let reason = ReuseDecision.bypassReason(request: request, directive: .default) {
+                account.bypassed.add(reason == .method ? "\(reason), \(request.method)" : "\(reason)")
+                return
+            }
+            guard request.method == .get else {
+                account.bypassed.add(request.method.rawValue)
+                return
+            }
+            let place = place(of: request)
+            let candidates = candidates(for: request, place, now: exchange.requestTime)
+            let judgement = judgement(request, candidates: candidates.map(\.response), at: exchange.requestTime)
+            account.unbounded.add("\(judgement.reason)")
+            let selected = judgement.selected.map { candidates[$0] }
+            let kept = kept(exchange, selected: selected?.response, place: place)
+            if case .reuse = judgement.decision, let selected {
+                // A smaller cache may have to ask, and then keeps what the origin says this time, if that may be kept.
+                let freshUntil = kept.map { end(of: $0.response) } ?? exchange.requestTime
+                append(exchange, entry: selected, freshUntil: freshUntil, requests: &requests)
+                return
+            }
+            guard let kept else {
+                account.addUnstored(unstoredReason(exchange), bytes: exchange.size ?? 0)
+                return
+            }
+            if demandsValidation(request, selected: selected?.response, at: exchange.requestTime) {
+                account.addUnstored("\(CacheReason.mustValidate), by the request", bytes: exchange.size ?? 0)
+            } else {
+                append(exchange, entry: kept, freshUntil: end(of: kept.response), requests: &requests)
+            }
+            keep(kept)
+        }
+
+        // MARK: Whose and where
+
+        private struct Place {
+            let own: CacheKey
+            let shared: CacheKey
+            let mayReadShared: Bool
+        }
+
+        private struct Entry {
+            let key: CacheKey
+            let response: StoredResponse
+        }
+
+        private func place(of request: RequestHead) -> Place {
+            let userinfo = request.target.userinfo
+            let principal = CachePrincipal.digest(of: request.fields, userinfo: userinfo, secret: [])
+            let isCookieOnly = CachePrincipal.isCookieOnly(request.fields, userinfo: userinfo, explicit: nil)
+            return Place(
+                own: CacheKey(partition: principal, method: .get, target: request.target),
+                shared: CacheKey(method: .get, target: request.target),
+                mayReadShared: !principal.isEmpty
+                    && (options.mode == .shared || options.cookiesMayBorrow && isCookieOnly)
+            )
+        }
+
+        private func candidates(for request: RequestHead, _ place: Place, now: Timestamp) -> [Entry] {
+            let own = (stored[place.own] ?? []).map { Entry(key: place.own, response: $0) }
+            guard place.mayReadShared else { return own }
+            let others = (stored[place.shared] ?? []).filter {
+                options.mode == .shared || $0.mayAnswerCookies(now: now, options: options)
+            }
+            return own + others.map { Entry(key: place.shared, response: $0) }
+        }
+
+        private mutating func keep(_ entry: Entry) {
+            var variants = stored[entry.key] ?? []
+            variants.removeAll { $0.nominated == entry.response.nominated }
+            variants.append(entry.response)
+            if variants.count > options.maximumVariants { variants.removeFirst() }
+            stored[entry.key] = variants
+        }
+
+        /// Takes away what an unsafe request makes invalid (RFC 9111 §4.4).
+        private mutating func invalidate(_ exchange: RecordedExchange) {
+            let targets = Invalidation.targets(request: exchange.request, response: exchange.response)
+            guard !targets.isEmpty else { return }
+            for target in targets { epochs[target, default: 0] &+= 1 }
+            stored = stored.filter { !targets.contains($0.key.target) }
+        }
+
+        // MARK: Judging
+
+        private func judgement(
+            _ request: RequestHead,
+            candidates: [StoredResponse],
+            at now: Timestamp
+        ) -> ReuseJudgement {
+            ReuseJudgement(
+                request: request,
+                candidates: candidates,
+                directive: .default,
+                now: now,
+                options: options,
+                secret: []
+            )
+        }
+
+        /// What is kept of an exchange: its response, or the stored one that a 304 confirms; nil where nothing is.
+        private func kept(_ exchange: RecordedExchange, selected: StoredResponse?, place: Place) -> Entry? {
+            var response: StoredResponse?
+            if exchange.response.status == .notModified {
+                response = selected?.freshened(
+                    by: exchange.response,
+                    requestTime: exchange.requestTime,
+                    responseTime: exchange.responseTime,
+                    mode: options.mode,
+                    ignoredCookies: options.ignored
+                )
+            } else if let nominated = NominatedFields(
+                vary: exchange.response.fields,
+                request: exchange.request.fields,
+                secret: []
+            ) {
+                response = StoredResponse(
+                    target: exchange.request.target,
+                    nominated: nominated,
+                    head: FieldUpdate.storable(
+                        exchange.response,
+                        contentDecoded: false,
+                        mode: options.mode,
+                        targetedFields: options.targets,
+                        ignoredCookies: options.ignored
+                    ),
+                    requestTime: exchange.requestTime,
+                    responseTime: exchange.responseTime,
+                    targetedFields: options.targets
+                )
+            }
+            guard let response else { return nil }
+            let head =
+                exchange.response.status == .notModified
+                ? response.head : exchange.response
+            guard let scope = scope(exchange.request, response: head) else { return nil }
+            return Entry(
+                key: options.mode == .shared && scope == .shared ? place.shared : place.own,
+                response: response
+            )
+        }
+
+        private func scope(_ request: RequestHead, response: ResponseHead) -> Storability.Scope? {
+            guard
+                case .store(let scope) = Storability.judge(
+                    request: request,
+                    response: response,
+                    directive: .default,
+                    options: options
+                )
+            else { return nil }
+            return scope
+        }
+
+        private func unstoredReason(_ exchange: RecordedExchange) -> String {
+            let verdict = Storability.judge(
+                request: exchange.request,
+                response: exchange.response,
+                directive: .default,
+                options: options
+            )
+            guard case .doNotStore(let reason) = verdict else { return "\(CacheReason.varyStar)" }
+            return reason.section.isEmpty || exchange.response.status == .ok
+                ? "\(reason)" : "\(reason), status \(exchange.response.status)"
+        }
+
+        /// Whether the request itself keeps the cache from answering with something fresh, so that no cache of any size would.
+        private func demandsValidation(
+            _ request: RequestHead,
+            selected: StoredResponse?,
+            at now: Timestamp
+        ) -> Bool {
+            guard let selected else { return false }
+            var plain = request
+            plain.fields.removeAll(.cacheControl)
+            plain.fields.removeAll(.pragma)
+            guard case .reuse = self.judgement(plain, candidates: [selected], at: now).decision else { return false }
+            return true
+        }
+
+        /// When a response ceases to answer without the origin: at once where it says no-cache.
+        private func end(of response: StoredResponse) -> Timestamp {
+            let request = RequestHead(target: response.target)
+            guard
+                case .reuse = ReuseDecision.decide(
+                    request: request,
+                    candidates: [response.answeringAnyone],
+                    directive: .default,
+                    now: response.responseTime,
+                    options: options,
+                    secret: []
+                )
+            else { return response.requestTime }
+            return response.uselessAfter(freshnessOptions)
+        }
+
+        private func append(
+            _ exchange: RecordedExchange,
+            entry: Entry,
+            freshUntil end: Timestamp,
+            requests: inout SampledRequests
+        ) {
+            var bytes = entry.key.framed + entry.response.nominated.framed
+            withUnsafeBytes(of: epochs[exchange.request.target, default: 0].littleEndian) { bytes += $0 }
+            requests.append(
+                key: RequestTrace.hash(of: bytes),
+                size: exchange.size.map { UInt32(clamping: $0) },
+                at: exchange.requestTime,
+                freshUntil: end
+            )
+        }
+    }
+
+    extension StoredResponse {
+        /// The same response without the fields of the request that it is for.
+        fileprivate var answeringAnyone: StoredResponse {
+            StoredResponse(
+                target: target,
+                head: head,
+                requestTime: requestTime,
+                responseTime: responseTime,
+                targetedFields: targetedFields
+            )
+        }
+    }
+
+    /// A request and its response with all their fields, as a HAR file has them.
+    struct RecordedExchange: Sendable {
+        var request: RequestHead
+        let response: ResponseHead
+        let requestTime: Timestamp
+        let responseTime: Timestamp
+        /// Bytes of the body; nil where the file does not tell.
+        let size: Int?
+
+        /// What a file has instead of an exchange.
+        enum Failure: Error, Hashable {
+            /// It is broken; why.
+            case malformed(String)
+            /// It is a request that no cache looks up; why, and its method.
+            case bypass(String, method: String)
+        }
+
+        /// Reads an entry.
+        ///
+        /// - Parameters:
+        ///   - entry: one exchange of a HAR file.
+        ///   - ignoresReloads: whether Cache-Control, Pragma and conditions of the request are left out.
+        init(_ entry: HARFile.Entry, ignoresReloads: Bool) throws(Failure) {
+            guard let start = LogTime.iso8601(Array(entry.startedDateTime.utf8)[...]) else {
+                throw .malformed("startedDateTime is no time")
+            }
+            guard let method = RequestMethod(validating: entry.request.method) else {
+                throw .malformed("request.method is no method")
+            }
+            guard let target = try? TargetURI(mapping: entry.request.url) else {
+                throw .bypass("\(CacheReason.target)", method: method.rawValue)
+            }
+            let status = Int(exactly: entry.response.status.rounded()) ?? 0
+            if status == 0 { throw .bypass("no answer", method: method.rawValue) }
+            var fields = Self.fields(entry.request.headers)
+            if ignoresReloads {
+                for name in [FieldName.cacheControl, .pragma, .ifNoneMatch, .ifModifiedSince] { fields.removeAll(name) }
+            }
+            request = RequestHead(method: method, target: target, fields: fields)
+            response = ResponseHead(status: StatusCode(status), fields: Self.fields(entry.response.headers))
+            requestTime = start
+            let waited = (entry.time ?? 0) - max(0, entry.timings?.receive ?? 0)
+            responseTime = start.advanced(by: .milliseconds(Int64(min(max(0, waited.isFinite ? waited : 0), 1e12))))
+            size =
+                [entry.response.bodySize, entry.response.content?.size]
+                .compactMap { $0.flatMap { Int(exactly: $0.rounded()) } }.first { $0 > 0 }
+                ?? (status == StatusCode.notModified.rawValue ? nil : 0)
+        }
+
+        /// Fields as a message has them; pseudo-fields of HTTP/2 and other names that are none are left out.
+        private static func fields(_ list: [HARFile.Field]?) -> HeaderFields {
+            var fields = HeaderFields()
+            for field in list ?? [] { fields.append(rawName: field.name, value: field.value) }
+            return fields
+        }
+    }
+
+    /// What a HAR file (1.1, 1.2) says of its exchanges, as far as a cache cares.
+    struct HARFile: Decodable {
+        struct Log: Decodable {
+            let entries: [Item]
+        }
+
+        /// An entry, or why it is none: one that is broken takes no other with it.
+        struct Item: Decodable {
+            let entry: Result<Entry, any Error>
+
+            init(from decoder: any Decoder) {
+                entry = Result { try Entry(from: decoder) }
+            }
+        }
+
+        struct Entry: Decodable {
+            let startedDateTime: String
+            /// Milliseconds from the start to the last byte.
+            let time: Double?
+            let request: Request
+            let response: Response
+            let timings: Timings?
+        }
+
+        struct Request: Decodable {
+            let method: String
+            let url: String
+            let headers: [Field]?
+        }
+
+        struct Response: Decodable {
+            let status: Double
+            let headers: [Field]?
+            /// Bytes of the body as it was sent; -1 or 0 where it came from a cache or nobody knows.
+            let bodySize: Double?
+            let content: Content?
+        }
+
+        struct Content: Decodable {
+            /// Bytes of the body, codings undone.
+            let size: Double?
+        }
+
+        struct Field: Decodable {
+            let name: String
+            let value: String
+        }
+
+        struct Timings: Decodable {
+            let receive: Double?
+        }
+
+        let log: Log
+
+        /// Why a part of a file is not what it should be: the path to it, in a few words.
+        static func words(_ error: any Error) -> String {
+            func path(_ context: DecodingError.Context, last: String? = nil) -> String {
+                let names = context.codingPath.filter {
+                    $0.intValue == nil && !["log", "entries"].contains($0.stringValue)
+                }
+                let text = (names.map(\.stringValue) + [last].compactMap { $0 }).joined(separator: ".")
+                return text.isEmpty ? "the entry" : text
+            }
+            switch error as? DecodingError {
+            case .keyNotFound(let key, let context): return "no \(path(context, last: key.stringValue))"
+            case .typeMismatch(_, let context), .valueNotFound(_, let context):
+                return "\(path(context)) is of another type"
+            case .dataCorrupted(let context): return "\(path(context)) cannot be read"
+            default: return "\(error)"
+            }
+        }
+    }
+#endif

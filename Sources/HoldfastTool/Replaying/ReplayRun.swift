@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Tool
+    internal import Holdfast
+    internal import HoldfastCommand
+    internal import HoldfastSimulation
+    internal import HoldfastStorage
+
+    /// Replays a trace through policies at sizes, several at a time.
+    struct ReplayRun: Sendable {
+        let trace: RequestTrace
+        let scale: ReplayScale
+        let policies: [ReplayPolicy]
+        let sizes: [CacheSize]
+        let seed: UInt64
+        let console: Console
+
+        /// What came of it.
+        struct Outcome: Sendable {
+            /// By policy, then by size, in the order asked for.
+            let cells: [ReplayCell]
+            /// A cache without a bound.
+            let ceiling: ReplayCell
+            /// LRU at every size, where one pass gave it.
+            let stack: StackDistances?
+        }
+
+        /// Everything, on threads that may be kept busy.
+        func run(width: Int) async throws -> Outcome {
+            let progress = ProgressLine(on: console)
+            defer { progress.clear() }
+            let needsBound = policies.contains(where: \.isBound)
+            let (trace, isPlain) = (trace, !trace.hasLives && trace.changes == 0)
+            let wantsStack = isPlain && policies.contains(Self.lru)
+            let stack = wantsStack ? try await BlockingWork.run { StackDistances(trace) } : nil
+            let bound = needsBound ? try await BlockingWork.run { BeladyBound(trace) } : nil
+            let jobs = policies.flatMap { policy in sizes.map { (policy, $0) } }
+            let meter = ProgressMeter(total: (jobs.count + 1) * trace.requests.count, on: progress) { _ in "replaying" }
+            var cells: [ReplayCell?] = Array(repeating: nil, count: jobs.count)
+            try await withThrowingTaskGroup(of: (Int, ReplayCell).self) { group in
+                var next = 0
+                func begin() {
+                    guard next < jobs.count else { return }
+                    let (index, (policy, size)) = (next, jobs[next])
+                    next += 1
+                    group.addTask {
+                        try await BlockingWork.run {
+                            (index, try cell(policy, size: size, bound: bound, stack: stack, meter: meter))
+                        }
+                    }
+                }
+                for _ in 0..<max(1, width) { begin() }
+                for try await (index, cell) in group {
+                    cells[index] = cell
+                    begin()
+                }
+            }
+            let ceiling = try await BlockingWork.run { try self.ceiling(meter) }
+            return Outcome(cells: cells.compactMap { $0 }, ceiling: ceiling, stack: stack)
+        }
+
+        static let lru = ReplayPolicy(name: "lru", form: .policy(.lru))
+        static let unbounded = ReplayPolicy(name: "unbounded", form: .policy(.lru))
+
+        private func cell(
+            _ policy: ReplayPolicy,
+            size: CacheSize,
+            bound: BeladyBound?,
+            stack: StackDistances?,
+            meter: ProgressMeter
+        ) throws -> ReplayCell {
+            let whole = size.bytes(uniqueBytes: Int(clamping: Int64(Double(trace.uniqueBytes) / scale.rate)))
+            let capacity = size.bytes(uniqueBytes: trace.uniqueBytes, rate: scale.rate)
+            let result: HitRateResult
+            switch policy.form {
+            case .bound(let rule):
+                result =
+                    bound?.replay(rule, capacity: capacity) ?? HitRateResult(policy: policy.name, capacity: capacity)
+                meter.advance(by: trace.requests.count)
+            case .policy:
+                if let stack, policy == Self.lru, scale.rate == 1, capacity >= stack.exactFrom {
+                    meter.advance(by: trace.requests.count)
+                    return ReplayCell(
+                        policy: policy,
+                        size: size,
+                        capacity: whole,
+                        objectHitRatio: stack.hitRatio(capacity: capacity) * scale.objectShare,
+                        byteHitRatio: stack.hitRatio(capacity: capacity, .byte) * scale.byteShare,
+                        expiredRatio: 0
+                    )
+                }
+                result = try replay(policy, capacity: capacity, meter: meter)
+            }
+            return scale.cell(policy, size: size, capacity: whole, result: result)
+        }
+
+        private func replay(_ policy: ReplayPolicy, capacity: Int, meter: ProgressMeter) throws -> HitRateResult {
+            guard case .policy(let strategy) = policy.form else {
+                return HitRateResult(policy: policy.name, capacity: capacity)
+            }
+            var simulator = HitRateSimulator()
+            simulator.add(strategy, capacity: capacity, seed: seed)
+            var before = 0
+            try simulator.replay(trace) { done in
+                try Task.checkCancellation()
+                meter.advance(by: done - before)
+                before = done
+            }
+            return simulator.results.first ?? HitRateResult(policy: policy.name, capacity: capacity)
+        }
+
+        private func ceiling(_ meter: ProgressMeter) throws -> ReplayCell {
+            let size = CacheSize.all
+            return scale.cell(
+                Self.unbounded,
+                size: size,
+                capacity: .max,
+                result: try replay(Self.unbounded, capacity: .max / 2, meter: meter)
+            )
+        }
+    }
+
+    extension CacheSize {
+        /// The bytes of all objects.
+        fileprivate static let all: CacheSize = CacheSize.curve[CacheSize.curve.count - 1]
+    }
+
+    /// What one policy at one size hits, of all requests that a cache looks up.
+    struct ReplayCell: Sendable {
+        let policy: ReplayPolicy
+        let size: CacheSize
+        /// Bytes of the whole cache, also where a sample was replayed.
+        let capacity: Int
+        let objectHitRatio: Double
+        let byteHitRatio: Double
+        /// Requests that find a copy past its life, of all.
+        let expiredRatio: Double
+
+        func hitRatio(_ measure: HitRateMeasure) -> Double {
+            switch measure {
+            case .object: objectHitRatio
+            case .byte: byteHitRatio
+            }
+        }
+    }
+
+    /// How ratios of the requests replayed become ratios of all that a cache looks up.
+    struct ReplayScale: Sendable {
+        /// Requests replayed of all looked up, and the same of their bytes.
+        let objectShare: Double
+        let byteShare: Double
+        /// Requests that the sample would have if chance had been fair; as many as it has where it is no sample.
+        private let expectedRequests: Double
+        /// The share of all objects that is replayed.
+        let rate: Double
+
+        init(_ input: InputReader.Input) {
+            let trace = input.trace
+            rate = input.rate
+            let offered = Double(max(1, input.account.lookups))
+            let kept = Double(input.account.lookups - input.account.unstored.total - input.cut)
+            objectShare = max(0, kept) / max(1, offered - Double(input.cut))
+            let bytes = Double(trace.totalBytes) / rate
+            let all = bytes + Double(input.account.unstoredBytes)
+            byteShare = all > 0 ? bytes / all : 0
+            expectedRequests = rate < 1 ? rate * kept : Double(trace.requests.count)
+        }
+
+        /// A sample has a few of the most wanted objects too many or too few, which would hit in a cache of any size: what it has in
+        /// requests beyond its share is taken from its hits, and what it lacks is added (SHARDS-adj, Waldspurger et al. 2015).
+        func cell(_ policy: ReplayPolicy, size: CacheSize, capacity: Int, result: HitRateResult) -> ReplayCell {
+            let objects =
+                rate < 1 && expectedRequests > 0
+                ? min(max(1 - Double(result.requests - result.hits) / expectedRequests, 0), 1) : result.objectHitRatio
+            return ReplayCell(
+                policy: policy,
+                size: size,
+                capacity: capacity,
+                objectHitRatio: objects * objectShare,
+                byteHitRatio: result.byteHitRatio * byteShare,
+                expiredRatio: result.requests > 0
+                    ? Double(result.revalidations) / Double(result.requests) * objectShare : 0
+            )
+        }
+    }
+
+    /// Who decides what leaves a cache that is full: a policy, or a bound that knows the future.
+    struct ReplayPolicy: Sendable, Hashable {
+        enum Form: Sendable, Hashable {
+            case policy(EvictionStrategy)
+            case bound(BeladyBound.Rule)
+        }
+
+        /// The name on the command line and in the results.
+        let name: String
+        let form: Form
+
+        /// All there are, the default of the library first and the bounds last.
+        static let all: [ReplayPolicy] =
+            [ReplayPolicy(name: "density", form: .policy(.memory))]
+            + [EvictionStrategy.lru, .sieve, .s3fifo].map { ReplayPolicy(name: $0.description, form: .policy($0)) }
+            + [ReplayPolicy(name: "w-tinylfu", form: .policy(.wtinylfu))]
+            + [EvictionStrategy.gdsf, .fifo, .disk].map { ReplayPolicy(name: $0.description, form: .policy($0)) }
+            + [BeladyBound.Rule.furthest, .largest].map { ReplayPolicy(name: $0.description, form: .bound($0)) }
+
+        /// Reads names between commas, each once; `all` stands for all there are.
+        static func list(_ text: String) throws(CommandFailure) -> [ReplayPolicy] {
+            var policies: [ReplayPolicy] = []
+            for word in text.split(separator: ",", omittingEmptySubsequences: false) {
+                let found = word == "all" ? all : all.filter { $0.name == word }
+                if found.isEmpty {
+                    let names = all.map(\.name).joined(separator: ", ")
+                    throw .usage("there is no policy '\(word)'; the policies are \(names), and all")
+                }
+                policies += found.filter { !policies.contains($0) }
+            }
+            return policies
+        }
+
+        /// Whether it knows the future.
+        var isBound: Bool {
+            if case .bound = form { return true }
+            return false
+        }
+    }
+#endif

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Tool
+    internal import ArgumentParser
+    internal import Holdfast
+    internal import HoldfastCommand
+    internal import HoldfastSemantics
+    internal import HoldfastStorage
+
+    /// `holdfast cache ls`.
+    struct ListCommand: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "ls",
+            abstract: "List what a cache on disk holds.",
+            discussion: """
+                Without --sort the responses come as they are found, in no order, however many there are. With --sort the first 10,000 \
+                are shown, or as many as --limit says.
+
+                Examples:
+                  holdfast cache ls -d cache
+                  holdfast cache ls -d cache --host *.example.com --stale --sort age
+                  holdfast cache ls -d cache --larger-than 1MB --sort size --limit 20
+                  holdfast cache ls -d cache --json | jq -r '.[] | select(.status >= 400) | .url'
+                """
+        )
+
+        enum Order: String, ExpressibleByArgument, CaseIterable {
+            case url
+            /// Largest first.
+            case size
+            /// Oldest first.
+            case age
+            /// Newest in the store first.
+            case stored
+            /// Stale longest first.
+            case freshness
+
+            func precedes(_ left: CacheEntryInfo, _ right: CacheEntryInfo) -> Bool {
+                switch self {
+                case .url: break
+                case .size: if left.bodyLength != right.bodyLength { return left.bodyLength > right.bodyLength }
+                case .age: if left.age != right.age { return left.age > right.age }
+                case .stored: if left.storedAt != right.storedAt { return left.storedAt > right.storedAt }
+                case .freshness:
+                    if left.freshnessLeft != right.freshnessLeft { return left.freshnessLeft < right.freshnessLeft }
+                }
+                if left.target != right.target { return left.target.canonical < right.target.canonical }
+                return left.notes < right.notes
+            }
+        }
+
+        static let sortedByDefault = 10_000
+        /// Rows that are set as one table.
+        static let block = 1_000
+
+        @OptionGroup var location: CacheLocation
+        @OptionGroup(title: "Which responses (all that is asked for must fit)") var filter: EntryFilter
+
+        @Option(
+            help:
+                "Sort; by url, size (largest first), age (oldest first), stored (newest first), freshness (stale longest first)."
+        )
+        var sort: Order?
+
+        @Option(help: "Show so many at most.")
+        var limit: Int?
+
+        @Flag(help: "Write a JSON array, one object a line.")
+        var json = false
+
+        func validate() throws {
+            if let limit, limit < 1 { throw ValidationError("--limit must be at least 1.") }
+        }
+
+        func run() async throws {
+            try await run(on: .standard)
+        }
+
+        func run(on console: Console, now: Timestamp = SystemClock().timestamp) async throws {
+            let opened = try await location.read()
+            let entries = opened.cache.entries(.matching(try filter.predicate()), now: now)
+            var printer = EntryPrinter(on: console, json: json)
+            do throws(StoreError) {
+                if let sort {
+                    var best = BestEntries(limit: limit ?? Self.sortedByDefault, by: sort)
+                    for try await info in entries { best.add(info) }
+                    for info in best.all { printer.add(info) }
+                } else {
+                    var left = limit ?? .max
+                    for try await info in entries {
+                        printer.add(info)
+                        left -= 1
+                        if left == 0 { break }
+                    }
+                }
+            } catch {
+                throw CommandFailure(error)
+            }
+            printer.end()
+            opened.tellSealed(on: console)
+            await opened.cache.close()
+        }
+    }
+
+    /// The first of all entries by some order, in memory for twice as many.
+    struct BestEntries {
+        private let limit: Int
+        private let order: ListCommand.Order
+        private var entries: [CacheEntryInfo] = []
+
+        init(limit: Int, by order: ListCommand.Order) {
+            self.limit = limit
+            self.order = order
+        }
+
+        mutating func add(_ info: CacheEntryInfo) {
+            entries.append(info)
+            if entries.count >= limit.multipliedReportingOverflow(by: 2).partialValue, entries.count > limit { trim() }
+        }
+
+        var all: [CacheEntryInfo] { Array(entries.sorted(by: order.precedes).prefix(limit)) }
+
+        private mutating func trim() {
+            entries = all
+        }
+    }
+
+    /// Prints entries as they come: rows of tables, or elements of an array.
+    struct EntryPrinter {
+        private let console: Console
+        private var array: JSONArrayWriter?
+        private var table = EntryPrinter.table()
+        private var rows = 0
+
+        init(on console: Console, json: Bool) {
+            self.console = console
+            if json { array = JSONArrayWriter(on: console) }
+        }
+
+        private static func table() -> TextTable {
+            TextTable(
+                ["URL", "STATUS", "SIZE", "AGE", "FRESHNESS", "TAGS", "VARIANT"],
+                alignments: [.left, .right, .right, .right, .left]
+            )
+        }
+
+        mutating func add(_ info: CacheEntryInfo) {
+            if array != nil {
+                array?.add(.object(info.json))
+                return
+            }
+            let method = info.method == .get ? "" : info.method.rawValue + " "
+            let cells = [
+                method + info.target.canonical, "\(info.status)", ByteCount(info.bodyLength).description,
+                ReadableText.span(info.age), ReadableText.freshness(info), info.tags.sorted().joined(separator: ","),
+                info.notes,
+            ]
+            table.add(cells.map(ReadableText.harmless))
+            rows += 1
+            if rows == ListCommand.block { flush() }
+        }
+
+        mutating func end() {
+            if let array { array.end() } else { flush() }
+        }
+
+        private mutating func flush() {
+            guard rows > 0 else { return }
+            console.output(table.text(width: console.outputIsTerminal ? console.width : nil))
+            (table, rows) = (Self.table(), 0)
+        }
+    }
+#endif
