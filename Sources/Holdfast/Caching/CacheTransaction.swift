@@ -14,7 +14,7 @@ internal import HoldfastStorage
 /// The call owns it until an exchange begins, and then the exchange does.
 struct CacheTransaction: Sendable {
     private let first: CopyOnWrite<CacheLookup>
-    /// What the origin is asked; nil while nothing is, and where the request goes by the cache.
+    /// What the origin is asked; nil while nothing is, and where the request bypasses the cache.
     private(set) var fetchRequest: FetchRequest?
     /// Whether what is stored for the request is no error, so that a failure does not take its place by the cache's own choice.
     private(set) var holdsUsable = false
@@ -53,7 +53,6 @@ final class FetchRequest: Sendable {
     let completion: Completion?
     /// What may be served stale, and when.
     let staleCandidate: CacheCandidate?
-    let loadedStale: LoadedResponse?
     let staleAllowance: StaleAllowance
     /// What was stored under the key by then.
     let entries: [StoredEntry]
@@ -65,8 +64,7 @@ final class FetchRequest: Sendable {
         lookup: CacheLookup,
         judgement: ReuseJudgement,
         candidates: [CacheCandidate],
-        loaded: LoadedResponse?,
-        offered: [LoadedResponse],
+        offered: [LoadedResponse] = [],
         completion: Completion? = nil
     ) {
         self.request = request
@@ -75,11 +73,13 @@ final class FetchRequest: Sendable {
         reason = judgement.reason
         self.offered = offered
         staleCandidate = judgement.selected.map { candidates[$0] }
-        loadedStale = loaded
         staleAllowance = judgement.staleAllowance
         entries = candidates.map(\.entry)
         nominated = Array(Set(candidates.flatMap(\.stored.nominated.names))).sorted()
     }
+
+    /// The body of what may be served stale, where it is at hand: what was selected is offered first.
+    var loadedStale: LoadedResponse? { offered.first }
 
     /// The same, of a revalidation that is for the store alone.
     var withoutOwnValidators: FetchRequest {
@@ -95,7 +95,6 @@ final class FetchRequest: Sendable {
         offered = fetchRequest.offered
         completion = fetchRequest.completion
         staleCandidate = fetchRequest.staleCandidate
-        loadedStale = fetchRequest.loadedStale
         staleAllowance = fetchRequest.staleAllowance
         entries = fetchRequest.entries
         nominated = fetchRequest.nominated
@@ -257,7 +256,7 @@ struct ResponseOutcome: Sendable {
     /// Whether what was sent shows the principal and the target that were looked up, as all callers of the key have them.
     var isForWhoAsked: Bool {
         switch notStored {
-        // Of what was made below nobody knows for whom.
+        // Nobody knows for whom a response was made that no exchange has brought.
         case .otherPrincipal, .otherTarget, .hiddenRequest, .synthesized: false
         default: true
         }

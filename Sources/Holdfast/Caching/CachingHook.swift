@@ -61,7 +61,7 @@ public struct CachingHook: ServiceHook {
 
     /// What is done about a request.
     private enum Decision {
-        /// It goes by the cache.
+        /// The request bypasses the cache.
         case bypass
         case serve(Response)
         case serveAndRefresh(Response, FetchRequest)
@@ -164,7 +164,6 @@ public struct CachingHook: ServiceHook {
             lookup: lookup,
             judgement: judgement,
             candidates: candidates,
-            loaded: offered.first,
             offered: offered
         )
     }
@@ -202,7 +201,6 @@ public struct CachingHook: ServiceHook {
                 lookup: lookup,
                 judgement: judgement,
                 candidates: candidates,
-                loaded: selected,
                 offered: await offer(indices, selected: selected, candidates: candidates, context: context)
             )
         }
@@ -235,8 +233,6 @@ public struct CachingHook: ServiceHook {
                     lookup: lookup,
                     judgement: judgement,
                     candidates: candidates,
-                    loaded: nil,
-                    offered: [],
                     completion: Completion(loaded: selected, missing: missing, fields: fields)
                 )
             )
@@ -276,9 +272,7 @@ public struct CachingHook: ServiceHook {
                     request,
                     lookup: lookup,
                     judgement: judgement,
-                    candidates: candidates,
-                    loaded: nil,
-                    offered: []
+                    candidates: candidates
                 )
             )
         }

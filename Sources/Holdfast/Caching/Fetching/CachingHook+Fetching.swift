@@ -95,11 +95,11 @@ extension CachingHook {
         context.options.storing = nil
         context.options.acceptance = judge.map { Acceptance($0) }
         context.options.onInterimResponse = nil
-        if !leases { refreshes(fetchRequest, context: context) }
+        if !leases { countRefresh(fetchRequest, context: context) }
         start(fetch, fetchRequest: fetchRequest, context: context, leases: leases)
     }
 
-    private func refreshes(_ fetchRequest: FetchRequest, context: CallContext) {
+    private func countRefresh(_ fetchRequest: FetchRequest, context: CallContext) {
         fetchRequest.lookup.metrics.count { $0.backgroundRevalidations += 1 }
         context.emit(.backgroundRevalidationStarted)
     }
@@ -141,7 +141,7 @@ extension CachingHook {
             case .goAhead(let fillLease):
                 fetch.goAhead()
                 context.transaction?.fillLease = fillLease
-                if isRefresh { refreshes(fetchRequest, context: context) }
+                if isRefresh { countRefresh(fetchRequest, context: context) }
                 return true
             case .elsewhere(let outcome):
                 if isRefresh {

@@ -88,10 +88,10 @@ final class Fetch: Sendable {
         var waiters: [UInt64: Waiter] = [:]
         var nextWaiter: UInt64 = 0
 
-        /// Notes a change and takes out those who heed it.
-        mutating func takeWaiters(_ heed: WakeReason) -> [Waiter] {
+        /// Notes a change and takes out those who wait for it.
+        mutating func takeWaiters(_ reason: WakeReason) -> [Waiter] {
             version &+= 1
-            let ids = waiters.filter { $0.value.wakeReasons.contains(heed) }.map(\.key)
+            let ids = waiters.filter { $0.value.wakeReasons.contains(reason) }.map(\.key)
             return ids.compactMap { waiters.removeValue(forKey: $0) }
         }
     }
@@ -196,7 +196,7 @@ final class Fetch: Sendable {
         for waiter in waiters { waiter.wake() }
     }
 
-    /// Tells all who wait what came of the exchange; a body that they share gets a seat for each of them.
+    /// Tells all who wait what came of the exchange; a body that they share gets a reader for each of them.
     ///
     /// - Returns: whether the response is of use to anybody; else its body must be discarded.
     @discardableResult
@@ -299,7 +299,7 @@ final class Fetch: Sendable {
         return isGivenUp
     }
 
-    /// Waits for the ending, or for a change since `prospects` that the reader heeds; cancelling the task ends the wait at once.
+    /// Waits for the ending, or for a change since `waitState` that the reader wants to know of; cancelling the task ends the wait at once.
     func wait(wakingOn wakeReasons: WakeReason, since waitState: WaitState) async -> WaitResult {
         let id: UInt64 = state.withLock { state in
             state.nextWaiter &+= 1

@@ -23,7 +23,7 @@ final class FetchCoalescer: Sendable {
         var isLate: Bool { if case .joined(_, let isLate) = self { isLate } else { false } }
     }
 
-    /// A passenger.
+    /// What a call brings that may join a fetch or start one.
     struct JoinRequest: Sendable {
         let deadline: MonotonicInstant?
         /// The fetches that the call itself is a part of, which wait for it.
@@ -46,7 +46,7 @@ final class FetchCoalescer: Sendable {
         var lastCompletions = [Int](repeating: 0, count: rememberedCompletions)
     }
 
-    /// More at once for one key differ in what they ask for; the next ones fly alone.
+    /// More at once for one key differ in what they ask for; the next ones are sent alone.
     private static let mostPerKey = 16
     private static let rememberedCompletions = 64
 

@@ -176,7 +176,7 @@ final class SharedBody: Sendable {
     private func restOrExpel() async {
         let (ticket, stall) = beginRest(blocked: true)
         defer { state.withLock { $0.isBlocked = false } }
-        // A seat that is not taken yet stands for a reader that is about to come.
+        // A place that is not taken yet stands for a reader that is about to come.
         guard let stall else { return await rest(ticket) }
         let end = stall.since.advanced(by: SharedBody.longestStall)
         if clock.now >= end {
