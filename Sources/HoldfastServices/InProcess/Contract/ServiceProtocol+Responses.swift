@@ -50,12 +50,9 @@ extension ServiceProtocol {
     ) {
         respond(
             statusCode,
-            description: nil,
-            dataReturn: { _ in },
             template: response,
             responseReturn: responseReturn,
-            requestComplete: requestComplete,
-            responseHeaders: nil
+            requestComplete: requestComplete
         )
     }
 
@@ -68,12 +65,9 @@ extension ServiceProtocol {
     ) {
         respond(
             statusCode,
-            description: nil,
-            dataReturn: { _ in },
             template: response,
             responseReturn: responseReturn,
-            requestComplete: requestComplete,
-            responseHeaders: nil
+            requestComplete: requestComplete
         )
     }
 
@@ -96,8 +90,6 @@ extension ServiceProtocol {
     ) {
         respond(
             statusCode,
-            description: nil,
-            dataReturn: { _ in },
             template: response,
             responseReturn: responseReturn,
             requestComplete: requestComplete,
@@ -115,8 +107,6 @@ extension ServiceProtocol {
     ) {
         respond(
             statusCode,
-            description: nil,
-            dataReturn: { _ in },
             template: response,
             responseReturn: responseReturn,
             requestComplete: requestComplete,
@@ -149,8 +139,7 @@ extension ServiceProtocol {
             dataReturn: dataReturn,
             template: response,
             responseReturn: responseReturn,
-            requestComplete: requestComplete,
-            responseHeaders: nil
+            requestComplete: requestComplete
         )
     }
 
@@ -169,8 +158,7 @@ extension ServiceProtocol {
             dataReturn: dataReturn,
             template: response,
             responseReturn: responseReturn,
-            requestComplete: requestComplete,
-            responseHeaders: nil
+            requestComplete: requestComplete
         )
     }
 
@@ -230,12 +218,12 @@ extension ServiceProtocol {
 
     private static func respond(
         _ statusCode: Http.StatusCode,
-        description: String?,
-        dataReturn: dataReturnBlock,
+        description: String? = nil,
+        dataReturn: dataReturnBlock = { _ in },
         template: HTTPURLResponse,
         responseReturn: responseReturnBlock,
         requestComplete: requestCompleteBlock,
-        responseHeaders: [String: String]?
+        responseHeaders: [String: String]? = nil
     ) {
         var response = createResponse(statusCode, response: template, responseHeaders: responseHeaders)
         if description != nil, !HeaderFields(of: response).contains(.contentType) {
