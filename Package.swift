@@ -254,6 +254,13 @@ let package = Package(
             ]
         ),
         .testTarget(
+            name: "RecipesTests",
+            dependencies: [
+                "Holdfast", "HoldfastSemantics", "HoldfastServices", "HoldfastStorage", "HoldfastTesting",
+                "HoldfastTestWidth",
+            ]
+        ),
+        .testTarget(
             name: "HoldfastSimulationTests",
             dependencies: [
                 "HoldfastSimulation", "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastTesting",

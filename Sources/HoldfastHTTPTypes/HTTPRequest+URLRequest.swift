@@ -31,7 +31,7 @@
                 )
             }
             guard let url = request.url else {
-                throw ServiceError(.badRequest, "The request has no URL; give it one.", progress: .notSent)
+                throw ServiceError(.badRequest, "The request has no URL. Set one.", progress: .notSent)
             }
             let parts = URLText(url)
             guard !parts.scheme.isEmpty, let authority = parts.authority, !authority.isEmpty else {

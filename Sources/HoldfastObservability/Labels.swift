@@ -46,6 +46,7 @@
         static func outcome(_ outcome: CacheDecision.Outcome) -> String {
             switch outcome {
             case .hit: "hit"
+            case .stale: "stale"
             case .revalidated: "revalidated"
             case .collapsed: "collapsed"
             case .miss: "miss"

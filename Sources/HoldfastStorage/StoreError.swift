@@ -50,6 +50,8 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
     public let message: String
     /// The underlying error, if there is one.
     public let cause: (any Error)?
+    /// With ``Code/tooLarge``: the bytes that one entry may take, where the store says so.
+    public var limit: Int?
 
     /// An error of this kind.
     public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
@@ -60,6 +62,18 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
 
     public var description: String {
         "\(code): \(message)" + (cause.map { " (\($0))" } ?? "")
+    }
+}
+
+extension StoreError {
+    /// An entry that takes more than `limit` bytes, its keys and description included.
+    public static func tooLarge(limit: Int) -> StoreError {
+        var error = StoreError(
+            .tooLarge,
+            "The response takes more than the \(limit) bytes that one may take; raise the cache's entryLimit to store it."
+        )
+        error.limit = limit
+        return error
     }
 }
 

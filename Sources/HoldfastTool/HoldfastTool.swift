@@ -28,6 +28,7 @@
                 } else {
                     try command.run()
                 }
+                if let failure = Console.standard.outputFailure() { throw failure }
             } catch let failure as CommandFailure {
                 Console.standard.error("holdfast: \(failure)\n")
                 exit(withError: ExitCode(failure.exitStatus))

@@ -33,7 +33,8 @@
             return configuration
         }
 
-        private static let pem = """
+        /// It and its key as files have them.
+        package static let pem = """
             -----BEGIN CERTIFICATE-----
             MIIBaDCCAQ2gAwIBAgIBATAKBggqhkjOPQQDAjAUMRIwEAYDVQQDDAlsb2NhbGhv
             c3QwIBcNMjAwMTAxMDAwMDAwWhgPMjExOTEyMzEyMzU5NTlaMBQxEjAQBgNVBAMM
@@ -46,7 +47,7 @@
             -----END CERTIFICATE-----
             """
 
-        private static let keyPEM = """
+        package static let keyPEM = """
             -----BEGIN PRIVATE KEY-----
             MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgDAO+1tI/Tmm5iUwa
             RbNOItmC8kINCkLBW/oVAGyq8cWhRANCAAQ/93b4ZJfxUydMMD7deLYdS0cmMkVa

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the Holdfast authors
-"""Starts an origin and `holdfast proxy --inspect`, sends traffic through it, and looks at the inspector in a browser.
+"""Starts an origin and `holdfast proxy --admin`, sends traffic through it, and looks at the inspector in a browser.
 
 run.py HOLDFAST CHROMIUM DIRECTORY-FOR-PICTURES
 """
@@ -84,7 +84,7 @@ def main():
     threading.Thread(target=origin.serve_forever, daemon=True).start()
     proxy = subprocess.Popen(
         [holdfast, "proxy", "--listen", "127.0.0.1:0", "--origin", "http://127.0.0.1:%d" % origin.server_port,
-         "--mode", "shared", "--inspect", "0"],
+         "--mode", "shared", "--admin", "0"],
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
     )
     browser, stop = None, threading.Event()
@@ -95,8 +95,8 @@ def main():
             page.check(line, "the proxy starts: " + said)
             said += line
         port = int(re.search(r"listening on http://[^ ]*:(\d+)", said).group(1))
-        inspector = re.search(r"inspector on (http://127\.0\.0\.1:(\d+)/)", said)
-        url, inspector_port = inspector.group(1), int(inspector.group(2))
+        inspector = re.search(r"admin on (http://127\.0\.0\.1:(\d+))", said)
+        url, inspector_port = inspector.group(1) + "/", int(inspector.group(2))
         threading.Thread(target=proxy.stderr.read, daemon=True).start()
         traffic = threading.Thread(target=send_traffic, args=(port, stop))
         traffic.start()

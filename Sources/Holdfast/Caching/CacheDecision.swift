@@ -5,40 +5,45 @@ public import HoldfastSemantics
 
 /// What a cache did for one response, and why: `response.cacheDecision`.
 public struct CacheDecision: Sendable, Hashable, CustomStringConvertible {
-    /// How the response came about.
+    /// Where the response came from.
     public enum Outcome: Sendable, Hashable {
         /// From the store, without waiting for the origin.
         case hit
+        /// From the store although stale, because the origin failed, could not be reached, or took too long.
+        case stale
         /// From the store, after the origin confirmed it.
         case revalidated
         /// From the exchange of an equal call.
         case collapsed
-        /// From the origin, after a look-up.
+        /// From the origin, after a lookup.
         case miss
-        /// From the origin, without a look-up.
+        /// From the origin, without a lookup.
         case bypass
-        /// From nowhere: nothing usable is stored, and nothing was to be sent.
+        /// From nowhere: nothing usable is stored, and the call said not to send a request.
         case unsatisfiable
     }
 
-    /// What became of the response itself.
+    /// What happened to the response itself.
     public enum Storage: Sendable, Hashable {
-        /// It is stored, or is being stored while its body is read.
+        /// It is stored.
         case stored
+        /// It is stored once its body has been read to the end, and its caller has accepted it. If the body is dropped before
+        /// that, nothing is stored, unless little of it is missing (`CacheOptions.abandonedBodyAllowance`).
+        case storing
         /// It is not stored, for this reason.
         case notStored(CacheReason)
     }
 
-    /// How the response came about.
+    /// Where the response came from.
     public let outcome: Outcome
 
-    /// Why, with the clause the rule comes from: why a hit is one, why the origin was asked, why the store was passed by.
+    /// Why, with the clause that the rule comes from: why it is a hit, why the origin was asked, or why the store was bypassed.
     public let reason: CacheReason
 
-    /// What became of a response from the origin; nil for one from the store.
+    /// What happened to a response from the origin; nil for one from the store.
     public let storage: Storage?
 
-    /// The age of the response in seconds when it was handed out; nil for one without a stored counterpart.
+    /// The age of the response in seconds when it was returned; nil for one without a stored counterpart.
     public let age: Int64?
 
     /// How many seconds it stays fresh, negative once it is stale; nil for one without a stored counterpart.
@@ -61,11 +66,12 @@ public struct CacheDecision: Sendable, Hashable, CustomStringConvertible {
         self.freshnessLeft = freshnessLeft
     }
 
-    /// One line for logs, as in "miss: stale (RFC 9111 §4.2); stored".
+    /// One line for logs, such as "miss: stale (RFC 9111 §4.2); stored".
     public var description: String {
         var text = "\(outcome): \(reason)"
         switch storage {
         case .stored: text += "; stored"
+        case .storing: text += "; storing"
         case .notStored(let reason): text += "; not stored: \(reason)"
         case nil: break
         }
@@ -80,12 +86,15 @@ struct CacheStatusField: Sendable {
     /// Whether the key is shown too.
     let showsKey: Bool
 
-    /// A report by these options; nil where the cache has no name to sign with.
-    init?(_ options: CacheOptions) {
-        guard let name = options.cacheName else { return nil }
+    /// A report by these options; nil where the cache has no name to sign with. What is stale is always told of: whoever sees the
+    /// response as Foundation shows it has nothing else to know it by.
+    init?(_ options: CacheOptions, isStale: Bool) {
+        guard let name = options.cacheName ?? (isStale ? CacheStatusField.defaultName : nil) else { return nil }
         self.name = name
         showsKey = options.showsKeyInCacheStatus
     }
+
+    private static let defaultName = "holdfast"
 
     /// Appends this cache's entry to what upstream said (RFC 9211 §2).
     ///
@@ -103,7 +112,7 @@ extension CacheDecision {
     var handling: CacheHandling? {
         let handled: CacheHandling.Outcome
         switch outcome {
-        case .hit: handled = .hit
+        case .hit, .stale: handled = .hit
         case .revalidated: handled = .revalidated
         case .collapsed: handled = .collapsed
         case .miss: handled = .forwarded
@@ -115,14 +124,16 @@ extension CacheDecision {
             reason: reason,
             originStatus: originStatus,
             freshnessLeft: freshnessLeft,
-            isStored: storage == .stored
+            isStored: storage == .stored || storage == .storing
         )
     }
 }
 
 extension CallContext {
-    /// Tells the observers that a response was not stored.
-    func tell(notStored reason: CacheReason) {
+    /// Tells everybody that a response was not stored: the statistics, the observers, and a prefetch that waits for it.
+    func tell(notStored reason: CacheReason, metrics: CallMetrics) {
+        metrics.count(notStored: reason)
+        options.storing?.note(reason)
         emit(.responseNotStored) { event in
             event.notStoredReason = reason
             event.detail = reason.description
@@ -133,9 +144,9 @@ extension CallContext {
 extension Response {
     /// How each cache on the way handled the request, the one closest to the origin first (RFC 9211).
     ///
-    /// Read from the Cache-Status field at each reading, in linear time: entries of caches upstream, and last the one of this
-    /// side's cache where `CacheOptions.cacheName` is set. nil where the field is missing or malformed. Anyone on the way
-    /// can write the field, so it is for people and metrics; ``cacheDecision`` is what this side knows for certain.
+    /// Parsed from the Cache-Status field on each read, in linear time: entries of caches upstream, and last that of the local
+    /// cache if `CacheOptions.cacheName` is set. nil if the field is missing or malformed. Anyone on the way can write the
+    /// field, so use it only for people and metrics; ``cacheDecision`` is what the local cache knows for certain.
     public var cacheStatus: CacheStatus? {
         CacheStatus(fields)
     }

@@ -58,7 +58,8 @@ struct CacheLookup: Sendable {
 
     init?(_ request: URLRequest, context: CallContext, cache: HTTPCache, history: LookupHistory) {
         presented = context.presentedFields(of: request)
-        guard let head = context.head(of: request, fields: cache.view(of: presented)) else { return nil }
+        guard var head = context.head(of: request, fields: presented) else { return nil }
+        head.fields = cache.view(of: presented, to: head.target)
         self.head = head
         self.history = history
         metrics = CallMetrics(cache.meter, target: head.target, history: history, clock: context.clock)
@@ -79,7 +80,7 @@ struct CacheLookup: Sendable {
             principal: principal,
             credentialFields: credentialFields,
             context: context,
-            options: cache.options
+            cache: cache
         )
         (key, sharedKey, content) = (keys.own, keys.shared, keys.content)
         onlyAsks = keys.onlyAsks
@@ -96,6 +97,7 @@ struct CacheLookup: Sendable {
                 hasContentKey: content != nil
             )
             ?? keys.bypassReason
+            ?? (cache.options.neverStores(head.target) ? .neverStore : nil)
         generation = cache.writer.generation(of: key.target)
     }
 
@@ -132,7 +134,8 @@ struct CacheLookup: Sendable {
     ///
     /// - Parameter response: what answers the request that was sent; nil too where it does not tell which that was.
     func partition(sentFor response: Response, in context: CallContext, of cache: HTTPCache) -> String? {
-        response.presentation.fields.map(cache.view).flatMap { partition(ofSent: $0, in: context, of: cache) }
+        response.presentation.fields.map { cache.view(of: $0, to: head.target) }
+            .flatMap { partition(ofSent: $0, in: context, of: cache) }
     }
 
     /// - Parameter fields: those that were sent, as the cache sees them.
@@ -141,6 +144,8 @@ struct CacheLookup: Sendable {
         // Most requests are sent as they were looked up.
         if fields == head.fields { return principal }
         if context.options.principal == nil, addsUnattributed(fields, in: context) { return nil }
+        // Under the key that was looked up nobody with the values that were sent would look.
+        for name in cache.options.keyFields(for: head.target) where fields[name] != head.fields[name] { return nil }
         return cache.principal(of: fields, to: head.target, credentialFields: credentialFields, context)
     }
 
@@ -232,8 +237,9 @@ struct LookupKeys: Sendable {
         principal: String,
         credentialFields: [FieldName],
         context: CallContext,
-        options: CacheOptions
+        cache: HTTPCache
     ) {
+        let options = cache.options
         let rule = options.keyRule(for: head.target)
         let normalizer = LookupKeys.normalizer(head, rule: rule, context: context)
         content = normalizer.flatMap {
@@ -244,7 +250,11 @@ struct LookupKeys: Sendable {
         // What a POST leaves behind answers a later GET, if anything (RFC 9110 §9.3.3).
         let method = head.method == .post && content == nil ? .get : head.method
         let target = (rule?.query ?? options.query).applied(to: head.target)
-        let (type, digest) = (content?.contentType ?? "", content?.digest ?? "")
+        let digest = content?.digest ?? ""
+        var type = content?.contentType ?? ""
+        if options.hasKeyFields {
+            type += options.keyFieldText(of: head.fields, to: head.target, secret: cache.store.secret)
+        }
         own = CacheKey(
             partition: principal,
             method: method,
@@ -295,7 +305,7 @@ struct LookupKeys: Sendable {
     /// How the content is read for the key; nil where the method, or want of the user's word, keeps it out.
     private static func normalizer(
         _ head: RequestHead,
-        rule: KeyRule?,
+        rule: CacheRule?,
         context: CallContext
     ) -> ContentNormalizer? {
         switch head.method {

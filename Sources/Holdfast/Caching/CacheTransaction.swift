@@ -238,13 +238,16 @@ struct ResponseOutcome: Sendable {
     var notStored: CacheReason?
     /// The entry that is being written while the body passes.
     var storing: StoringBody?
+    /// Whether the caller's acceptance decides whether the entry is committed.
+    var awaitsVerdict = false
     /// Whether the rules let the answer be given to others that wait for the same.
     var mayBeShared = true
 
     /// What became of the response, for explanations.
     var storage: CacheDecision.Storage? {
         if let notStored { return .notStored(notStored) }
-        return loaded == nil ? .stored : nil
+        guard loaded == nil else { return nil }
+        return storing == nil && !awaitsVerdict ? .stored : .storing
     }
 
     /// Whether the response may be stored, whether or not the store took it.

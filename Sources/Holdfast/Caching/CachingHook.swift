@@ -11,16 +11,16 @@ internal import HoldfastStorage
     public import Foundation
 #endif
 
-/// Answers from an ``HTTPCache``, asks the origin with conditions, and stores what comes back (RFC 9111).
+/// Answers from an ``HTTPCache``, asks the origin with conditions, and stores its responses (RFC 9111).
 ///
-/// `Pipeline(cache:)` places it below all other hooks, where it sees every hop's request as it will be sent. Listed by
-/// hand it must stand below any hook that adds credentials; where what was sent shows another principal than what was looked
-/// up, nothing is stored.
+/// `Pipeline(cache:)` puts it below all other hooks, where it sees every hop's request as it will be sent. If you list it
+/// yourself, put it below any hook that adds credentials: if the request that was sent has another principal than the one that
+/// was looked up, nothing is stored.
 ///
-/// A call that is looked up and needs the origin waits for an exchange in a task of its own, which equal calls share
-/// (collapsed forwarding): the hooks below this one, the attempts and this hook's own ending run there, once for all of them.
+/// A call that is looked up and needs the origin waits for an exchange in a separate task, which equal calls share (collapsed
+/// forwarding): the hooks below this one, the attempts and this hook's own ending run there, once for all of them.
 public struct CachingHook: ServiceHook {
-    /// The cache this hook reads and writes.
+    /// The cache that this hook reads and writes.
     public let cache: HTTPCache
 
     /// A hook over `cache`.
@@ -54,7 +54,8 @@ public struct CachingHook: ServiceHook {
                 }
             }
             if response.url == nil { response.url = asked }
-            CacheStatusField(cache.options)?.append(to: &response, key: context.transaction?.lookup.key)
+            CacheStatusField(cache.options, isStale: response.source == .stale)?
+                .append(to: &response, key: context.transaction?.lookup.key)
             return response
         }
     }
@@ -282,7 +283,7 @@ public struct CachingHook: ServiceHook {
         if lookup.directive.onlyIfCached, !context.options.cache.onlyIfCached {
             throw ServiceError(
                 .resourceUnavailable,
-                "Nothing usable is stored and the request's cachePolicy forbids to load it; use another cachePolicy.",
+                "The cache has no usable response, and the request's cachePolicy forbids loading one. Use another cachePolicy.",
                 cause: URLError(.resourceUnavailable)
             )
         }
@@ -326,7 +327,7 @@ public struct CachingHook: ServiceHook {
             context.transaction?.outcome = outcome
         } else if let reason = lookup.bypassReason {
             response.cacheDecision = CacheDecision(.bypass, reason: reason, storage: outcome.storage)
-            CacheStatusField(cache.options)?.append(to: &response, key: lookup.key)
+            CacheStatusField(cache.options, isStale: false)?.append(to: &response, key: lookup.key)
         }
     }
 
@@ -375,9 +376,9 @@ public struct CachingHook: ServiceHook {
             request: request,
             source: kind.isStale ? .stale : .fresh,
             context: context,
-            counted: .hit
+            counted: kind == .onError ? .staleOnError : .hit
         )
-        let decision = decision(.hit, reason: reason, loaded: loaded, context: context)
+        let decision = decision(kind == .onError ? .stale : .hit, reason: reason, loaded: loaded, context: context)
         response.cacheDecision = decision
         lookup.metrics.count(kind, reason: reason, delay: loaded.stored.delay)
         record(loaded)

@@ -9,46 +9,46 @@ public import HoldfastStorage
     public import FoundationNetworking
 #endif
 
-/// A cache that goes by a time to live alone: what a GET got is used again until it is `ttl` old, whatever its server says.
+/// A cache that only uses a time to live: the response to a GET is reused until it is `ttl` old, whatever its server says.
 ///
-/// - Warning: **Cache-Control, Expires, Pragma and Age of responses do not count, `no-store` and `no-cache` included.** What a
-///   server marked as not to be kept is kept, on the disk as well if that is where the store is. For responses that say what
-///   may be done with them use `Pipeline(cache:)`, the cache by RFC 9111.
+/// - Warning: **Cache-Control, Expires, Pragma and Age of responses are ignored, including `no-store` and `no-cache`.**
+///   Responses that must not be kept are kept, even on disk if the store is there. For responses with useful directives, use
+///   `Pipeline(cache:)`, the cache by RFC 9111.
 ///
-/// Stored is each 2xx response to a GET that the call's acceptance takes. It answers while its age, counted from its receipt
-/// here, is at most `ttl`; after that the origin is asked, with conditions where the response has a validator, and a 304 makes
-/// it `ttl` young again. Queries that differ in nothing but the order of their names are one. Nothing stale is served unless
-/// the request or the call allows it (`max-stale`, `stale-if-error`, `.ignoresAge`). Keys, variants, principals, purging, equal
-/// calls that share one exchange, and what the request and the call ask of a cache are those of ``CachingHook``: it is that hook
-/// over a cache with `CacheOptions.fixedLifetime`. Unsafe methods are never answered from it, and remove what is stored of
-/// their URI (RFC 9111 §4.4).
+/// Each 2xx response to a GET that the call accepts is stored. It answers while its age, counted from its local receipt, is at
+/// most `ttl`; after that the origin is asked, with conditions if the response has a validator, and a 304 makes it fresh for
+/// another `ttl`. Queries that differ only in the order of their names are the same. Stale responses are not served unless the
+/// request or the call allows it (`max-stale`, `stale-if-error`, `.ignoresAge`). Keys, variants, principals, purging, sharing
+/// of exchanges, and directives of the request and the call work as in ``CachingHook``: it is that hook over a cache with
+/// `CacheOptions.fixedLifetime`. Unsafe methods are never answered from it, and remove what is stored for their URI (RFC 9111
+/// §4.4).
 ///
-/// **Use.** Make it once and keep it, list it in `Pipeline(hooks:)` below any hook that adds credentials, and in a pipeline
-/// without a cache of its own.
+/// **Use.** Make it once and keep it. List it in `Pipeline(hooks:)` below any hook that adds credentials, in a pipeline without
+/// a cache of its own.
 public struct CachingServiceHook: ServiceHook {
-    /// The cache behind the hook, to purge it, to look into it, and to close it.
+    /// The hook's cache, for purging, inspecting and closing it.
     public var cache: HTTPCache { hook.cache }
 
     private let hook: CachingHook
 
-    /// A hook over a store that is no other cache's.
+    /// A hook over a store that no other cache uses.
     ///
     /// - Parameters:
-    ///   - ttl: how old a stored response may be to answer; 10 minutes by default, to the millisecond, negative counts as zero. A
-    ///     store that outlives the process is judged by the `ttl` of who opens it.
+    ///   - ttl: the greatest age at which a stored response is used; 10 minutes by default, to the millisecond, negative counts
+    ///     as zero. If a store outlives the process, the `ttl` of the hook that opens it applies.
     ///   - store: where responses are kept; 32 MiB in memory by default.
     public init(ttl: Duration = .seconds(600), store: any CacheStore = MemoryStore(capacity: 32 << 20)) {
         self.init(HTTPCache(store: store, options: CachingServiceHook.options(ttl)))
     }
 
-    /// A hook over a store on disk, whose responses are there again after a restart.
+    /// A hook over a store on disk, whose responses survive a restart.
     ///
     /// - Parameters:
-    ///   - directory: as in ``HTTPCache/onDisk(at:capacity:seal:options:)``.
+    ///   - directory: as in ``HTTPCache/onDisk(at:capacity:entryLimit:seal:options:)``.
     ///   - ttl: as in ``init(ttl:store:)``.
-    ///   - capacity: bytes on the disk at most; 256 MiB by default, at least 1 MiB.
+    ///   - capacity: the most bytes on disk; 256 MiB by default, at least 1 MiB.
     ///   - seal: encrypts what is written; nil, the default, writes it as it is.
-    /// - Throws: `StoreError`: `.locked` where another process has it open, `.unsafeDirectory`, `.io`, `.noSpace`.
+    /// - Throws: `StoreError`: `.locked` if another process has it open, `.unsafeDirectory`, `.io`, `.noSpace`.
     public static func onDisk(
         at directory: URL,
         ttl: Duration = .seconds(600),

@@ -272,7 +272,9 @@ extension CachingHook {
         guard let parts = CacheKey.Parts(framed: storeKey.bytes), let target = try? TargetURI(parts.target) else {
             return []
         }
-        let key = CacheKey(partition: parts.partition, method: .get, target: target)
+        // Key fields are part of it, and the content of a QUERY is not.
+        let type = parts.methodGroup == RequestMethod.get.rawValue ? parts.contentType : ""
+        let key = CacheKey(partition: parts.partition, method: .get, target: target, contentType: type)
         guard let keys = SearchVarianceKeys(key) else { return [] }
         cache.noteSearchVariance()
         let place = StoreKey(keys.ofPath.framed)

@@ -6,12 +6,12 @@ public import HoldfastSemantics
 public import HoldfastStorage
 private import Synchronization
 
-/// A cache for HTTP responses by RFC 9111, over any `CacheStore`.
+/// A cache for HTTP responses that follows RFC 9111 and works with any `CacheStore`.
 ///
-/// Hand one to `Pipeline(cache:)`; several pipelines may share one, and should where they share a store: two caches over one store
-/// know nothing of each other's exchanges under way. Responses to requests with credentials (Authorization,
-/// Cookie, userinfo, the fields that a call names as credentials, or the principal it names) live in a partition of their own,
-/// named by a keyed digest: each partition is a cache by itself, and no response crosses from one to another.
+/// Pass it to `Pipeline(cache:)`. Several pipelines may share a cache, and should if they share a store: two caches over one
+/// store do not know about each other's exchanges in progress. Responses to requests with credentials (Authorization, Cookie,
+/// userinfo, the fields that a call names as credentials, or the principal it names) are kept in a partition of their own,
+/// named by a keyed digest. Each partition is a separate cache, and responses never cross from one to another.
 ///
 /// A store failure is an event and a miss, never an error of a request.
 public final class HTTPCache: Sendable {
@@ -61,7 +61,7 @@ public final class HTTPCache: Sendable {
         leasing = options.collapsesRequests && options.longestFillWait > .zero ? store.fillLeasing : nil
     }
 
-    /// Closes the store, cleanly marked; later calls find nothing and store nothing. Idempotent.
+    /// Closes the store and marks it as cleanly closed; later calls find nothing and store nothing. Idempotent.
     public func close() async {
         await store.close()
     }
@@ -76,7 +76,7 @@ public final class HTTPCache: Sendable {
         _ context: CallContext
     ) -> String {
         CachePrincipal.digest(
-            of: view(of: fields),
+            of: view(of: fields, to: target),
             userinfo: target.userinfo,
             explicit: context.options.principal,
             credentialFields: credentialFields,
@@ -112,52 +112,60 @@ extension StoreInstant {
 }
 
 extension HTTPCache {
-    /// A cache in memory of 32 MiB, private mode: ``inMemory(capacity:options:)`` with its defaults.
+    /// The program's shared cache: 32 MiB in memory, in private mode.
     ///
-    /// Each use makes a new, empty one: make it once per client.
-    public static var `default`: HTTPCache { .inMemory() }
+    /// ``inMemory(capacity:entryLimit:options:)`` makes a separate one.
+    public static let `default`: HTTPCache = .inMemory()
 
-    /// A cache in memory, gone with the process.
+    /// A cache in memory, which ends with the process.
     ///
     /// - Parameters:
-    ///   - capacity: bytes of bodies, fields and keys held at most; 32 MiB by default.
+    ///   - capacity: the most bytes of bodies, fields and keys to hold; 32 MiB by default.
+    ///   - entryLimit: the most bytes of one response, larger ones are not stored; nil, the default: a quarter of the capacity.
     ///   - options: how the rules are applied; private mode by default.
-    public static func inMemory(capacity: Int = 32 << 20, options: CacheOptions = CacheOptions()) -> HTTPCache {
-        HTTPCache(store: MemoryStore(capacity: capacity), options: options)
+    public static func inMemory(
+        capacity: Int = 32 << 20,
+        entryLimit: Int? = nil,
+        options: CacheOptions = CacheOptions()
+    ) -> HTTPCache {
+        HTTPCache(store: MemoryStore(capacity: capacity, maximumEntrySize: entryLimit), options: options)
     }
 
-    /// A cache on disk, there again after a restart.
+    /// A cache on disk, which survives a restart.
     ///
     /// - Parameters:
-    ///   - directory: a file URL; the directory is made where it is missing, with access for its owner alone. One process
-    ///     at a time may have it open.
-    ///   - capacity: bytes on the disk at most; 256 MiB by default, at least 1 MiB.
+    ///   - directory: a file URL; the directory is created if it does not exist, with access only for its owner. Only one
+    ///     process at a time may have it open.
+    ///   - capacity: the most bytes on disk; 256 MiB by default, at least 1 MiB.
+    ///   - entryLimit: the most bytes of one response, larger ones are not stored; nil, the default: a quarter of the capacity.
     ///   - seal: encrypts keys, fields and bodies before they are written, such as `AEADSeal` of HoldfastCrypto; nil, the
     ///     default, writes them as they are.
     ///   - options: how the rules are applied; private mode by default.
-    /// - Throws: `StoreError`: `.locked` where another process has it open, `.unsafeDirectory`, `.io`, `.noSpace`.
+    /// - Throws: `StoreError`: `.locked` if another process has it open, `.unsafeDirectory`, `.io`, `.noSpace`.
     public static func onDisk(
         at directory: URL,
         capacity: Int = 256 << 20,
+        entryLimit: Int? = nil,
         seal: (any StoreSeal)? = nil,
         options: CacheOptions = CacheOptions()
     ) async throws -> HTTPCache {
-        let store = try await openDisk(at: directory, capacity: capacity, seal: seal)
+        let store = try await openDisk(at: directory, capacity: capacity, entryLimit: entryLimit, seal: seal)
         return HTTPCache(store: store, options: options)
     }
 
-    /// A cache on disk that is looked into and never changed, beside the process that has it open or without one.
+    /// A cache on disk that is only read, whether or not another process has it open.
     ///
-    /// For tools: ``entries(_:pageSize:now:)``, ``export(_:now:)``, ``verify(progress:)`` and the store's statistics work over it. It shows
-    /// the directory as it was at one instant (see `DiskStoreReader`). A pipeline over it answers from what is stored and
-    /// stores nothing: each attempt is an event of a failed store, and what a request makes invalid stays.
+    /// For tools: ``entries(_:pageSize:now:)``, ``export(_:now:)``, ``verify(progress:)`` and the store's statistics work with
+    /// it. It shows the directory as it was at one instant (see `DiskStoreReader`). A pipeline with it answers from what is
+    /// stored and stores nothing: each attempt to store causes a `storeFailed` event, and responses that a request invalidates
+    /// stay.
     ///
     /// - Parameters:
-    ///   - directory: a file URL of a directory that holds a cache; nothing is made.
-    ///   - seal: opens what was encrypted; nil, the default, where nothing was or the key is not at hand.
+    ///   - directory: a file URL of a directory that holds a cache; nothing is created.
+    ///   - seal: decrypts what was encrypted; nil, the default, if nothing was or the key is not available.
     ///   - options: how the rules are applied; private mode by default.
-    /// - Throws: `StoreError`: `.badConfiguration` where the directory holds no cache, `.unsafeDirectory`, `.io`, `.resting` where
-    ///   it changes faster than it can be read.
+    /// - Throws: `StoreError`: `.badConfiguration` if the directory does not hold a cache, `.unsafeDirectory`, `.io`,
+    ///   `.resting` if it changes faster than it can be read.
     public static func onDiskReadOnly(
         at directory: URL,
         seal: (any StoreSeal)? = nil,
@@ -167,44 +175,53 @@ extension HTTPCache {
         return HTTPCache(store: try await DiskStoreReader.open(directory: path, seal: seal), options: options)
     }
 
-    /// A cache on disk whose responses are answered from memory once they are asked for often.
+    /// A cache on disk that also keeps frequently used responses in memory.
     ///
-    /// Everything is kept on the disk; what memory holds is a copy of some of it, and there anew only after some hits.
+    /// Everything is kept on disk. Memory holds copies of some of it, and is filled again by hits after a restart.
     ///
     /// - Parameters:
-    ///   - directory: as in ``onDisk(at:capacity:seal:options:)``.
-    ///   - memory: bytes held in memory at most; 32 MiB by default.
-    ///   - capacity: bytes on the disk at most; 256 MiB by default.
+    ///   - directory: as in ``onDisk(at:capacity:entryLimit:seal:options:)``.
+    ///   - memory: the most bytes to hold in memory; 32 MiB by default.
+    ///   - capacity: the most bytes on disk; 256 MiB by default.
+    ///   - entryLimit: the most bytes of one response, larger ones are not stored; nil, the default: a quarter of `capacity`.
+    ///     In memory, one response takes at most a quarter of `memory`.
     ///   - seal: encrypts what is written to the disk, not what is in memory; nil by default.
     ///   - rule: which responses are copied into memory, and when; at the second hit by default.
     ///   - options: how the rules are applied; private mode by default.
-    /// - Throws: as ``onDisk(at:capacity:seal:options:)``.
+    /// - Throws: as ``onDisk(at:capacity:entryLimit:seal:options:)``.
     public static func tiered(
         at directory: URL,
         memory: Int = 32 << 20,
         capacity: Int = 256 << 20,
+        entryLimit: Int? = nil,
         seal: (any StoreSeal)? = nil,
         rule: PromotionRule = .secondHit,
         options: CacheOptions = CacheOptions()
     ) async throws -> HTTPCache {
-        let disk = try await openDisk(at: directory, capacity: capacity, seal: seal)
+        let disk = try await openDisk(at: directory, capacity: capacity, entryLimit: entryLimit, seal: seal)
         return HTTPCache(store: TieredStore(memory: memory, over: disk, rule: rule), options: options)
     }
 
     private static func openDisk(
         at directory: URL,
         capacity: Int,
+        entryLimit: Int?,
         seal: (any StoreSeal)?
     ) async throws -> DiskStore {
         let parent = directory.standardizedFileURL.deletingLastPathComponent()
         do {
             try FileManager.default.createDirectory(at: parent, withIntermediateDirectories: true)
         } catch {
-            throw StoreError(.io, "The directory \(parent.path) cannot be made; choose one that can.", cause: error)
+            throw StoreError(
+                .io,
+                "The directory \(parent.path) could not be created. Choose another one.",
+                cause: error
+            )
         }
         return try await DiskStore.open(
             directory: directory.standardizedFileURL.path,
             capacity: capacity,
+            maximumEntrySize: entryLimit,
             seal: seal,
             now: StoreInstant(SystemClock().timestamp)
         )

@@ -59,18 +59,38 @@ extension CachingHook {
             }
             do throws(StoreError) {
                 try await cache.writer.invalidate([key] + equivalent)
-                guard cache.holdsContentKeys else { continue }
                 for target in [target] + equivalent.map(\.target) {
-                    for method: RequestMethod in [.query, .post] {
-                        let prefix = CacheKey.prefix(partition: partition, methodGroup: method, target: target)
-                        try await cache.writer.purge(.keyPrefix(prefix), now: context.clock.timestamp)
-                    }
+                    try await invalidateAll(target, partition: partition, context: context)
                 }
             } catch {
                 storeFailed(error, context: context)
             }
         }
         return counted
+    }
+
+    /// Removes what is stored for a target under keys that have more in them: content, or the values of key fields.
+    private func invalidateAll(
+        _ target: TargetURI,
+        partition: String,
+        context: CallContext
+    ) async throws(StoreError) {
+        func prefix(_ method: RequestMethod) -> [UInt8] {
+            CacheKey.prefix(partition: partition, methodGroup: method, target: target)
+        }
+        let now = context.clock.timestamp
+        if !cache.options.keyFields(for: target).isEmpty {
+            let prefix = prefix(.get)
+            let isSelected: @Sendable (StoredEntry) -> Bool = {
+                // What leads to equivalent queries is no response, and leads to those of other queries too.
+                $0.key.bytes.starts(with: prefix) && !SearchVarianceKeys.isOne($0.key.bytes)
+            }
+            try await cache.writer.purge(.matching(isSelected), now: now)
+        }
+        guard cache.holdsContentKeys else { return }
+        for method: RequestMethod in [.query, .post] {
+            try await cache.writer.purge(.keyPrefix(prefix(method)), now: now)
+        }
     }
 }
 
@@ -117,6 +137,7 @@ extension CachingHook {
 extension HTTPCache {
     /// The words to store a response under: the caller's, and those of its groups as far as there is room.
     func tags(_ own: Set<String>, for stored: StoredResponse) -> Set<String> {
+        let own = own.union(writtenTags(stored))
         let groups = CacheGroups(stored.head.fields)
         guard !groups.isEmpty else { return own }
         // What a store cannot keep is not given to it, since it would choose itself what to leave out.
@@ -128,10 +149,23 @@ extension HTTPCache {
 
     /// The caller's words among those of an entry.
     func ownTags(_ tags: Set<String>, of stored: StoredResponse) -> Set<String> {
+        let tags = tags.subtracting(writtenTags(stored))
         let groups = CacheGroups(stored.head.fields)
         guard !groups.isEmpty else { return tags }
         let words = GroupTags(of: stored.target, secret: store.secret)
         return tags.subtracting(words.words(invalidating: groups))
+    }
+
+    /// The words that the response itself brings, where the options say in which fields.
+    private func writtenTags(_ stored: StoredResponse) -> Set<String> {
+        var tags: Set<String> = []
+        for name in options.tagFields {
+            for value in stored.head.fields.values(of: name) {
+                let words = value.split { $0 == " " || $0 == "," || $0 == "\t" }
+                for word in words.prefix(HTTPCache.mostTags) { tags.insert(String(word)) }
+            }
+        }
+        return tags
     }
 
     /// How many words a store keeps with an entry (``EntryDescription/tags``).

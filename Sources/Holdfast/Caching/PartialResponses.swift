@@ -40,7 +40,8 @@ extension CachingHook {
             received: received,
             context: context
         )
-        let setCookies = cache.options.ignored.setCookies(in: response.fields)
+        let setCookies = cache.options.ignoredCookies(for: lookup.head.target)
+            .setCookies(in: response.fields)
         response.head = join.stored.responseHead(now: now)
         response.body = ResponseBody(source, length: join.length)
         if case .part(let wanted) = answer, let range = ContentRange(wanted, completeLength: join.completeLength) {
@@ -155,7 +156,7 @@ extension CachingHook {
             requestTime: response.requestTime ?? now,
             responseTime: response.responseTime ?? now,
             mode: cache.options.mode,
-            ignoredCookies: cache.options.ignored
+            ignoredCookies: cache.options.ignoredCookies(for: sent.target)
         )
     }
 
@@ -219,8 +220,7 @@ extension CachingHook {
             )
             return (storing, outcome)
         } catch {
-            context.tell(notStored: error.reason)
-            lookup.metrics.count(notStored: error.reason)
+            context.tell(notStored: error.reason, metrics: lookup.metrics)
             return (joined, ResponseOutcome(notStored: error.reason))
         }
     }
@@ -263,12 +263,21 @@ extension CachingHook {
         guard let source = response.body.source else {
             let count = response.body.length ?? 0
             delivered(count)
+            var reason: CacheReason?
             switch judge(count, true) {
-            case .commit: await finish(writer, nil)
-            case .commitAs(let description): await finish(writer, description)
-            case .abandon: writer.abandon()
+            case .commit: reason = await finish(writer, nil)
+            case .commitAs(let description): reason = await finish(writer, description)
+            case .abandon:
+                writer.abandon()
+                reason = .incomplete
             }
-            return ResponseOutcome(storable: entry.stored, entry: entry, mayBeShared: entry.mayBeShared)
+            return ResponseOutcome(
+                storable: entry.stored,
+                entry: entry,
+                notStored: reason,
+                awaitsVerdict: context.verdict != nil,
+                mayBeShared: entry.mayBeShared
+            )
         }
         let storing = StoringBody(
             CountedBody(source, delivered: delivered),
@@ -309,7 +318,7 @@ extension StoredResponse {
                 contentDecoded: contentDecoded,
                 mode: options.mode,
                 targetedFields: targetedFields,
-                ignoredCookies: options.ignored
+                ignoredCookies: options.ignoredCookies(for: target)
             ),
             requestTime: requestTime,
             responseTime: responseTime,

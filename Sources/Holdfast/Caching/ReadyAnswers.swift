@@ -94,6 +94,7 @@ extension CachingHook {
                 request: request,
                 implicit: context.transport.implicitFields(for: request),
                 target: lookup.head.target,
+                keyFields: cache.options.keyFields(for: lookup.head.target),
                 searchVarianceCount: lookup.searchVarianceCount
             )
         else { return }
@@ -158,6 +159,8 @@ final class ReadyAnswer: Sendable {
     /// - Parameters:
     ///   - request: a plain one that the entry answers.
     ///   - implicit: what its transport adds to it.
+    ///   - keyFields: those that are part of its key by a rule: other values are another key, as others of nominated fields are another
+    ///     variant.
     init?(
         _ entry: StoredEntry,
         stored: StoredResponse,
@@ -166,6 +169,7 @@ final class ReadyAnswer: Sendable {
         request: URLRequest,
         implicit: HeaderFields,
         target: TargetURI,
+        keyFields: [FieldName] = [],
         searchVarianceCount: UInt64
     ) {
         self.url = url
@@ -180,7 +184,8 @@ final class ReadyAnswer: Sendable {
         self.implicit = implicit
         let fields = request.allHTTPHeaderFields ?? [:]
         reuseCount = ReuseFields.names.count
-        let names = stored.nominated.names
+        let nominated = stored.nominated.names
+        let names = nominated + keyFields.map(\.canonicalName).filter { !nominated.contains($0) }
         finder = FieldNameFinder(ReuseFields.names + names)
         let own = FieldNameFinder(names)
         var values = [String?](repeating: nil, count: names.count)
@@ -189,7 +194,7 @@ final class ReadyAnswer: Sendable {
             guard values[number] == nil else { return nil }
             values[number] = value
         }
-        nominated = values
+        self.nominated = values
         presentCount = values.count { $0 != nil }
     }
 

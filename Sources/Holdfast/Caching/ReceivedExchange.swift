@@ -37,7 +37,9 @@ struct ReceivedExchange: Sendable {
         let now = context.clock.timestamp
         var sent: RequestHead?
         var sentPartition: String?
-        if let presented = response.presentation.fields.map(cache.view), let request = context.exchange?.request {
+        if let presented = response.presentation.fields.map({ cache.view(of: $0, to: lookup.head.target) }),
+            let request = context.exchange?.request
+        {
             sent = context.head(of: request, fields: presented)
             sentPartition = lookup.partition(ofSent: presented, in: context, of: cache)
         }

@@ -66,6 +66,7 @@ extension CachingHook {
         case .resend: throw CachingHook.unasked(response)
         }
         var loaded = offered[index]
+        let ignored = cache.options.ignoredCookies(for: lookup.head.target)
         let received = ReceivedExchange(response, lookup: lookup, context: context, cache: cache)
         let admission = received.admission(
             of: response,
@@ -81,7 +82,7 @@ extension CachingHook {
                 responseTime: received.exchange.responseTime,
                 mode: cache.options.mode,
                 givenLifetime: lookup.directive.lifetime?.wholeSeconds,
-                ignoredCookies: cache.options.ignored
+                ignoredCookies: ignored
             )
         }
         // Where the fields now say that a part is not what was asked for, the rest is not there.
@@ -103,7 +104,7 @@ extension CachingHook {
         answer.responseTime = response.responseTime
         answer.attempts = response.attempts
         answer.presentation = response.presentation
-        for value in cache.options.ignored.setCookies(in: response.fields) { answer.fields.append(.setCookie, value) }
+        for value in ignored.setCookies(in: response.fields) { answer.fields.append(.setCookie, value) }
         response = answer
         return ResponseOutcome(loaded: loaded, notStored: admission.reason, mayBeShared: admission.isShareable)
     }
@@ -209,12 +210,19 @@ extension CachingHook {
         let finish = commit(entry, received: received, context: context)
         guard let source = response.body.source else {
             delivered(response.body.length ?? 0)
-            await finish(writer, nil)
-            return ResponseOutcome(storable: entry.stored, entry: entry, mayBeShared: entry.mayBeShared)
+            let reason = await finish(writer, nil)
+            return ResponseOutcome(
+                storable: entry.stored,
+                entry: entry,
+                notStored: reason,
+                awaitsVerdict: context.verdict != nil,
+                mayBeShared: entry.mayBeShared
+            )
         }
         let (stored, expected, options) = (entry.stored, entry.bodyLength, cache.options)
         let isRefresh = context.fetch?.isBackground ?? false
         let tags = entry.description.tags
+        let metrics = lookup.metrics
         let layout = stored.ranges?.intervals ?? [0..<Int64(expected ?? .max)]
         let storing = StoringBody(
             CountedBody(source, delivered: delivered),
@@ -223,17 +231,19 @@ extension CachingHook {
             judge: { received, isWhole in
                 // An incomplete response must not be taken for a whole one (RFC 9111 §3.3).
                 if isWhole, expected.map({ $0 == received }) ?? true { return .commit }
-                context.options.storing?.note(.incomplete)
                 // A whole response that is stale is worth more than a part of a newer one that nobody waits for.
-                if isRefresh { return .abandon }
-                guard let cut = stored.cutOff(after: received, of: layout) else { return .abandon }
+                guard !isRefresh, let cut = stored.cutOff(after: received, of: layout) else {
+                    context.tell(notStored: .incomplete, metrics: metrics)
+                    return .abandon
+                }
+                context.options.storing?.note(.incomplete)
                 return .commitAs(cut.description(tags: tags, options))
             },
             finish: finish,
             fail: { [self] error in
                 await storingFailed(error, entry: entry, of: received, in: context)
                 fillLease?.end(.notReusable)
-                context.options.storing?.note(.storeFailure)
+                context.tell(notStored: error.reason, metrics: metrics)
             }
         )
         response.body = ResponseBody(storing, length: response.body.length)
@@ -249,8 +259,7 @@ extension CachingHook {
         context: CallContext,
         delivered: @escaping @Sendable (Int) -> Void
     ) -> ResponseOutcome {
-        context.tell(notStored: reason)
-        lookup.metrics.count(notStored: reason)
+        context.tell(notStored: reason, metrics: lookup.metrics)
         response.body = counted(response.body, delivered: delivered)
         return ResponseOutcome(
             storable: admitted?.stored,
@@ -283,7 +292,7 @@ extension CachingHook {
             if let bytes, !bytes.isEmpty { try await writer.append(bytes) }
         } catch {
             await storingFailed(error, entry: entry, of: received, in: context)
-            throw Unstored(reason: error.code == .tooLarge ? .tooLarge : .storeFailure)
+            throw Unstored(reason: error.reason)
         }
         // From here on the store itself watches for invalidations.
         let answersQueries = entry.stored.head.fields.contains(.noVarySearch)
@@ -296,12 +305,13 @@ extension CachingHook {
         return writer
     }
 
-    /// Commits an entry: at once, or once the caller's acceptance has taken the response.
+    /// Commits an entry: at once, or once the caller's acceptance has taken the response. The closure says why nothing was stored, as
+    /// far as that is known when it returns.
     func commit(
         _ entry: AdmittedEntry,
         received: ReceivedExchange,
         context: CallContext
-    ) -> @Sendable (any EntryWriter, EntryDescription?) async -> Void {
+    ) -> @Sendable (any EntryWriter, EntryDescription?) async -> CacheReason? {
         { [self] writer, description in
             guard let verdict = context.verdict else {
                 return await commit(
@@ -315,7 +325,7 @@ extension CachingHook {
             context.transaction?.fillLease?.awaitVerdict()
             await verdict.whenDecided { [self] accepted in
                 if accepted {
-                    await commit(
+                    _ = await commit(
                         writer,
                         description: description,
                         admitted: entry,
@@ -324,19 +334,22 @@ extension CachingHook {
                     )
                 } else {
                     writer.abandon()
+                    context.tell(notStored: .notAccepted, metrics: received.lookup.metrics)
                     context.transaction?.fillLease?.end(.failed)
                 }
             }
+            return nil
         }
     }
 
+    /// - Returns: why the entry was not stored; nil where it was.
     private func commit(
         _ writer: any EntryWriter,
         description: EntryDescription?,
         admitted: AdmittedEntry,
         received: ReceivedExchange,
         context: CallContext
-    ) async {
+    ) async -> CacheReason? {
         let lookup = received.lookup
         let answersQueries = admitted.stored.head.fields.contains(.noVarySearch)
         let equivalent = await noteSearchVariance(
@@ -350,7 +363,7 @@ extension CachingHook {
             await isNewerStored(than: admitted, received: received, context: context)
         {
             writer.abandon()
-            return overtaken(context)
+            return overtaken(lookup, context)
         }
         do throws(StoreError) {
             let entry = try await cache.writer.commit(
@@ -366,7 +379,7 @@ extension CachingHook {
             )
             guard let entry else {
                 await giveUp(admitted.claim, of: received, in: context)
-                return overtaken(context)
+                return overtaken(lookup, context)
             }
             cache.storedElsewhere.note(entry, lookup: lookup)
             if answersQueries { cache.noteSearchVariance() }
@@ -382,13 +395,15 @@ extension CachingHook {
             }
             context.emit(.responseStored)
             context.options.storing?.note(nil)
+            return nil
         } catch {
             await giveUp(admitted.claim, of: received, in: context)
             // Invalidated meanwhile: not a fault of the store, the response was merely overtaken.
-            if error.code == .superseded { return overtaken(context) }
+            if error.code == .superseded { return overtaken(lookup, context) }
             storeFailed(error, context: context)
-            context.options.storing?.note(.storeFailure)
+            context.tell(notStored: error.reason, metrics: lookup.metrics)
             context.transaction?.fillLease?.end(.notReusable)
+            return error.reason
         }
     }
 
@@ -404,10 +419,18 @@ extension CachingHook {
         }
     }
 
-    private func overtaken(_ context: CallContext) {
-        context.options.storing?.note(.overtaken)
-        context.tell(notStored: .overtaken)
+    private func overtaken(_ lookup: CacheLookup, _ context: CallContext) -> CacheReason {
+        context.tell(notStored: .overtaken, metrics: lookup.metrics)
         context.transaction?.fillLease?.end(.failed)
+        return .overtaken
+    }
+}
+
+extension StoreError {
+    /// Why a response is not stored where the store says this.
+    fileprivate var reason: CacheReason {
+        guard code == .tooLarge else { return .storeFailure(detail: code.description) }
+        return limit.map { .tooLarge(limit: $0) } ?? .tooLarge
     }
 }
 

@@ -82,7 +82,7 @@ final class StoredBodySource: ByteSource {
             await failed(error)
             throw ServiceError(
                 .other,
-                "The stored body could not be read to its end; send the call again, it will come from the network.",
+                "The stored body could not be read to its end. Send the request again; it will come from the network.",
                 cause: error,
                 progress: .bytesReceived
             )

@@ -168,8 +168,8 @@ extension HTTPCache {
         candidates.isEmpty && storedElsewhere.isElsewhere(lookup) ? .otherPrincipal : .notStored
     }
 
-    /// A request's fields as this cache sees them: without the cookies that it ignores.
-    func view(of fields: HeaderFields) -> HeaderFields {
-        options.ignored.view(of: fields)
+    /// A request's fields as this cache sees them: without the cookies that it ignores for the target.
+    func view(of fields: HeaderFields, to target: TargetURI) -> HeaderFields {
+        options.ignoredCookies(for: target).view(of: fields)
     }
 }

@@ -20,7 +20,7 @@ final class StoringBody: ByteSource {
     private let upstream: any ByteSource
     private let writer: any EntryWriter
     private let judge: @Sendable (_ received: Int, _ isWhole: Bool) -> Ending
-    private let finish: @Sendable (any EntryWriter, EntryDescription?) async -> Void
+    private let finish: @Sendable (any EntryWriter, EntryDescription?) async -> CacheReason?
     private let fail: @Sendable (StoreError) async -> Void
     private let background: BackgroundTasks
     private struct State {
@@ -41,7 +41,7 @@ final class StoringBody: ByteSource {
         writer: any EntryWriter,
         background: BackgroundTasks,
         judge: @escaping @Sendable (_ received: Int, _ isWhole: Bool) -> Ending,
-        finish: @escaping @Sendable (any EntryWriter, EntryDescription?) async -> Void,
+        finish: @escaping @Sendable (any EntryWriter, EntryDescription?) async -> CacheReason?,
         fail: @escaping @Sendable (StoreError) async -> Void
     ) {
         self.upstream = upstream
@@ -127,7 +127,7 @@ final class StoringBody: ByteSource {
         case .commitAs(let description):
             state.withLock { $0.isGivenUp = true }
             // A cancelled reader waits for nothing.
-            _ = background.spawn { [finish, writer] in await finish(writer, description) }
+            _ = background.spawn { [finish, writer] in _ = await finish(writer, description) }
         }
     }
 
@@ -143,10 +143,10 @@ final class StoringBody: ByteSource {
     private func end(isWhole: Bool) async {
         guard let received = stopStoring() else { return }
         switch judge(received, isWhole) {
-        case .commit: await finish(writer, nil)
+        case .commit: _ = await finish(writer, nil)
         case .commitAs(let description):
             state.withLock { $0.isGivenUp = true }
-            await finish(writer, description)
+            _ = await finish(writer, description)
         case .abandon: giveUp()
         }
     }

@@ -303,7 +303,7 @@ struct AttemptLoop: Exchanging {
     func deadlineExceeded(cause: ServiceError?) -> ServiceError {
         ServiceError(
             .deadlineExceeded,
-            "The time for this call was over before a response came; allow more time, or find out what took it.",
+            "The call timed out before a response came. Allow more time, or see in `attempts` what took so long.",
             cause: cause,
             progress: cause.map { $0.progress ?? .bodySent } ?? .notSent,
             connectionReused: cause?.connectionReused ?? false
@@ -348,7 +348,7 @@ extension AttemptLoop {
             let limit = (state.inForce?.rules.attemptTimeout ?? attemptTimeout).map {
                 context.clock.now.advanced(by: $0)
             }
-            context.attemptDeadline = earlier(context.deadline, limit)
+            context.attemptDeadline = earlier(of: context.deadline, and: limit)
             context.attemptIsCut = context.attemptDeadline.map { $0 != limit } ?? false
             if let deadline = context.deadline, context.clock.now >= deadline { throw deadlineExceeded(cause: nil) }
             context.exchange = SentExchange(
@@ -448,7 +448,7 @@ extension URLRequest {
     /// - Throws: ``ServiceError`` `.badRequest` with progress `notSent`.
     package func checkHead() throws {
         guard url?.port.map({ 1...65_535 ~= $0 }) ?? true else {
-            throw ServiceError(.badRequest, "The URL's port is none; use 1 to 65535.", progress: .notSent)
+            throw ServiceError(.badRequest, "The URL's port is out of range. Use 1 to 65535.", progress: .notSent)
         }
         for (name, value) in allHTTPHeaderFields ?? [:] {
             if let refusal = URLRequest.refusal(ofField: name, value: value) { throw refusal }
@@ -505,7 +505,7 @@ extension RetryRules {
     }
 }
 
-private func earlier(_ first: MonotonicInstant?, _ second: MonotonicInstant?) -> MonotonicInstant? {
+private func earlier(of first: MonotonicInstant?, and second: MonotonicInstant?) -> MonotonicInstant? {
     guard let first, let second else { return first ?? second }
     return min(first, second)
 }

@@ -3,15 +3,16 @@
 
 public import HoldfastSemantics
 
-/// What a caller asks for one call beside its URLRequest; everything has a default.
+/// The options of one call, in addition to its URLRequest; each has a default.
 public struct CallOptions: Sendable {
-    /// What the caller calls the operation, such as `getForecast`: for spans, metrics and logs. One of few names: it holds nothing
-    /// of the request's own. Nil by default; a typed call is named after its endpoint or its request's type.
+    /// The caller's name for the operation, such as `getForecast`, for spans, metrics and logs. Use a small set of names,
+    /// without anything from the request itself. Nil by default; a typed call is named after its endpoint or its request's
+    /// type.
     public var operationName: String? {
         get { parts.value.operationName }
         set { parts.value.operationName = newValue }
     }
-    /// How caches treat this call; the URLRequest's `cachePolicy` is heard where this is `.default`.
+    /// How caches treat this call; if this is `.default`, the URLRequest's `cachePolicy` applies.
     public var cache: CacheDirective {
         get { parts.value.cache }
         _modify { yield &parts.value.cache }
@@ -21,53 +22,62 @@ public struct CallOptions: Sendable {
         get { parts.value.principal }
         set { parts.value.principal = newValue }
     }
-    /// Says that a POST of this call only asks, and how its content is read for the key it is then cached under; nil, the
-    /// default, leaves it to the cache's `KeyRule`s. Of a QUERY it is the reading of the content alone (RFC 10008).
+    /// Says that this call's POST only reads data, and how its content becomes part of the cache key; nil, the default, leaves
+    /// it to the cache's `CacheRule`s. For a QUERY, it only says how the content is read (RFC 10008).
     public var cachesContent: ContentNormalizer? {
         get { parts.value.cachesContent }
         set { parts.value.cachesContent = newValue }
     }
-    /// Words by which a stored response can be purged.
+    /// Tags by which a stored response can be removed.
     public var tags: Set<String> {
         get { parts.value.tags }
         _modify { yield &parts.value.tags }
     }
-    /// The time the whole call may take up to its response head; nil: the pipeline's `callTimeout`.
+    /// The time that the call may take until it returns; nil, the default: the pipeline's `callTimeout`, or that of its retry
+    /// rules.
+    ///
+    /// Calls that return the content (`data(for:)`, `upload`, `download` and typed calls) are limited to the end of the
+    /// content; those that return at the response head (`send` and `bytes(for:)`), to the head. If a hook sets it in
+    /// `onSchedule`, the time is counted from then.
     public var timeout: Duration? {
         get { parts.value.timeout }
         set { parts.value.timeout = newValue }
     }
-    /// The rules of retrying for this call, under the gates of the pipeline's factory; nil: the factory's.
+    /// The retry rules for this call; the gates of the pipeline's factory still apply. Nil: the factory's rules.
     ///
-    /// They take the place of those of the factory's ``BackoffRetrier``, whose condition stays; another factory is not asked then.
-    /// Where their budget is another than the factory's, the calls with this budget share one of their own, for each origin; of more
-    /// than eight such budgets the further ones count as the factory's. A
-    /// gateway stays one whatever they say. `.none` switches retries off.
+    /// They replace the rules of the factory's ``BackoffRetrier``, whose condition still applies; a factory of another kind is
+    /// not asked. If their budget differs from the factory's, the calls with this budget share it, for each origin; beyond
+    /// eight such budgets, the factory's is used. A gateway remains a gateway whatever they say. `.none` switches retries off.
     public var retryRules: RetryRules? {
         get { rulesInForce?.rules }
         set { rulesInForce = newValue.map { RulesInForce($0) } }
     }
-    /// Makes the retrier of this call instead of the pipeline's factory.
+    /// Makes the retrier of this call, instead of the pipeline's factory.
     public var retrierFactory: (any RetrierFactory)? {
         get { parts.value.retrierFactory }
         set { parts.value.retrierFactory = newValue }
     }
-    /// What is accepted as an answer; nil: any response, as URLSession does.
+    /// Receives the progress of the response's content; nil, the default: none.
+    public var progress: TransferProgress? {
+        get { parts.value.progress }
+        set { parts.value.progress = newValue }
+    }
+    /// Which responses are accepted; nil: any response, as in URLSession.
     public var acceptance: Acceptance? {
         get { parts.value.acceptance }
         set { parts.value.acceptance = newValue }
     }
-    /// Whether repeating the request has no further effect; nil: as its method says.
+    /// Whether repeating the request has no further effect; nil: decided by its method.
     public var isIdempotent: Bool? {
         get { parts.value.isIdempotent }
         set { parts.value.isIdempotent = newValue }
     }
-    /// Whether the call bears the credential of ``PipelineConfiguration/authorization``; true by default.
+    /// Whether the call carries the credential of ``PipelineConfiguration/authorization``; true by default.
     public var usesAuthorization = true
-    /// Names of request fields that hold a credential beside Authorization and Cookie: they name the cache partition as well, and
-    /// stay behind when a redirect leaves the origin. None by default.
+    /// Names of request fields, besides Authorization and Cookie, that hold a credential: they also determine the cache
+    /// partition, and are dropped when a redirect leaves the origin. None by default.
     ///
-    /// A field that is named and absent counts for nothing; a ``principal`` replaces them all as the name of the partition.
+    /// A field that the request does not have is ignored; a ``principal`` replaces all of them as the name of the partition.
     public var credentialFields: [FieldName] {
         get { parts.value.credentialFields }
         _modify { yield &parts.value.credentialFields }
@@ -77,12 +87,12 @@ public struct CallOptions: Sendable {
         get { parts.value.prepare }
         _modify { yield &parts.value.prepare }
     }
-    /// The method and the target as they are to be sent, where they are not the URLRequest's; for proxies. Nil by default.
+    /// The exact method and target to send, if they are not the URLRequest's; for proxies. Nil by default.
     public var exactHead: ExactRequestHead? {
         get { parts.value.exactHead }
         set { parts.value.exactHead = newValue }
     }
-    /// Is told of interim (1xx) responses, from whatever thread the transport has them on.
+    /// Receives interim (1xx) responses, on whatever thread the transport gets them.
     public var onInterimResponse: (@Sendable (ResponseHead) -> Void)? {
         get { parts.value.onInterimResponse }
         set { parts.value.onInterimResponse = newValue }
@@ -158,6 +168,7 @@ public struct CallOptions: Sendable {
         var timeout: Duration?
         var retrierFactory: (any RetrierFactory)?
         var acceptance: Acceptance?
+        var progress: TransferProgress?
         var isIdempotent: Bool?
         var credentialFields: [FieldName] = []
         var prepare: [PrepareStep] = []

@@ -43,9 +43,53 @@ package func withDeadline<Success: Sendable>(
     }
 }
 
+/// Takes the content of a response in, but no longer than until `deadline`.
+///
+/// - Parameters:
+///   - deadline: when the call is over; nil: never.
+///   - discard: is handed what was taken in too late.
+/// - Throws: ``ServiceError`` `.deadlineExceeded` at the deadline, `CancellationError` at once when the caller is cancelled, or what
+///   `take` throws.
+package func takingContent<Taken: Sendable>(
+    of response: Response,
+    until deadline: MonotonicInstant?,
+    on clock: any HoldfastClock,
+    discard: @escaping @Sendable (Taken) -> Void = { _ in },
+    take: @escaping @Sendable () async throws -> Taken
+) async throws -> Taken {
+    // What has come needs no race.
+    guard let deadline, response.body.source != nil else { return try await take() }
+    let result: Result<Taken, any Error>
+    do {
+        result = try await withDeadline(
+            deadline,
+            on: clock,
+            discard: { if case .success(let late) = $0 { discard(late) } }
+        ) {
+            do {
+                return .success(try await take())
+            } catch {
+                return .failure(error)
+            }
+        }
+    } catch {
+        response.body.discard()
+        guard !error.isCancellation else { throw error }
+        var error = ServiceError(
+            .deadlineExceeded,
+            "The call's time was over before all of the content had come. Allow more time (`CallOptions.timeout`), or ask for less.",
+            progress: .headReceived,
+            response: response
+        )
+        error.attempts = response.attempts
+        throw error
+    }
+    return try result.get()
+}
+
 private let timeout = ServiceError(
     .timeout,
-    "The server sent no response head in time; allow more time, or find out why the server is slow.",
+    "The server did not respond in time. Allow more time, or find out why the server is slow.",
     progress: .bodySent
 )
 

@@ -30,6 +30,8 @@ final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
     private let hooks: [any ServiceHook]
     private let firstIndex: Int
     private let next: Next
+    /// Whether each hook may be somebody else's, who writes what we read.
+    private let mayEdit: [Bool]
     private let idle = IdleMoments()
 
     /// - Parameter firstIndex: the place of the first hook in the whole pipeline, which names its state in the context.
@@ -37,6 +39,7 @@ final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
         self.hooks = hooks
         self.firstIndex = firstIndex
         self.next = next
+        mayEdit = hooks.map { !($0 is CachingHook || $0 is AuthorizationHook) }
     }
 
     func exchange(_ request: URLRequest, context: inout CallContext) async throws -> Response {
@@ -65,6 +68,8 @@ final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
         var left = LeftRequests(top: top, of: hooks.count)
         var outcome: Result<Response, any Error>?
         var index = first
+        var content: Data??
+        var timeout = context.options.areDefault ? nil : context.options.timeout
         // One function for the way down and the way up: a call of its own for each moment would cost as much as the moment.
         while index < hooks.count {
             if !idle.isIdle(.schedule, index: index) {
@@ -72,6 +77,7 @@ final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
                 context.currentHook = firstIndex + index
                 if context.chain !== self { context.chain = self }
                 let entering = context.withholdsAdditions ? request : nil
+                if mayEdit[index], content == nil { content = .some(request.httpBody) }
                 do {
                     if let answer = try await hooks[index].onSchedule(&request, &context) {
                         outcome = .success(answer.answering(request))
@@ -82,6 +88,12 @@ final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
                 }
                 // Who answers or throws has no ending, and who stands below is never asked.
                 if outcome != nil { break }
+                if mayEdit[index], let before = content {
+                    let after = request.httpBody
+                    if after != nil || before != nil { context.adopt(after, insteadOf: before) }
+                    content = .some(after)
+                    if !context.options.areDefault { context.adopt(insteadOf: &timeout) }
+                }
                 // The pipeline's own credential has a scope of its own, which says where it may go.
                 if let entering, !(hooks[index] is AuthorizationHook) { request.withholdAdditions(to: entering) }
             }
@@ -91,7 +103,7 @@ final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
             do {
                 outcome = .success(try await next.exchange(request, context: &context))
             } catch {
-                outcome = .failure(error)
+                outcome = .failure(error.naming(CallSubject(request, context: context, operationName: nil)))
             }
         }
         while index > top {
@@ -134,8 +146,38 @@ final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
             hooks[index].onCancel(seen, context)
             return .failure(CancellationError())
         }
-        guard let replacement = await hooks[index].onFailure(error, seen, &context) else { return .failure(error) }
+        let answer = await hooks[index].onFailure(error, seen, &context)
+        if context.takesDefault(.failure, of: hooks[index]) {
+            idle.note(.failure, index: index)
+            if idle.isIdle(.schedule, index: index), idle.isIdle(.success, index: index) {
+                DebugWarning.implementsNothing(type(of: hooks[index]))
+            }
+        }
+        guard let replacement = answer else { return .failure(error) }
         return .success(replacement.answering(request))
+    }
+}
+
+extension CallContext {
+    /// Takes over what a hook has written into the request's own content.
+    fileprivate mutating func adopt(_ content: Data?, insteadOf before: Data?) {
+        if !content.isSame(as: before) { body = content.map { .data($0) } ?? .none }
+    }
+
+    /// Takes over the time that a hook has given the call.
+    fileprivate mutating func adopt(insteadOf before: inout Duration?) {
+        guard let timeout = options.timeout, timeout != before else { return }
+        before = timeout
+        deadline = clock.now.advanced(by: timeout)
+    }
+}
+
+extension Data? {
+    /// Whether both are equal; spares the comparison where both are the same bytes in memory.
+    fileprivate func isSame(as other: Data?) -> Bool {
+        guard let self, let other, self.count == other.count else { return self == nil && other == nil }
+        let start = self.withUnsafeBytes { $0.baseAddress }
+        return start == other.withUnsafeBytes { $0.baseAddress } && self.count > 32 || self == other
     }
 }
 
@@ -164,11 +206,15 @@ private struct LeftRequests {
 }
 
 extension Response {
-    /// The response with the URL it answers, where its maker named none.
+    /// The response of a hook: with the URL it answers, where its maker named none, and as made on this side where no exchange
+    /// brought it.
     fileprivate func answering(_ request: URLRequest) -> Response {
-        guard url == nil else { return self }
+        var isMadeHere = false
+        if case .network = source { isMadeHere = attempts.isEmpty && responseTime == nil }
+        guard url == nil || isMadeHere else { return self }
         var response = self
-        response.url = request.url
+        response.url = url ?? request.url
+        if isMadeHere { response.source = .synthesized }
         return response
     }
 }
@@ -188,10 +234,12 @@ final class IdleMoments: Sendable {
     enum Moment: Sendable {
         case schedule
         case success
+        case failure
     }
 
     private let schedules = Atomic<UInt64>(0)
     private let successes = Atomic<UInt64>(0)
+    private let failures = Atomic<UInt64>(0)
 
     /// Whether a hook is known not to implement a moment; of the first 64 hooks.
     func isIdle(_ moment: Moment, index: Int) -> Bool {
@@ -199,6 +247,7 @@ final class IdleMoments: Sendable {
             switch moment {
             case .schedule: schedules.load(ordering: .relaxed)
             case .success: successes.load(ordering: .relaxed)
+            case .failure: failures.load(ordering: .relaxed)
             }
         return index < 64 && known >> UInt64(index) & 1 == 1
     }
@@ -208,6 +257,7 @@ final class IdleMoments: Sendable {
         switch moment {
         case .schedule: schedules.bitwiseOr(1 << UInt64(index), ordering: .relaxed)
         case .success: successes.bitwiseOr(1 << UInt64(index), ordering: .relaxed)
+        case .failure: failures.bitwiseOr(1 << UInt64(index), ordering: .relaxed)
         }
     }
 }

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 public import HoldfastSemantics
+internal import HoldfastStorage
 private import Synchronization
 
 #if canImport(FoundationNetworking)
@@ -14,43 +15,62 @@ private import Synchronization
 extension Pipeline {
     /// Fetches responses into the cache before anyone asks for them.
     ///
-    /// Each request is an ordinary call: through the hooks, with retries, collapsed with equal calls, and answered from the
-    /// store where that is fresh. Bodies go to the store chunk by chunk and are held nowhere else. A request whose method is
-    /// not safe (RFC 9110 §9.2.1) is not sent.
+    /// Each request is an ordinary call: it passes through the hooks, is retried, is collapsed with equal calls, and is
+    /// answered from the store if what is stored is fresh. Bodies go to the store chunk by chunk and are not kept anywhere
+    /// else; one for which the store had no room while others were being written is fetched once more, alone. A request whose
+    /// method is not safe (RFC 9110 §9.2.1) is not sent.
     ///
     /// - Parameters:
-    ///   - requests: what to fetch; begun in this order.
-    ///   - options: what is asked for each of the calls, tags for instance.
+    ///   - requests: what to fetch, started in this order.
+    ///   - options: the options of each call, such as tags.
     ///   - concurrency: how many are fetched at once; 4 by default, at least 1.
-    /// - Returns: what came of each request, in their order. When the task is cancelled the calls under way are, and they and those
-    ///   not yet begun count as failed with `CancellationError`.
+    /// - Returns: the result of each request, in the same order. If the task is cancelled, so are the calls in progress; they
+    ///   and those not yet begun count as failed with `CancellationError`.
     public func prefetch(
         _ requests: [URLRequest],
         options: CallOptions = CallOptions(),
         concurrency: Int = 4
     ) async -> PrefetchReport {
         var outcomes = [PrefetchReport.Outcome](repeating: .failed(CancellationError()), count: requests.count)
-        await withTaskGroup(of: (Int, PrefetchReport.Outcome).self) { group in
+        var statuses = [StatusCode?](repeating: nil, count: requests.count)
+        await withTaskGroup(of: (Int, PrefetchReport.Outcome, StatusCode?).self) { group in
             func begin(_ index: Int) {
                 let request = requests[index]
-                _ = group.addTaskUnlessCancelled { (index, await fetch(request, options: options)) }
+                _ = group.addTaskUnlessCancelled {
+                    var status: StatusCode?
+                    let outcome = await fetch(request, options: options, status: &status)
+                    return (index, outcome, status)
+                }
             }
             let first = min(max(concurrency, 1), requests.count)
             for index in 0..<first { begin(index) }
             var next = first
-            while let (index, outcome) = await group.next() {
-                outcomes[index] = outcome
+            while let (index, outcome, status) = await group.next() {
+                (outcomes[index], statuses[index]) = (outcome, status)
                 guard next < requests.count else { continue }
                 begin(next)
                 next += 1
             }
         }
+        // Several bodies at a time may hold more of a store than it lends to what is not committed; each by itself has room.
+        for index in requests.indices {
+            guard concurrency > 1, case .notStored(let reason) = outcomes[index], reason.isForWantOfRoom,
+                !Task.isCancelled
+            else { continue }
+            outcomes[index] = await fetch(requests[index], options: options, status: &statuses[index])
+        }
         return PrefetchReport(
-            items: zip(requests, outcomes).map { PrefetchReport.Item(request: $0, outcome: $1) }
+            items: requests.indices.map {
+                PrefetchReport.Item(request: requests[$0], outcome: outcomes[$0], status: statuses[$0])
+            }
         )
     }
 
-    private func fetch(_ request: URLRequest, options: CallOptions) async -> PrefetchReport.Outcome {
+    private func fetch(
+        _ request: URLRequest,
+        options: CallOptions,
+        status: inout StatusCode?
+    ) async -> PrefetchReport.Outcome {
         let method = request.httpMethod.flatMap { RequestMethod(validating: $0) } ?? .get
         guard method.isSafe else { return .notStored(.method) }
         let watch = StoringWatch()
@@ -58,11 +78,12 @@ extension Pipeline {
         options.storing = watch
         do {
             let response = try await send(request, options: options)
+            status = response.status
             guard let decision = response.cacheDecision else {
                 response.body.discard()
                 return .notStored(.noCache)
             }
-            if decision.outcome == .hit {
+            if decision.outcome == .hit || decision.outcome == .stale {
                 response.body.discard()
                 return .alreadyStored
             }
@@ -82,12 +103,17 @@ extension Pipeline {
             switch watch.outcome {
             case .stored: return .stored
             case .notStored(let reason): return .notStored(reason)
-            case nil: return .notStored(.incomplete)
+            case .storing, nil: return .notStored(.incomplete)
             }
         } catch {
             return .failed(error)
         }
     }
+}
+
+extension CacheReason {
+    /// Whether the store had no room at that moment.
+    fileprivate var isForWantOfRoom: Bool { self == .storeFailure && detail == StoreError.Code.noSpace.description }
 }
 
 /// Is told what became of a response that was to be stored.
@@ -103,30 +129,46 @@ final class StoringWatch: Sendable {
     }
 }
 
-/// What came of a ``Pipeline/prefetch(_:options:concurrency:)``, request by request.
+/// The result of a ``Pipeline/prefetch(_:options:concurrency:)``, request by request.
 public struct PrefetchReport: Sendable {
-    /// What came of one request; closed.
+    /// The result of one request; closed.
     public enum Outcome: Sendable {
         /// The response is in the store: newly fetched, or confirmed by the origin.
         case stored
-        /// The store answered without waiting for the origin: nothing had to be fetched, or nothing could be and what is stored
-        /// may stand in.
+        /// The store answered without waiting for the origin: nothing had to be fetched, or the fetch failed and the stored
+        /// response may be used instead.
         case alreadyStored
-        /// A response came and is not stored, for this reason.
+        /// A response arrived and was not stored, for this reason.
         case notStored(CacheReason)
-        /// No response came, or its body broke off; `CancellationError` where the prefetch was cancelled.
+        /// No response arrived, or its body broke off; `CancellationError` if the prefetch was cancelled.
         case failed(any Error)
     }
 
-    /// One request and what came of it.
+    /// One request and its result.
     public struct Item: Sendable {
-        /// The request as it was handed in.
+        /// The request as it was passed in.
         public let request: URLRequest
-        /// What came of it.
+        /// The result of the request.
         public let outcome: Outcome
+        /// The status of the response, whether it was stored or not; nil if there was none.
+        public let status: StatusCode?
+
+        /// Whether the store has a response that is not an error: a stored 404 answers the request, but is not what was to be
+        /// fetched.
+        public var isAvailable: Bool {
+            switch outcome {
+            case .stored, .alreadyStored: status.map { $0.rawValue < 400 } ?? false
+            case .notStored, .failed: false
+            }
+        }
+
+        /// Whether no response arrived, or one with a status of 400 or more.
+        public var hasFailed: Bool {
+            if case .failed = outcome { true } else { status.map { $0.rawValue >= 400 } ?? false }
+        }
     }
 
-    /// All requests, in the order they were handed in.
+    /// All requests, in the order in which they were passed in.
     public let items: [Item]
 
     /// How many responses were stored or confirmed.
@@ -134,18 +176,10 @@ public struct PrefetchReport: Sendable {
         items.count { if case .stored = $0.outcome { true } else { false } }
     }
 
-    /// How many requests the store answers by now, newly or as before.
-    public var availableCount: Int {
-        items.count {
-            switch $0.outcome {
-            case .stored, .alreadyStored: true
-            case .notStored, .failed: false
-            }
-        }
-    }
+    /// How many requests were stored, or answered from the store, with something other than an error. Later ones may have evicted
+    /// earlier ones since, if all together exceed the capacity.
+    public var availableCount: Int { items.count { $0.isAvailable } }
 
-    /// The requests that failed, to be tried again.
-    public var failedRequests: [URLRequest] {
-        items.compactMap { if case .failed = $0.outcome { $0.request } else { nil } }
-    }
+    /// The requests that failed, or were answered with a status of 400 or more.
+    public var failedRequests: [URLRequest] { items.filter(\.hasFailed).map(\.request) }
 }

@@ -13,11 +13,11 @@ private import Synchronization
 
 /// Wraps a transport with hooks, a cache, redirects and retries; itself a ``Transport``, so pipelines nest.
 ///
-/// A call goes down through the `.call` hooks, the caller's acceptance, the redirect loop, the `.message` hooks and the
-/// cache, and the attempt loop, into the transport; its response comes up the same way. A pipeline is a value: copies share
-/// transport, cache and hooks, and may be used from any number of tasks.
+/// A call passes through the `.call` hooks, the caller's acceptance, the redirect loop, the `.message` hooks, the cache and the
+/// attempt loop to the transport; its response comes back the same way. A pipeline is a value: copies share transport, cache
+/// and hooks, and may be used from any number of tasks.
 public struct Pipeline: Transport {
-    /// What the pipeline sends through.
+    /// The transport that the pipeline sends through.
     public let transport: any Transport
     /// The cache below all hooks, if there is one.
     public let cache: HTTPCache?
@@ -42,10 +42,10 @@ public struct Pipeline: Transport {
     /// A pipeline around `transport`.
     ///
     /// - Parameters:
-    ///   - transport: what sends; `URLSessionTransport()` for the platform's URLSession.
-    ///   - cache: stores and answers by RFC 9111; nil, the default: no cache.
+    ///   - transport: sends the requests; `URLSessionTransport()` for the platform's URLSession.
+    ///   - cache: stores and reuses responses by RFC 9111; nil, the default: no cache.
     ///   - retrierFactory: makes the retrier of each call that fails; `.never` by default.
-    ///   - hooks: take part in each call, in this order; those of scope `.message` stand above the cache.
+    ///   - hooks: are called for each call, in this order; those of scope `.message` run above the cache.
     ///   - configuration: clock, timeouts, redirects, prepare steps, observers.
     public init(
         transport: any Transport,
@@ -105,11 +105,11 @@ public struct Pipeline: Transport {
     /// Sends a request and returns at its response head.
     ///
     /// - Parameters:
-    ///   - request: what to send; its own body counts where `body` is nil.
-    ///   - body: the content; nil: what the request itself carries.
-    ///   - options: what else the caller asks for this call.
-    /// - Returns: the response, whatever its status, unless `options.acceptance` refuses it. Where retries gave up it is the
-    ///   last response, body unread.
+    ///   - request: what to send; its own body is used if `body` is nil.
+    ///   - body: the content; nil: that of the request itself.
+    ///   - options: the options of this call.
+    /// - Returns: the response, whatever its status, unless `options.acceptance` rejects it; if the retries gave up, the last
+    ///   response, with its body unread.
     /// - Throws: ``ServiceError``, `CancellationError` promptly after cancellation, or what a hook or the transport threw.
     public func send(
         _ request: URLRequest,
@@ -121,7 +121,9 @@ public struct Pipeline: Transport {
             do throws(RetryRulesError) {
                 try inForce.rules.validate()
             } catch {
+                options.progress?.fail()
                 throw ServiceError(.badRequest, "CallOptions.retryRules.\(error)", cause: error, progress: .notSent)
+                    .naming(CallSubject(request))
             }
         }
         let callerFields = keepsCallerFields ? request.allHTTPHeaderFields ?? [:] : nil
@@ -133,7 +135,7 @@ public struct Pipeline: Transport {
             options: options,
             body: body ?? .carried(by: request)
         )
-        if let timeout = options.areDefault ? callTimeout : timeout(of: options) {
+        if let timeout = timeout(of: options) {
             context.deadline = configuration.clock.now.advanced(by: timeout)
         }
         if let callerFields { context.callerFields = callerFields }
@@ -144,25 +146,29 @@ public struct Pipeline: Transport {
                 trustedOrigins: configuration.trustedOrigins
             )
         }
-        return try await run(request, context: &context)
+        var response = try await run(request, context: &context)
+        if let deadline = context.deadline { response.deadline = deadline }
+        return response
     }
 
-    /// The time a call with options of its own may take: its own word, the pipeline's, that of the rules it goes by.
-    private func timeout(of options: CallOptions) -> Duration? {
-        options.timeout ?? configuration.callTimeout ?? governance.rules(for: options)?.rules.callTimeout
+    /// The time a call with these options may take: its own word, the pipeline's, that of the rules it goes by.
+    package func timeout(of options: CallOptions) -> Duration? {
+        if options.areDefault { return callTimeout }
+        return options.timeout ?? configuration.callTimeout ?? governance.rules(for: options)?.rules.callTimeout
     }
 
-    /// Sends a request as the transport of another pipeline: its deadline and options hold here too.
+    /// Sends a request as the transport of another pipeline, whose deadline and options apply here too.
     ///
-    /// What belongs to the outer call alone stays there: its acceptance and its own retrier. As with any transport, redirects
-    /// are handed up. What the hooks of this pipeline answer themselves is never stored by a cache of the outer one, which
-    /// cannot see for whom they answered.
+    /// The outer call's acceptance and its own retrier do not apply here. As with any transport, redirects are returned, not
+    /// followed. Responses that this pipeline's hooks make are never stored by a cache of the outer one, which cannot see for
+    /// whom they were made.
     public func send(_ request: URLRequest, body: RequestBody, context outer: CallContext) async throws -> Response {
         var options = outer.options
         options.acceptance = nil
         options.retrierFactory = nil
         options.retryRules = nil
         options.storing = nil
+        options.progress = nil
         // They were taken already, and once is enough for a signature.
         options.prepare = []
         var context = CallContext(
@@ -195,9 +201,9 @@ public struct Pipeline: Transport {
     }
 
     /// Waits until all work that outlived its call has ended: exchanges whose callers left while the response was being stored,
-    /// and revalidations in the background. Before a cache is closed, or a process ends.
+    /// and background revalidations. Call it before you close a cache or end the process.
     ///
-    /// A body from the network that a caller has neither read to its end nor dropped is waited for as well.
+    /// Also waits for bodies from the network that a caller has neither read to the end nor dropped.
     public func drain() async {
         await background.drain()
     }
@@ -285,10 +291,14 @@ public struct Pipeline: Transport {
 
     private func exchange(_ request: URLRequest, context: inout CallContext) async throws -> Response {
         do {
-            return try await stages.exchange(request, context: &context)
+            let response = try await stages.exchange(request, context: &context)
+            // What a hook answers has passed no other place where progress is told.
+            return context.options.areDefault ? response : response.reporting(to: context.options.progress)
         } catch {
+            context.options.progress?.fail()
             // One word for cancellation, whoever noticed it first.
-            throw error.isCancellation ? CancellationError() : error
+            if error.isCancellation { throw CancellationError() }
+            throw error.naming(context.subject ?? CallSubject(request, context: context, operationName: nil))
         }
     }
 }

@@ -23,8 +23,9 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
 
     func exchange(_ first: URLRequest, context: inout CallContext) async throws -> Response {
         var request = first
+        var earlier: [AttemptRecord] = []
         while true {
-            var response = try await exchangeHop(request, of: first, context: &context)
+            var response = try await exchangeHop(request, of: first, after: earlier, context: &context)
             if !context.options.areDefault { context.options.cookies?.keep(answer: response) }
             guard response.status.isRedirection, policy.limit > 0, !context.returnsRedirects,
                 var hop = nextHop(after: response, to: request, context)
@@ -38,7 +39,7 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
                     progress: .headReceived,
                     response: response
                 )
-                error.attempts = response.attempts
+                error.attempts = earlier + response.attempts
                 throw error
             }
             let wait: Duration
@@ -59,6 +60,7 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
             }
             if wait > .zero { try await context.clock.sleep(until: end) }
             context.redirectCount += 1
+            earlier += response.attempts
             context.exchange = nil
             if !hop.redirection.keepsBody { context.body = .none }
             context.forgetHookStates(from: firstHookBeneath)
@@ -79,13 +81,19 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
     private func exchangeHop(
         _ request: URLRequest,
         of first: URLRequest,
+        after earlier: [AttemptRecord],
         context: inout CallContext
     ) async throws -> Response {
         do {
             return try await next.exchange(request, context: &context)
-        } catch var error as ServiceError where context.redirectCount > 0 && !context.method(of: first).isSafe {
-            error.progress = max(error.progress ?? .headReceived, .headReceived)
-            throw error
+        } catch var error as ServiceError {
+            if context.redirectCount > 0 {
+                error.attempts = earlier + error.attempts
+                if !context.method(of: first).isSafe {
+                    error.progress = max(error.progress ?? .headReceived, .headReceived)
+                }
+            }
+            throw error.naming(CallSubject(request, context: context, operationName: nil))
         }
     }
 

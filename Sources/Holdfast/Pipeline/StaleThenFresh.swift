@@ -11,27 +11,27 @@ internal import HoldfastSemantics
 #endif
 
 extension Pipeline {
-    /// What is stored at once, then what the origin says: at most two responses to one request.
+    /// Returns the stored response at once, and then the origin's: at most two responses to one request.
     ///
-    /// - A fresh stored response is the only one; nothing is sent.
-    /// - A stale one that may be used comes first, while the origin is being asked to confirm it. A 304 ends the sequence,
-    ///   since the first response still holds; anything else the origin answers, whatever its status, comes second.
-    /// - Where nothing stored may be used, the call's ordinary answer is the only response.
+    /// - If the stored response is fresh, it is the only one; nothing is sent.
+    /// - If it is stale but may be used, it comes first, while the origin is asked to confirm it. A 304 ends the sequence,
+    ///   because the first response is still valid; any other response of the origin, whatever its status, comes second.
+    /// - If no stored response may be used, the call's ordinary response is the only one.
     ///
-    /// Asking for this accepts any staleness (RFC 9111 §5.2.1.2), up to `options.cache.maxStale` where that is set; what
-    /// forbids stale use still does: `must-revalidate` and `no-cache` of the response, in a shared cache `proxy-revalidate` and
-    /// `s-maxage`, `no-cache` or `max-age` demands of the request, a soft purge. `reload`, `revalidate` and `noStore` ask
-    /// for the origin's answer alone, `onlyIfCached` and `ignoresAge` (or a `cachePolicy` of that meaning) for the ordinary one;
-    /// so does a request whose method is neither GET nor HEAD.
+    /// This accepts any staleness (RFC 9111 §5.2.1.2), up to `options.cache.maxStale` if that is set. Whatever forbids stale
+    /// use still does: `must-revalidate` and `no-cache` of the response, `proxy-revalidate` and `s-maxage` in a shared cache,
+    /// `no-cache` or `max-age` of the request, and a soft purge. With `reload`, `revalidate` and `noStore`, only the origin's
+    /// response is returned; with `onlyIfCached` and `ignoresAge` (or a `cachePolicy` of that meaning), or a method other than
+    /// GET and HEAD, only the ordinary one.
     ///
-    /// Each iteration is a call of its own and begins when its iterator is made. With a stale response first it counts as two calls
-    /// to hooks and statistics. Dropping the iterator, or cancelling the task that iterates, ends what is under way.
+    /// Each iteration is a separate call and begins when its iterator is made. If a stale response comes first, hooks and
+    /// statistics see two calls. Dropping the iterator, or cancelling the task that iterates, ends the exchange in progress.
     ///
     /// - Parameters:
     ///   - request: what to send, without a one-shot body.
-    ///   - options: what else is asked for the call.
-    /// - Returns: the sequence. It fails with what `send` would fail with; after a stale response too, so that the caller can
-    ///   tell that it has not been confirmed.
+    ///   - options: the options of the call.
+    /// - Returns: the sequence. It throws what `send` would throw, even after a stale response, so that the caller knows that
+    ///   the response was not confirmed.
     public func staleThenFresh(for request: URLRequest, options: CallOptions = CallOptions()) -> StaleThenFresh {
         StaleThenFresh(pipeline: self, request: request, options: options)
     }
@@ -62,7 +62,7 @@ public struct StaleThenFresh: AsyncSequence, Sendable {
         return Iterator(responses: stream.makeAsyncIterator())
     }
 
-    /// Hands out the responses of one iteration.
+    /// Returns the responses of one iteration.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate var responses: AsyncThrowingStream<Response, any Error>.Iterator
 

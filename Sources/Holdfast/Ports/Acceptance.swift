@@ -4,29 +4,29 @@
 internal import HoldfastSemantics
 private import Synchronization
 
-/// What a caller takes for an answer: judged between the hooks of scope `.message` and those of scope `.call`, so that a
-/// hook of scope `.call` is told of one final outcome, and a cache keeps only what was accepted.
+/// Which responses a caller accepts: checked between the hooks of scope `.message` and those of scope `.call`, so that a hook
+/// of scope `.call` sees one final outcome, and a cache keeps only accepted responses.
 public struct Acceptance: Sendable {
-    /// Checks the final response; throws to refuse it. May read the body if it puts one back in its place.
+    /// Checks the final response, and throws to reject it; may read the body if it puts another one in its place.
     public let judge: @Sendable (_ response: inout Response) async throws -> Void
 
-    /// Whether failed attempts are judged one by one, so that a bad 2xx can be retried; false by default.
+    /// Whether each attempt is checked, so that a bad 2xx can be retried; false by default.
     public var judgesAttempts = false
 
-    /// Checks what a refresh in the background brings (RFC 5861 §3) before it replaces the stored response that the call was
-    /// answered with; throws to refuse it, and the stored one stays. Nil by default, and `judge` for ``statuses(_:)``.
+    /// Checks the result of a background refresh (RFC 5861 §3) before it replaces the stored response that answered the call;
+    /// if it throws, the stored one stays. Nil by default, and `judge` for ``statuses(_:)``.
     ///
-    /// Runs once the call is over or at the same time as the rest of it, so it may touch nothing of the call's. It is not asked
-    /// about a 304 or a redirect, nor where a `.message` hook above the cache implements `onSuccess`, which might change the
-    /// response before it is judged. What it was not asked about is judged when a call is answered with it.
+    /// Runs after the call or concurrently with the rest of it, so it must not touch the call's state. It is not called for a
+    /// 304 or a redirect, nor if a `.message` hook above the cache implements `onSuccess`, which might change the response
+    /// before it is checked. Responses that it did not see are checked when they answer a call.
     public var judgeRefresh: (@Sendable (_ response: inout Response) async throws -> Void)?
 
-    /// An acceptance by a closure.
+    /// An acceptance that calls a closure.
     public init(_ judge: @escaping @Sendable (_ response: inout Response) async throws -> Void) {
         self.judge = judge
     }
 
-    /// Takes responses whose status lies in `statuses`, refuses others with `.unacceptableStatus`.
+    /// Accepts responses whose status is in `statuses`, and rejects others with `.unacceptableStatus`.
     public static func statuses(_ statuses: ClosedRange<Int>) -> Acceptance {
         var acceptance = Acceptance { response in
             guard statuses.contains(response.status.rawValue) else {
@@ -37,7 +37,7 @@ public struct Acceptance: Sendable {
         return acceptance
     }
 
-    /// Takes 200 to 299.
+    /// Accepts 200 to 299.
     public static let successful = Acceptance.statuses(200...299)
 }
 
@@ -46,8 +46,8 @@ extension ServiceError {
     package static func unacceptableStatus(_ response: Response, expected: ClosedRange<Int>) -> ServiceError {
         var error = ServiceError(
             .unacceptableStatus,
-            "The server answered \(response.status.rawValue), outside \(expected); "
-                + "the response is in this error's `response`.",
+            "The server answered \(response.status.rawValue) \(response.status.reasonPhrase), and this call only "
+                + "accepts \(expected.lowerBound) to \(expected.upperBound). The response is in this error's `response`.",
             response: response
         )
         error.attempts = response.attempts

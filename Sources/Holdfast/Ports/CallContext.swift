@@ -10,37 +10,38 @@ public import HoldfastSemantics
     public import Foundation
 #endif
 
-/// What travels with one call through hooks, retriers and transports.
+/// The state of one call, passed to hooks, retriers and transports.
 public struct CallContext: Sendable {
     /// The call's number within this process.
     public let callID: CallID
-    /// The time all parts of the call go by.
+    /// The clock that all parts of the call use.
     public var clock: any HoldfastClock { environment.clock }
-    /// The instant by which the response head must be there; nil: no limit.
+    /// The instant by which the response head must have arrived; nil: no limit.
     ///
-    /// Of an exchange that several calls wait for it is the latest of theirs, and moves on when another one joins.
+    /// If several calls wait for one exchange, this is the latest of their deadlines, and it moves when another call joins.
     public internal(set) var deadline: MonotonicInstant? {
         get { if let fetch { fetch.deadline } else { ownDeadline } }
         set { ownDeadline = newValue }
     }
-    /// The instant by which the attempt in hand must have its head: the deadline or the attempt's timeout, whichever is first.
+    /// The instant by which the current attempt must have its response head: the deadline or the attempt's timeout, whichever
+    /// is first.
     public internal(set) var attemptDeadline: MonotonicInstant?
-    /// The number of the attempt in hand; 0 before the first.
+    /// The number of the current attempt; 0 before the first.
     public internal(set) var attempt = 0
-    /// Whether the attempt in hand should go over a connection of its own: the one before failed because of its connection
-    /// (RFC 9110 §15.5.20, §15.5.9). A transport that can choose should heed it.
+    /// Whether the current attempt should use a new connection, because the previous one failed due to its connection (RFC 9110
+    /// §15.5.20, §15.5.9). A transport that can choose should follow it.
     public internal(set) var wantsNewConnection = false
-    /// What the caller asked for beside the request.
+    /// What the caller asked for, in addition to the request.
     public var options: CallOptions
     /// The content to send; a hook may replace it in `onSchedule`.
     public var body: RequestBody
-    /// What was sent and when, once something was.
+    /// What was sent and when; nil if nothing has been sent yet.
     public internal(set) var exchange: SentExchange?
-    /// How many redirects were followed so far.
+    /// How many redirects have been followed so far.
     public internal(set) var redirectCount = 0
-    /// Whether a redirect has led the hop in hand to another origin (scheme, host and port) than the one where the call began.
+    /// Whether a redirect has led the current hop to an origin (scheme, host and port) other than the one where the call began.
     ///
-    /// A transport, hook or prepare step that adds a credential of its own accord should not add it there.
+    /// A transport, hook or prepare step that adds its own credential should not add it there.
     public internal(set) var isForeignHop = false
     /// Whether what hooks and prepare steps add to the hop in hand is not sent: it is foreign, and its origin is not trusted.
     var withholdsAdditions = false
@@ -48,25 +49,25 @@ public struct CallContext: Sendable {
     /// What the call asks for; kept only where somebody observes it.
     public internal(set) var subject: CallSubject? {
         get { extras?.value.subject }
-        set { change(newValue != nil) { $0.subject = newValue } }
+        set { change(if: newValue != nil) { $0.subject = newValue } }
     }
 
     /// What the caller decides about the response that a cache holds back until then.
     var verdict: Verdict? {
         get { extras?.value.verdict }
-        set { change(newValue != nil) { $0.verdict = newValue } }
+        set { change(if: newValue != nil) { $0.verdict = newValue } }
     }
     /// The conditions a cache added to the request; a 304 that selects none of its responses is no answer.
     var conditions: AddedConditions? {
         get { extras?.value.conditions }
-        set { change(newValue != nil) { $0.conditions = newValue } }
+        set { change(if: newValue != nil) { $0.conditions = newValue } }
     }
     /// The caching hook's own state of the exchange in hand: of the hook that runs.
     var transaction: CacheTransaction? {
         get { extras?.value.transactions[currentHook] }
         set {
             let hook = currentHook
-            change(newValue != nil) { $0.transactions[hook] = newValue }
+            change(if: newValue != nil) { $0.transactions[hook] = newValue }
         }
     }
     /// Whether an attempt ended so that the origin may have acted, which nothing that comes later takes back.
@@ -76,7 +77,7 @@ public struct CallContext: Sendable {
     /// The credential of the pipeline's own that the call bears.
     var authorized: AuthorizedCall? {
         get { extras?.value.authorized }
-        set { change(newValue != nil) { $0.authorized = newValue } }
+        set { change(if: newValue != nil) { $0.authorized = newValue } }
     }
     /// The header fields of the request as the caller gave it to the pipeline, the outermost one where pipelines are nested; nil
     /// where no hook but a cache's may have changed them. Not among the extras, since every call with a hook would allocate those.
@@ -87,7 +88,7 @@ public struct CallContext: Sendable {
     /// The exchange that this is the context of, where other calls may be waiting for it too; nil once it is over.
     var fetch: Fetch? {
         get { extras?.value.fetchLink?.fetch }
-        set { change(newValue != nil) { $0.fetchLink = newValue.map { FetchLink($0) } } }
+        set { change(if: newValue != nil) { $0.fetchLink = newValue.map { FetchLink($0) } } }
     }
     /// Whether nobody waits for the exchange: a revalidation in the background, or a fetch whose callers have all been answered
     /// with something stale.
@@ -102,7 +103,7 @@ public struct CallContext: Sendable {
     /// The fetches that wait for this call, outermost first: it must not wait for one of them.
     var fetchPath: [ObjectIdentifier] {
         get { extras?.value.fetchPath ?? [] }
-        set { change(!newValue.isEmpty) { $0.fetchPath = newValue } }
+        set { change(if: !newValue.isEmpty) { $0.fetchPath = newValue } }
     }
     /// The default implementation of a moment that ran last.
     var defaultTaken: DefaultMoment?
@@ -129,7 +130,7 @@ public struct CallContext: Sendable {
     }
 
     /// - Parameter isSomething: whether the change sets anything; one that only clears makes no place for it.
-    private mutating func change(_ isSomething: Bool, _ change: (inout Extras) -> Void) {
+    private mutating func change(if isSomething: Bool, _ change: (inout Extras) -> Void) {
         guard isSomething || extras != nil else { return }
         var changed = extras ?? CopyOnWrite(Extras())
         // Two references would make the change copy.
@@ -185,18 +186,18 @@ public struct CallContext: Sendable {
         attemptDeadline = deadline
     }
 
-    /// State of the hook that is running, for this call (`.call`) or this hop of it (`.message`); no other hook sees it.
+    /// State of the hook that is running, for this call (`.call`) or this hop of it (`.message`); other hooks do not see it.
     public subscript<State: Sendable>(_ type: State.Type) -> State? {
         get { extras?.value.hookStates[HookStateKey(hook: currentHook, type: ObjectIdentifier(type))] as? State }
         set {
             let key = HookStateKey(hook: currentHook, type: ObjectIdentifier(type))
-            change(newValue != nil) { $0.hookStates[key] = newValue }
+            change(if: newValue != nil) { $0.hookStates[key] = newValue }
         }
     }
 
     /// The request's header fields together with those the transport will add below the hooks.
     ///
-    /// A field that the request names itself wins over an implicit one.
+    /// A field of the request itself overrides an implicit one.
     public func presentedFields(of request: URLRequest) -> HeaderFields {
         presented(by: request).fields
     }
@@ -211,10 +212,10 @@ public struct CallContext: Sendable {
         PresentedFields(request, implicit: transport.implicitFields(for: request))
     }
 
-    /// Whether anyone listens, so that building an event can be spared.
+    /// Whether there are observers; if not, there is no need to build an event.
     public var isObserved: Bool { !environment.observers.isEmpty }
 
-    /// Tells the pipeline's observers of something that happened to this call.
+    /// Tells the pipeline's observers about something that happened to this call.
     public func emit(_ name: ServiceEvent.Name, _ fill: (inout ServiceEvent) -> Void = { _ in }) {
         guard isObserved else { return }
         var event = ServiceEvent(name, callID: callID, timestamp: clock.timestamp)
@@ -224,7 +225,7 @@ public struct CallContext: Sendable {
         for observer in environment.observers { observer.observe(event) }
     }
 
-    /// Hands up an interim (1xx) response: to the caller's `onInterimResponse` and to the observers.
+    /// Reports an interim (1xx) response to the caller's `onInterimResponse` and to the observers.
     public func report(interim head: ResponseHead) {
         options.onInterimResponse?(head)
         emit(.interimResponse) { event in
@@ -240,14 +241,14 @@ public struct CallContext: Sendable {
         if let fields = outer.callerFields { callerFields = fields }
         let above = outer.extras?.value
         let link = above?.fetchLink ?? above?.fetchLinkAbove
-        change(link != nil) { $0.fetchLinkAbove = link }
+        change(if: link != nil) { $0.fetchLinkAbove = link }
     }
 
     mutating func forgetHookStates(from firstHook: Int) {
         conditions = nil
         mayBeApplied = false
         guard let extras = extras?.value, !extras.hookStates.isEmpty || !extras.transactions.isEmpty else { return }
-        change(true) { changed in
+        change(if: true) { changed in
             changed.hookStates = extras.hookStates.filter { $0.key.hook < firstHook }
             changed.transactions = extras.transactions.filter { $0.key < firstHook }
         }
@@ -288,7 +289,10 @@ private struct ForeignHopTransport: Transport {
 /// Stands in where a context has no pipeline.
 private struct NoTransport: Transport {
     func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
-        throw ServiceError(.unsupported, "This context belongs to no pipeline; send through a Pipeline or a Transport.")
+        throw ServiceError(
+            .unsupported,
+            "This context does not belong to a pipeline. Send through a Pipeline or a Transport."
+        )
     }
 }
 

@@ -10,18 +10,18 @@ internal import HoldfastSemantics
     public import Foundation
 #endif
 
-/// Surrounds each call, and each time something is sent for it: what binds task-local values, such as those of a trace.
+/// Wraps each call, and each request that is sent for it, to bind task-local values such as those of a trace.
 ///
 /// **Choose.** The observer of HoldfastObservability, which opens spans. **Use.** List it in
 /// ``PipelineConfiguration/interceptors``. **Implement.** Call the continuation exactly once, within the function, and return
-/// what comes of it; a hook is the place to edit requests, to answer them and to fail them.
+/// its result. To edit, answer or fail requests, use a hook.
 ///
-/// An exchange that several calls share, or that goes on in the background, runs with the task-local values of the call that
+/// An exchange that several calls share, or that continues in the background, runs with the task-local values of the call that
 /// began it.
 public protocol CallInterceptor: Sendable {
-    /// Surrounds a call, from before its first hook to its response head or error.
+    /// Wraps a call, from before its first hook to its response head or error.
     ///
-    /// Runs on the caller's task, so the caller's own task-local values are at hand. ``ServiceEvent/Name/callStarted`` and
+    /// Runs on the caller's task, so the caller's own task-local values are available. ``ServiceEvent/Name/callStarted`` and
     /// ``ServiceEvent/Name/callEnded`` come within it.
     func interceptCall(
         _ request: URLRequest,
@@ -29,14 +29,14 @@ public protocol CallInterceptor: Sendable {
         proceed: () async throws -> Response
     ) async throws -> Response
 
-    /// Surrounds one sending of a request: an attempt, a copy of a hedge, the resume of a body. None where nothing is sent, as by
-    /// an open circuit.
+    /// Wraps each sending of a request: an attempt, a copy of a hedge, or the resuming of a body. Not called if nothing is
+    /// sent, as with an open circuit.
     ///
     /// - Parameters:
     ///   - request: the request as it would be sent.
-    ///   - context: what is known of the call, the number of the attempt included.
-    ///   - proceed: sends; the request it is given may bear further fields, such as a trace's. No cache and no hook sees them, so
-    ///     they must not change the response.
+    ///   - context: what is known about the call, including the number of the attempt.
+    ///   - proceed: sends; you may add fields to the request that you pass, such as a trace's. Caches and hooks do not see
+    ///     them, so they must not change the response.
     func interceptSend(
         _ request: URLRequest,
         context: CallContext,

@@ -10,39 +10,39 @@ public import HoldfastSemantics
     public import Foundation
 #endif
 
-/// The method and the target of a request as they arrived, where URLRequest and URL would rewrite them.
+/// The method and the target of a request exactly as they arrived, for cases where URLRequest and URL would rewrite them.
 ///
-/// Foundation writes `get` as `GET` and escapes what no URL may hold; a proxy has to pass on what it was given (RFC 9110 §9.1,
-/// §7.6). Give it to a call as ``CallOptions/exactHead`` beside the request that ``makeRequest()`` makes: caches key and judge by
-/// it, and transports that can send it do.
-/// It holds for that request alone: a hook that changes URL or method, or a redirect, ends it for the hop.
+/// Foundation writes `get` as `GET` and escapes characters that a URL may not contain; a proxy has to pass on what it was given
+/// (RFC 9110 §9.1, §7.6). Set it as ``CallOptions/exactHead`` of a call that sends the request from ``makeRequest()``: caches
+/// use it, and transports send it if they can. It applies to that request only: it is dropped for a hop if a hook changes URL
+/// or method, or after a redirect.
 public struct ExactRequestHead: Sendable, Hashable {
     /// The method as it arrived.
     public let method: RequestMethod
-    /// The target as it is sent behind the method: origin-form, or `*` (RFC 9112 §3.2).
+    /// The target as it is sent after the method: origin-form, or `*` (RFC 9112 §3.2).
     public let requestTarget: String
-    /// The URI that is asked for, by which caches key; for `*` that of the origin itself (RFC 9110 §7.1).
+    /// The URI that is requested, which caches use as the key; for `*`, that of the origin itself (RFC 9110 §7.1).
     public let target: TargetURI
-    /// What the URLRequest holds in place of the target.
+    /// The URL that the URLRequest has instead of the target.
     public let url: URL
 
     private let shownMethod: String
 
-    /// A head of these parts.
+    /// A head made of these parts.
     ///
     /// - Parameters:
     ///   - method: any token.
-    ///   - origin: scheme and authority without a slash behind them, such as `http://example.com:8080`.
-    ///   - requestTarget: origin-form, or `*`. Characters that no URI may hold are passed on as they are, and keyed as if they had
-    ///     been percent-encoded.
-    /// - Throws: ``ServiceError`` `.badRequest` where origin and target make no http or https URI, or the target holds white
-    ///   space or control characters, which would end the request line.
+    ///   - origin: scheme and authority without a trailing slash, such as `http://example.com:8080`.
+    ///   - requestTarget: origin-form, or `*`. Characters that a URI may not contain there, including a "%" that does not begin
+    ///     an escape, are passed on as they are; for the key, they count as if they had been percent-encoded.
+    /// - Throws: ``ServiceError`` `.badRequest` if origin and target do not make an http or https URI, or the target contains
+    ///   white space or control characters, which would end the request line.
     public init(method: RequestMethod, origin: String, requestTarget: String) throws(ServiceError) {
         let isAsterisk = requestTarget == "*"
         guard isAsterisk || requestTarget.utf8.first == UInt8(ascii: "/"),
             requestTarget.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }),
             RequestMethod(validating: method.rawValue) != nil,
-            let target = try? TargetURI(mapping: origin + (isAsterisk ? "/" : requestTarget)),
+            let target = try? TargetURI(tolerating: origin + (isAsterisk ? "/" : requestTarget)),
             let url = URL(string: target.canonical)
         else {
             throw ServiceError(
@@ -73,7 +73,7 @@ public struct ExactRequestHead: Sendable, Hashable {
 }
 
 extension CallContext {
-    /// The exact method and target to send for a request; nil where the request says them itself.
+    /// The exact method and target to send for a request; nil if they are the request's own.
     ///
     /// - Parameter request: the request as it reached the transport.
     public func exactHead(for request: URLRequest) -> ExactRequestHead? {

@@ -4,7 +4,7 @@
 private import Foundation
 public import HoldfastSemantics
 
-/// The one source of time in a pipeline: waits, deadlines and the `now` of every judgement come from it.
+/// The only source of time in a pipeline: waits, deadlines and the `now` of every decision come from it.
 ///
 /// **Choose.** ``SystemClock`` in programs, `ManualClock` of HoldfastTesting in tests. **Implement.** ``now`` never goes
 /// backwards; ``timestamp`` may (people set clocks); ``sleep(until:)`` is never early and throws `CancellationError`

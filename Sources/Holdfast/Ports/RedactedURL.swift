@@ -5,14 +5,14 @@ public import Foundation
 
 /// A URL that can be printed: without the user, the fragment, the parameters of path segments and the values of its query.
 ///
-/// Scheme, host, port, path and the names of the query's arguments stay. What a service writes into its paths is shown, so a
-/// path that holds a token is to be left out by whoever prints it. Nothing is parsed before something is asked for.
+/// Scheme, host, port, path and the names of the query's arguments stay. The path is shown as it is, so if it contains a token,
+/// leave it out when you print the URL. The URL is parsed only when a part of it is read.
 public struct RedactedURL: Sendable, Hashable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable
 {
-    /// What stands in the place of what was taken out.
+    /// The text that replaces what was taken out.
     public static let placeholder = "REDACTED"
 
-    /// The URL as it is, credentials included: for those who redact by rules of their own, never for a log.
+    /// The URL as it is, including credentials: for redacting by your own rules, never for a log.
     public let unredacted: URL
 
     /// The printable form of `url`.
@@ -20,12 +20,12 @@ public struct RedactedURL: Sendable, Hashable, CustomStringConvertible, CustomDe
         unredacted = url
     }
 
-    /// Host and scheme in lower case; nil where the URL names none.
+    /// Host and scheme in lower case; nil if the URL has none.
     public var scheme: String? { unredacted.scheme?.lowercased() }
     public var host: String? {
         unredacted.host.flatMap { $0.isEmpty ? nil : $0.lowercased() }
     }
-    /// The port that is named, or else the scheme's own; nil where there is neither.
+    /// The port in the URL, or else the scheme's default; nil if there is neither.
     public var port: Int? {
         if let port = unredacted.port { return port }
         return switch scheme {
@@ -37,14 +37,14 @@ public struct RedactedURL: Sendable, Hashable, CustomStringConvertible, CustomDe
     /// The path as it is sent, without the parameters of its segments.
     public var path: String { RedactedURL.parts(of: unredacted.absoluteString)?.path ?? "" }
 
-    /// The whole of it, at most 2,048 characters.
+    /// The whole redacted URL, at most 2,048 characters.
     public var description: String { text() }
     public var debugDescription: String { text() }
     public var customMirror: Mirror { Mirror(self, children: ["text": text()]) }
 
-    /// The whole of it, with the values of those arguments that are named.
+    /// The whole redacted URL, with the values of the given arguments.
     ///
-    /// - Parameter shown: names of arguments whose values hold no credential, as they stand in the URL.
+    /// - Parameter shown: names of arguments whose values hold no credential, as written in the URL.
     public func text(showing shown: Set<String> = []) -> String {
         let absolute = unredacted.absoluteString
         guard let parts = RedactedURL.parts(of: absolute) else {

@@ -9,22 +9,22 @@ private import Synchronization
     public import FoundationNetworking
 #endif
 
-/// The content of a request; whether it can be sent twice is in its type.
+/// The content of a request; its form says whether it can be sent twice.
 public struct RequestBody: Sendable {
-    /// The forms a body has; closed, because every transport must know each.
+    /// The forms of a body; closed, because every transport must handle each of them.
     public enum Form: Sendable {
         /// No content.
         case none
         /// Bytes in memory.
         case bytes(ByteChunk)
-        /// A file, read anew by each attempt.
+        /// A file, read again for each attempt.
         case file(URL)
-        /// A fresh stream for each attempt; the length if known.
+        /// A new stream for each attempt; the length if known.
         case factory(length: Int?, @Sendable () async throws -> any ByteSource)
         /// A stream that can be read once; the length if known.
         case oneShot(length: Int?, any ByteSource)
-        /// The `httpBodyStream` of the URLRequest itself: one-shot, and on Linux silently empty when sent twice. Sent again only
-        /// where nobody opened it, such as after a refused connection.
+        /// The `httpBodyStream` of the URLRequest itself: one-shot, and on Linux silently empty when sent twice. It is sent
+        /// again only if it was not opened, such as after a refused connection.
         case requestStream
     }
 
@@ -56,10 +56,10 @@ public struct RequestBody: Sendable {
     /// Bytes in memory, copied once.
     public static func data(_ data: Data) -> RequestBody { RequestBody(.bytes(ByteChunk(copying: data))) }
 
-    /// A file, read anew by each attempt; it must not change while the call lasts.
+    /// A file, read again for each attempt; it must not change while the call lasts.
     public static func file(_ url: URL) -> RequestBody { RequestBody(.file(url)) }
 
-    /// A fresh stream for each attempt.
+    /// A new stream for each attempt.
     public static func factory(
         length: Int? = nil,
         _ make: @escaping @Sendable () async throws -> any ByteSource
@@ -67,12 +67,12 @@ public struct RequestBody: Sendable {
         RequestBody(.factory(length: length, make))
     }
 
-    /// A stream that can be read once: sent by the first attempt and never retried after it was touched.
+    /// A stream that can be read once: sent in the first attempt, and never retried once reading has begun.
     public static func oneShot(length: Int? = nil, _ source: any ByteSource) -> RequestBody {
         RequestBody(.oneShot(length: length, OneShotSource(source)))
     }
 
-    /// The content that a URLRequest carries itself.
+    /// The content that the URLRequest itself carries.
     public static func carried(by request: URLRequest) -> RequestBody {
         if let data = request.httpBody { return .data(data) }
         return request.httpBodyStream == nil

@@ -9,7 +9,7 @@ public import HoldfastSemantics
 #endif
 
 /// A response: status, header field lines, a body that is bytes or a stream, and where it came from.
-public struct Response: Sendable {
+public struct Response: Sendable, CustomStringConvertible, CustomReflectable {
     private struct Parts: Sendable {
         var status: StatusCode
         var fields: HeaderFields
@@ -23,6 +23,7 @@ public struct Response: Sendable {
         var cacheDecision: CacheDecision?
         var presentation = Presentation.unknown
         var hasAgeDeducted = false
+        var deadline: MonotonicInstant?
         var storedOrigin: (any RemovableOrigin)?
         var ready: ReadyAnswer?
     }
@@ -49,33 +50,34 @@ public struct Response: Sendable {
         get { parts.value.url }
         set { parts.value.url = newValue }
     }
-    /// Where it came from.
+    /// Where the response came from.
     public var source: ResponseSource {
         get { parts.value.source }
         set { parts.value.source = newValue }
     }
-    /// When the request that got this response was sent: of the attempt that answered.
+    /// When the request was sent, in the attempt that got this response.
     public var requestTime: Timestamp? {
         get { parts.value.requestTime }
         set { parts.value.requestTime = newValue }
     }
-    /// When its head arrived: of the attempt that answered.
+    /// When the head arrived, in the attempt that got this response.
     public var responseTime: Timestamp? {
         get { parts.value.responseTime }
         set { parts.value.responseTime = newValue }
     }
-    /// Whether the transport has already undone the content coding that Content-Encoding names.
+    /// Whether the transport has already decoded the content coding that Content-Encoding names.
     public var contentDecoded: Bool {
         get { parts.value.contentDecoded }
         set { parts.value.contentDecoded = newValue }
     }
-    /// Every attempt of the exchange that made it, in order; one entry for a call that succeeded at once.
+    /// Every attempt of the exchange that got this response, in order; one entry for a call that succeeded at once.
     public var attempts: [AttemptRecord] {
         get { parts.value.attempts }
         _modify { yield &parts.value.attempts }
     }
 
-    /// What the cache did for it, and why; nil where no cache was asked. Of several caches, the outermost one's.
+    /// What the cache did for this response, and why; nil if no cache was asked. With several caches, the outermost one's
+    /// decision.
     public internal(set) var cacheDecision: CacheDecision? {
         get { parts.value.cacheDecision }
         set { parts.value.cacheDecision = newValue }
@@ -90,6 +92,11 @@ public struct Response: Sendable {
     var hasAgeDeducted: Bool {
         get { parts.value.hasAgeDeducted }
         set { parts.value.hasAgeDeducted = newValue }
+    }
+    /// When the call is over that it answers, by the clock of its pipeline; nil where nothing limits the call.
+    var deadline: MonotonicInstant? {
+        get { parts.value.deadline }
+        set { parts.value.deadline = newValue }
     }
     /// The stored entry it came from; nil where it came from none.
     var storedOrigin: (any RemovableOrigin)? {
@@ -115,6 +122,49 @@ public struct Response: Sendable {
                 source: source,
                 contentDecoded: contentDecoded
             )
+        )
+    }
+
+    /// A response with text, `text/plain` in UTF-8, made locally (``ResponseSource/synthesized``).
+    public static func text(_ text: String, status: StatusCode = .ok) -> Response {
+        made(Array(text.utf8), contentType: "text/plain; charset=utf-8", status: status)
+    }
+
+    /// A response with JSON, made locally (``ResponseSource/synthesized``).
+    ///
+    /// - Parameters:
+    ///   - value: the value to encode.
+    ///   - encoder: encodes the value; a plain `JSONEncoder` by default.
+    ///   - status: 200 by default.
+    /// - Throws: any error of the encoder.
+    public static func json(
+        _ value: some Encodable,
+        encoder: JSONEncoder = JSONEncoder(),
+        status: StatusCode = .ok
+    ) throws -> Response {
+        made(Array(try encoder.encode(value)), contentType: "application/json", status: status)
+    }
+
+    /// A response with bytes, made locally (``ResponseSource/synthesized``).
+    ///
+    /// - Parameters:
+    ///   - data: the content.
+    ///   - contentType: its media type; `application/octet-stream` by default.
+    ///   - status: 200 by default.
+    public static func data(
+        _ data: Data,
+        contentType: String = "application/octet-stream",
+        status: StatusCode = .ok
+    ) -> Response {
+        made(Array(data), contentType: contentType, status: status)
+    }
+
+    private static func made(_ bytes: [UInt8], contentType: String, status: StatusCode) -> Response {
+        Response(
+            status: status,
+            fields: [.contentType: contentType, .contentLength: String(bytes.count)],
+            body: ResponseBody(ByteChunk(bytes)),
+            source: .synthesized
         )
     }
 
@@ -146,6 +196,12 @@ public struct Response: Sendable {
         )
     }
 
+    /// One line: status, source, and URL without credentials.
+    public var description: String { "\(status.rawValue) from \(source)" + (url.map { " \(RedactedURL($0))" } ?? "") }
+
+    /// What `dump` shows: the ``description``. Fields may bear credentials, and content may be long.
+    public var customMirror: Mirror { Mirror(self, children: ["text": description]) }
+
     /// Status and fields, as the rules of HTTP look at them.
     public var head: ResponseHead {
         get { ResponseHead(status: status, fields: fields) }
@@ -158,7 +214,7 @@ public struct Response: Sendable {
     /// The head as those look at it who take the Age off a Retry-After themselves, which must not be done twice.
     var headForRetrying: ResponseHead { hasAgeDeducted ? head.withAgeInRetryAfter : head }
 
-    /// The response as Foundation shows it; nil without a ``url``.
+    /// The response as an `HTTPURLResponse`; nil without a ``url``.
     ///
     /// Repeated field lines are joined with a comma, since its fields are a dictionary. Costs about 10 µs on Linux.
     public func makeHTTPURLResponse() -> HTTPURLResponse? {
@@ -179,19 +235,19 @@ public struct Response: Sendable {
 
 /// Where a response came from; closed.
 public enum ResponseSource: Sendable, Hashable {
-    /// The transport, after so many attempts.
+    /// The transport, after this many attempts.
     case network(attempts: Int)
     /// The store, fresh: nothing was sent.
     case fresh
     /// The store, although stale: nothing was sent, or what was sent failed.
     case stale
-    /// The store, after a 304 said that it is still good.
+    /// The store, after a 304 confirmed that the response is still valid.
     case revalidated
-    /// The exchange of another call that asked for the same.
+    /// The exchange of another call that made the same request.
     case collapsed
     /// A service in this process.
     case inProcess
-    /// Made on this side without asking anyone, as the 504 to only-if-cached is.
+    /// Made locally without asking a server, such as the 504 to only-if-cached.
     case synthesized
 
     /// Whether a body from a store was used.

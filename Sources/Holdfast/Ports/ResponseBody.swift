@@ -8,7 +8,7 @@ public import HoldfastStorage
 ///
 /// The reader sets the pace. Dropping a source without reading it to its end must release what feeds it, as ``cancel()`` does.
 public protocol ByteSource: Sendable {
-    /// The next bytes, never an empty chunk; nil at the end, and ever after.
+    /// The next bytes, never an empty chunk; nil at the end, and from then on.
     ///
     /// Called by one task at a time. Cancelling that task throws `CancellationError` promptly.
     func next() async throws -> ByteChunk?
@@ -19,8 +19,8 @@ public protocol ByteSource: Sendable {
 
 /// The content of a response: bytes in memory, or a stream that can be read once.
 ///
-/// An `AsyncSequence` of chunks. Bytes in memory can be iterated any number of times; a stream belongs to its first
-/// iterator, and a second one goes on where the first left off. A body that is dropped unread ends its transfer.
+/// An `AsyncSequence` of chunks. Bytes in memory can be iterated any number of times; a stream belongs to its first iterator,
+/// and a second one continues where the first left off. A body that is dropped unread ends its transfer.
 public struct ResponseBody: Sendable, AsyncSequence {
     private enum Form: Sendable {
         case bytes(ByteChunk)
@@ -34,7 +34,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
         form = .bytes(bytes)
     }
 
-    /// A body that is pulled from a source; `length` in bytes if known.
+    /// A body that is read from a source; `length` in bytes if known.
     public init(_ source: any ByteSource, length: Int? = nil) {
         form = .stream(source, length: length)
     }
@@ -47,20 +47,20 @@ public struct ResponseBody: Sendable, AsyncSequence {
         }
     }
 
-    /// The bytes, where they lie in memory already.
+    /// The bytes, if they are already in memory.
     public var bytesInMemory: ByteChunk? {
         if case .bytes(let bytes) = form { bytes } else { nil }
     }
 
-    /// The source, where the body is a stream.
+    /// The source, if the body is a stream.
     public var source: (any ByteSource)? {
         if case .stream(let source, _) = form { source } else { nil }
     }
 
     /// Reads the body to its end into one chunk.
     ///
-    /// - Parameter limit: the most bytes to take; a longer body is cancelled.
-    /// - Throws: ``ServiceError`` `.bodyTooLarge`, `CancellationError`, or what the transfer failed with.
+    /// - Parameter limit: the most bytes to read; a longer body is cancelled.
+    /// - Throws: ``ServiceError`` `.bodyTooLarge`, `CancellationError`, or the error that ended the transfer.
     public func collect(upTo limit: Int = .max) async throws -> ByteChunk {
         switch form {
         case .bytes(let bytes):
@@ -92,13 +92,13 @@ public struct ResponseBody: Sendable, AsyncSequence {
         }
     }
 
-    /// Reads the body to its end into Foundation's `Data`; as ``collect(upTo:)`` otherwise.
+    /// Reads the body to its end into Foundation's `Data`; otherwise like ``collect(upTo:)``.
     public func data(upTo limit: Int = .max) async throws -> Data {
         let bytes = try await collect(upTo: limit)
         return bytes.withUnsafeBytes { Data($0) }
     }
 
-    /// Gives the body up and ends its transfer.
+    /// Drops the body and ends its transfer.
     public func discard() {
         source?.cancel()
     }
@@ -110,7 +110,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
         }
     }
 
-    /// Hands out the chunks of one body.
+    /// Returns the chunks of one body.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate var rest: ByteChunk?
         fileprivate let source: (any ByteSource)?

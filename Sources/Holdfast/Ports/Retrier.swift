@@ -14,36 +14,39 @@ public import HoldfastSemantics
 ///
 /// **Choose.** ``BackoffRetrier``, ``NilRetrier``. **Use.** Through a ``RetrierFactory``, which makes one for each call that
 /// fails. **Implement.** ``retry(_:after:context:)`` is called once per failed attempt, one at a time. To wait, return
-/// `.retry(after:)` instead of sleeping: the loop waits on the pipeline's clock, stops when the wait cannot end before the
-/// deadline, and is cancelled promptly. Cancellation never reaches a retrier.
+/// `.retry(after:)` instead of sleeping: the loop waits on the pipeline's clock, stops if the wait cannot end before the
+/// deadline, and is cancelled promptly. A retrier is not called after a cancellation.
 public protocol Retrier: Sendable {
-    /// Whether to ask again after a retry has failed too; false by default: one retry, whose failure is final.
+    /// Whether to ask again after a retry has failed too; false by default: one retry, whose failure is final. A debug build
+    /// prints a warning if the default decides.
     var allowsMultipleRetries: Bool { get }
 
-    /// Says whether to send the call again, and after which wait.
+    /// Decides whether to send the call again, and after what wait.
     ///
-    /// The loop overrules a retrier where sending again is impossible or does harm: the content cannot be replayed, no time is
-    /// left, the budget is spent, or the server may have acted on a request that is not idempotent
-    /// (`StopReason.notIdempotent`; RFC 9110 §9.2.2), unless the call declares it so by ``CallOptions/isIdempotent`` or an
-    /// Idempotency-Key. No call is sent more often than `RetryRules.maxAttempts` and five times more, or a hundred times where
-    /// its factory has no governor.
+    /// The loop overrules a retrier if sending again is impossible or would do harm: the content cannot be replayed, no time is
+    /// left, the budget is spent, or the server may have acted on a request that is not idempotent (`StopReason.notIdempotent`;
+    /// RFC 9110 §9.2.2), unless the call sets ``CallOptions/isIdempotent`` or has an Idempotency-Key. A call is sent at most
+    /// five times more than `RetryRules.maxAttempts`, or a hundred times if its factory has no governor.
     func retry(_ request: URLRequest, after attempt: FailedAttempt, context: CallContext) async -> RetryDecision
 }
 
 extension Retrier {
-    public var allowsMultipleRetries: Bool { false }
+    public var allowsMultipleRetries: Bool {
+        DebugWarning.isAskedOnce(Self.self)
+        return false
+    }
 }
 
-/// An attempt that failed: by an error, or by a response with a status of 400 or more.
+/// An attempt that failed, with an error or with a response whose status is 400 or more.
 public struct FailedAttempt: Sendable {
-    /// What the rules of retrying look at: outcome, method, number, time left.
+    /// What the retry rules look at: outcome, method, number, time left.
     public let exchange: FailedExchange
-    /// The error, where there was no response.
+    /// The error, if there was no response.
     public let error: (any Error)?
-    /// The response, head and unread body, where there was one.
+    /// The response, with its body unread, if there was one.
     public let response: Response?
 
-    /// What the failure proves, by the rules that hold for the call; those of `RetryRules.default` where none do.
+    /// What the failure proves, by the rules that apply to the call, or by `RetryRules.default` if there are none.
     ///
     /// `.never` says that the rules would not send the request again, and why.
     public let classification: RetryClass

@@ -12,21 +12,21 @@ public import HoldfastSemantics
 
 /// Makes the retrier of a call.
 ///
-/// Asked lazily, once per exchange, on the first failed attempt, so a call that succeeds at once costs nothing. A retrier
-/// that keeps state must be made anew each time: two calls never share one.
+/// ``create(for:)`` is called once per exchange, after the first failed attempt, so a call that succeeds at once costs nothing.
+/// Make a new retrier each time if it keeps state: two calls must never share one.
 public protocol RetrierFactory: Sendable {
     /// A retrier for a call whose first attempt failed.
     func create(for request: URLRequest) -> any Retrier
 
-    /// What all calls through this factory share: budgets, gates, learned rates. Nil, the default: nothing.
+    /// The budgets, gates and learned rates that all calls through this factory share; nil, the default: none.
     ///
     /// One object for the life of the factory.
     var governor: RetryGovernor? { get }
 
-    /// Whether an accepted status is judged attempt by attempt, so that content which cannot be decoded reaches the retrier; false
-    /// by default: such a call fails at once.
+    /// Whether each attempt's content is checked, so that the retrier is asked if it cannot be decoded; false by default: such
+    /// a call fails at once.
     ///
-    /// Heard by the typed calls of HoldfastServices; a call of one's own says it by ``Acceptance/judgesAttempts``.
+    /// Used by the typed calls of HoldfastServices; other calls set ``Acceptance/judgesAttempts``.
     var judgesAttempts: Bool { get }
 }
 
@@ -44,8 +44,8 @@ public struct AnyRetrierFactory: RetrierFactory {
     /// A factory that calls `make` for each call that fails.
     ///
     /// - Parameters:
-    ///   - governor: holds the retries of all calls to its budgets and gates, and each call to the attempts of its rules and five
-    ///     more; nil, the default: nothing but the retrier itself and a hundred sends bounds them.
+    ///   - governor: limits the retries of all calls by its budgets and gates, and each call to five more attempts than its
+    ///     rules allow; nil, the default: only the retrier itself, and a maximum of a hundred sends, limit them.
     ///   - judgesAttempts: as ``RetrierFactory/judgesAttempts``; false by default.
     ///   - make: makes the retrier of one call.
     public init(
@@ -65,54 +65,69 @@ public struct AnyRetrierFactory: RetrierFactory {
 
 /// Factories by the name of the decision. Each use makes a new one with budgets and gates of its own: make it once per client.
 extension RetrierFactory where Self == BackoffRetrier.Factory {
-    /// Exponential backoff with full jitter, budget and gates of `RetryRules.default`, and what is commonly changed of it.
+    /// Exponential backoff with full jitter, with parameters for what is commonly changed.
     ///
-    /// The wait before retry n is random between 0 and the lesser of `cap` and `base` · 2ⁿ⁻¹; where the server throttles (429, 503 and 413
-    /// with Retry-After) `base` counts as a second if it is less, or as `cap` if that is less still. While retries to an origin fail,
-    /// a retry may wait up to a second longer for its turn (`RetryBudget.pool`). A value that
-    /// `RetryRules.validate()` refuses ends the program with its message, because it is a mistake in the program.
+    /// The wait before retry n is random between 0 and the lesser of `cap` and `base` · 2ⁿ⁻¹, whatever the failure, and no less
+    /// than what the server asks for in Retry-After. Parameters that you leave out have the values of `RetryRules.default`,
+    /// including its budget and gates: while retries to an origin fail, a retry may wait up to a second longer for its turn
+    /// (`RetryBudget.pool`). A value that `RetryRules.validate()` rejects stops the program with its message, because it is a
+    /// programming error.
     ///
     /// - Parameters:
-    ///   - base: the longest first wait; 100 ms by default.
+    ///   - base: the longest first wait; nil, the default: 100 ms, or a second if the server throttles (429, 503, 413 with
+    ///     Retry-After), or `cap` if that is less.
     ///   - cap: the longest wait; 20 s by default, and no less than `base`.
     ///   - attempts: how many attempts a call may make, the first included; 4 by default, 1 to 1,000.
     ///   - statuses: the statuses that are retried, of 400 or more, and no others; nil, the default: those of
-    ///     `RetryRules.default`. Attempts that end without a response are retried all the same.
-    ///   - methods: the methods that are sent again although the server may have acted; nil, the default: the idempotent ones.
-    ///     Name POST only where the server makes nothing twice.
-    ///   - connectivity: says whether the machine is online, for `RetryRules.waitsForConnectivity`; nil, the default: nobody asks.
+    ///     `RetryRules.default`. Attempts that end without a response are retried in any case.
+    ///   - methods: the methods that are sent again even if the server may have acted; nil, the default: the idempotent ones.
+    ///     Include POST only if the server does nothing twice.
+    ///   - connectivity: says whether the machine is online, for `RetryRules.waitsForConnectivity`; nil, the default: not
+    ///     checked.
+    ///   - condition: must also be true for a retry; nil, the default: no condition.
     public static func backoff(
-        base: Duration = .milliseconds(100),
+        base: Duration? = nil,
         cap: Duration = .seconds(20),
         attempts: Int = 4,
         retry statuses: Set<StatusCode>? = nil,
         methods: Set<RequestMethod>? = nil,
-        connectivity: (any Connectivity)? = nil
+        connectivity: (any Connectivity)? = nil,
+        if condition: (@Sendable (FailedAttempt) async -> Bool)? = nil
     ) -> BackoffRetrier.Factory {
-        var rules = RetryRules(backoff: Backoff(base: base, cap: cap), maxAttempts: attempts)
-        rules.throttlingBackoff = Backoff(base: min(max(base, .seconds(1)), cap), cap: cap)
+        var rules = RetryRules(
+            backoff: Backoff(base: base ?? min(.milliseconds(100), cap), cap: cap),
+            maxAttempts: attempts
+        )
+        rules.throttlingBackoff = Backoff(base: base ?? min(.seconds(1), cap), cap: cap)
         if let statuses {
             rules.retryableStatuses = statuses
             rules.finalStatuses = Set((400...599).map { StatusCode($0) }).subtracting(statuses)
         }
         rules.repeatableMethods = methods
-        return .backoff(rules, connectivity: connectivity)
+        rules.budget = .pool(forAttempts: attempts)
+        return .backoff(rules, connectivity: connectivity, if: condition)
     }
 
     /// Exponential backoff by `rules`.
     ///
     /// - Parameters:
-    ///   - rules: the rules; a value that `RetryRules.validate()` refuses ends the program with its message, because it
-    ///     is a mistake in the program.
+    ///   - rules: the rules; a value that `RetryRules.validate()` rejects stops the program with its message, because it is a
+    ///     programming error.
     ///   - connectivity: says whether the machine is online, for `rules.waitsForConnectivity`.
+    ///   - condition: must also be true for a retry that the rules allow; nil, the default: no condition.
     public static func backoff(
         _ rules: RetryRules,
-        connectivity: (any Connectivity)? = nil
+        connectivity: (any Connectivity)? = nil,
+        if condition: (@Sendable (FailedAttempt) async -> Bool)? = nil
     ) -> BackoffRetrier.Factory {
-        BackoffRetrier.factory(strategy: .exponential(rules), connectivity: connectivity)
+        BackoffRetrier.factory(
+            strategy: .exponential(rules),
+            retryCondition: condition,
+            connectivity: connectivity
+        )
     }
 
-    /// Four attempts, full jitter, the pool of retries: `RetryRules.default`.
+    /// Four attempts, full jitter and the pool budget: `RetryRules.default`.
     public static var `default`: BackoffRetrier.Factory { .backoff(.default) }
 
     /// One retry and no more: `RetryRules.strict`.
@@ -121,7 +136,7 @@ extension RetrierFactory where Self == BackoffRetrier.Factory {
     /// Many attempts, waiting for the budget instead of giving up: `RetryRules.patient`.
     public static var patient: BackoffRetrier.Factory { .backoff(.patient) }
 
-    /// Short waits, for somebody who looks on: `RetryRules.interactive`.
+    /// Short waits, for a person who is waiting: `RetryRules.interactive`.
     public static var interactive: BackoffRetrier.Factory { .backoff(.interactive) }
 
     /// What a gateway may do: `RetryRules.gateway`.

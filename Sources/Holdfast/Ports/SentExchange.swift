@@ -11,11 +11,11 @@ private import Synchronization
     public import Foundation
 #endif
 
-/// What was sent for a call, and when: of the last attempt.
+/// What was sent in a call's last attempt, and when.
 public struct SentExchange: Sendable {
     /// The request as it went to the transport, after every `prepare` step.
     public let request: URLRequest
-    /// Its fields together with the transport's implicit ones; put together at each reading where the transport adds none.
+    /// The request's fields together with the transport's implicit ones; computed on each read if the transport adds none.
     public var presentedFields: HeaderFields { presented.fields }
     var presented: PresentedFields { together.map { .fields($0) } ?? .own(request) }
     /// The fields that the retry rules have set to tell the server of this attempt: they say nothing of who asks, nor of what for.
@@ -23,9 +23,9 @@ public struct SentExchange: Sendable {
     private let announced: [FieldName]?
     /// Those of the transport and the request's own, where the transport adds any.
     private let together: HeaderFields?
-    /// When it was handed to the transport.
+    /// When the request was passed to the transport.
     public let requestTime: Timestamp
-    /// When the response head was there; nil when none came.
+    /// When the response head arrived; nil if there was none.
     public internal(set) var responseTime: Timestamp?
     /// Its place among all requests: what this process sends later has a later one, whatever the clock says.
     let order: HybridTimestamp
@@ -91,15 +91,15 @@ public struct AttemptRecord: Sendable, Hashable {
     public let status: StatusCode?
     /// The code of the error it ended with, if none came.
     public let errorCode: ServiceError.Code?
-    /// How far the exchange came that ended with an error; nil where the transport did not say.
+    /// How far the exchange got, if it ended with an error; nil if the transport did not say.
     public var progress: TransportProgress?
-    /// What the failure proved; nil where there was none, or where no rules judged it.
+    /// What the failure proved; nil if the attempt did not fail, or if no rules classified it.
     public var retryClass: RetryClass?
     /// The wait that followed before the next attempt; nil after the last.
     public var delay: Duration?
-    /// How long the server asked to be left alone; nil where it did not.
+    /// How long the server asked clients to wait; nil if it did not.
     public var retryAfter: Duration?
-    /// Why no attempt followed; nil where one did, or where none was needed.
+    /// Why no attempt followed; nil if one did, or if no further one was needed.
     public var stopReason: StopReason?
     /// What was sent below for this attempt: hedges, or the attempts of a pipeline that is this one's transport.
     public var nestedAttempts: [AttemptRecord] = []

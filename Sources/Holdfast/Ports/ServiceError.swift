@@ -3,16 +3,17 @@
 
 public import Foundation
 public import HoldfastSemantics
+public import HoldfastStorage
 
 #if canImport(FoundationNetworking)
     internal import FoundationNetworking
 #endif
 
-/// What went wrong with a call, how far it had come, and what to do next.
-public struct ServiceError: LocalizedError, Sendable, CustomStringConvertible {
+/// What went wrong with a call, how far it got, and what to do next.
+public struct ServiceError: LocalizedError, Sendable, CustomStringConvertible, CustomReflectable {
     /// The kind of failure; new ones may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
-        /// A short stable word, fit for a metric label.
+        /// A short, stable word, suitable for a metric label.
         public let description: String
 
         private init(_ description: String) {
@@ -25,11 +26,11 @@ public struct ServiceError: LocalizedError, Sendable, CustomStringConvertible {
         public static let resolve = Code("resolve")
         /// No connection could be made.
         public static let connect = Code("connect")
-        /// An attempt took longer than it may.
+        /// An attempt took too long.
         public static let timeout = Code("timeout")
         /// The call's deadline passed.
         public static let deadlineExceeded = Code("deadline-exceeded")
-        /// TLS failed for a reason that may pass.
+        /// TLS failed for a reason that may be temporary.
         public static let tls = Code("tls")
         /// The peer's certificate was refused.
         public static let certificate = Code("certificate")
@@ -39,11 +40,11 @@ public struct ServiceError: LocalizedError, Sendable, CustomStringConvertible {
         public static let protocolError = Code("protocol-error")
         /// The machine is offline.
         public static let offline = Code("offline")
-        /// The server asked for less, and for longer than the call may wait: nothing was sent.
+        /// The server asked for fewer requests, for longer than the call may wait: nothing was sent.
         public static let throttled = Code("throttled")
         /// Most attempts at the origin failed, so nothing is sent there for a while; ``ServiceError/retryAfter`` says how long.
         public static let circuitOpen = Code("circuit-open")
-        /// As many exchanges are in fetch as may be, and as many wait: nothing was sent.
+        /// Too many exchanges are in flight, and too many attempts are waiting: nothing was sent.
         public static let tooManyInFlight = Code("too-many-in-flight")
         /// The body exceeds a limit.
         public static let bodyTooLarge = Code("body-too-large")
@@ -51,40 +52,43 @@ public struct ServiceError: LocalizedError, Sendable, CustomStringConvertible {
         public static let tooManyRedirects = Code("too-many-redirects")
         /// The status is not one that the caller accepts.
         public static let unacceptableStatus = Code("unacceptable-status")
-        /// What is to be sent cannot be encoded: nothing was sent.
+        /// The content to send cannot be encoded: nothing was sent.
         public static let encodingFailed = Code("encoding-failed")
         /// The content of the response cannot be decoded.
         public static let decodingFailed = Code("decoding-failed")
-        /// The server asks for credentials in a way this transport cannot answer.
+        /// The server asks for credentials in a way that this transport does not support.
         public static let authenticationRequired = Code("authentication-required")
-        /// The credential is missing or refused, and refreshing it failed.
+        /// The credential is missing or was rejected, and refreshing it failed.
         public static let authorizationFailed = Code("authorization-failed")
         /// This platform or transport cannot do what was asked.
         public static let unsupported = Code("unsupported")
         /// Nothing usable is stored, and loading was forbidden.
         public static let resourceUnavailable = Code("resource-unavailable")
-        /// Anything else; the cause tells.
+        /// Anything else; see the cause.
         public static let other = Code("other")
     }
 
     /// The kind of failure.
     public var code: Code
-    /// What happened and what to do next, for people; bears no credentials.
+    /// What happened and what to do next, for people; contains no credentials.
     public var message: String
-    /// The underlying error, whole.
+    /// The call that failed: its method and its URL, which prints without credentials. Set by the pipeline, on the error of every
+    /// call; nil before that.
+    public var subject: CallSubject?
+    /// The underlying error.
     public var cause: (any Error)?
-    /// How far the exchange had come; nil when it did not get as far as a transport.
+    /// How far the exchange got; nil if it did not reach a transport.
     public var progress: TransportProgress?
     /// Whether the connection had carried an exchange before.
     public var connectionReused: Bool
-    /// The response the call ended with, if there was one, body unread.
+    /// The response that the call ended with, if there was one, with its body unread.
     public var response: Response?
     /// Every attempt of the call, in order.
     public var attempts: [AttemptRecord]
-    /// How long to leave the server alone, counted from the error's birth: what it asked for, or until its circuit lets a
-    /// probe through; nil where neither says anything.
+    /// How long to wait before calling the server again, counted from the creation of this error: what the server asked for, or
+    /// the time until its circuit lets a probe through; nil if neither is known.
     ///
-    /// A queue can come back after it; asking earlier is in vain (RFC 9110 §10.2.3).
+    /// A queue can try again after this time; an earlier try is in vain (RFC 9110 §10.2.3).
     public var retryAfter: Duration?
 
     /// An error of this kind.
@@ -105,19 +109,27 @@ public struct ServiceError: LocalizedError, Sendable, CustomStringConvertible {
         attempts = []
     }
 
+    /// The call, what happened, what to do, and the cause: "GET https://api.example/items: The server …". Its wording may change; for
+    /// decisions and metrics there is ``code``.
     public var description: String {
-        "\(code): \(message)" + (cause.map { " (\(ServiceError.text(of: $0)))" } ?? "")
+        text + (cause.map { " (\(ServiceError.text(of: $0)))" } ?? "")
     }
 
+    /// What `dump` shows: the code and the ``description``, which bear no credentials; a cause may.
+    public var customMirror: Mirror { Mirror(self, children: ["code": code.description, "text": description]) }
+
+    private var text: String { (subject.map { "\($0): " } ?? "") + message }
+
     /// The text of a cause; of Foundation's errors without what they say of the URL, which may bear credentials.
-    private static func text(of cause: any Error) -> String {
+    static func text(of cause: any Error) -> String {
         guard cause is URLError || type(of: cause) is NSError.Type else { return "\(cause)" }
         let error = cause as NSError
         let words = error.userInfo[NSLocalizedDescriptionKey] as? String
         return "\(error.domain) \(error.code)" + (words.map { ": \($0)" } ?? "")
     }
 
-    public var errorDescription: String? { message }
+    /// As ``description``, without the cause.
+    public var errorDescription: String? { text }
 
     /// The failure as the rules of retrying see it.
     ///
@@ -144,4 +156,41 @@ public struct ServiceError: LocalizedError, Sendable, CustomStringConvertible {
         .authenticationRequired: .badRequest, .authorizationFailed: .badRequest, .unsupported: .badRequest,
         .encodingFailed: .badRequest, .decodingFailed: .protocolError,
     ]
+}
+
+extension Error {
+    /// The error with the call that it belongs to, where it is a ``ServiceError`` that names none.
+    package func naming(_ subject: @autoclosure () -> CallSubject) -> any Error {
+        guard var error = self as? ServiceError, error.subject == nil else { return self }
+        error.subject = subject()
+        return error
+    }
+}
+
+// HoldfastSemantics and HoldfastStorage do without Foundation, so their errors get here what `localizedDescription` shows.
+
+extension StoreError: LocalizedError {
+    public var errorDescription: String? { message }
+}
+
+extension FileSystemError: LocalizedError {
+    public var errorDescription: String? {
+        "The system refused \(operation) of \(path): \(String(cString: strerror(errno))) (errno \(errno))."
+    }
+}
+
+extension RetryRulesError: LocalizedError {
+    public var errorDescription: String? { description }
+}
+
+extension CacheRulesError: LocalizedError {
+    public var errorDescription: String? { description }
+}
+
+extension TargetURI.Rejection: LocalizedError {
+    public var errorDescription: String? { description }
+}
+
+extension StructuredFieldError: LocalizedError {
+    public var errorDescription: String? { description }
 }

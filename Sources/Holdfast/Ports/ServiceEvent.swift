@@ -1,50 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-internal import Foundation
 public import HoldfastSemantics
 private import Synchronization
 
 #if canImport(FoundationNetworking)
-    internal import FoundationNetworking
+    internal import Foundation
+    package import FoundationNetworking
+#else
+    package import Foundation
 #endif
 
 /// Something that happened to a call, for logs, metrics and tests.
 ///
 /// A flat record: ``name`` says what happened, and the fields that belong to it are set. New names and fields may be added.
-public struct ServiceEvent: Sendable {
+public struct ServiceEvent: Sendable, CustomStringConvertible, CustomReflectable {
     /// What happened.
     public let name: Name
-    /// The call it happened to.
+    /// The call that it happened to.
     public let callID: CallID
-    /// When.
+    /// When it happened.
     public let timestamp: Timestamp
     /// The attempt it belongs to, if any; the first is 1.
     public var attempt: Int?
     /// The status of a response.
     public var status: StatusCode?
-    /// The source of the response a call ended with.
+    /// The source of the response that a call ended with.
     public var source: ResponseSource?
     /// A wait, or how long a call or attempt took.
     public var delay: Duration?
-    /// Bytes of a body: of one that has ended, of one that was resumed, or of one that was there as a whole with its head, of which
-    /// no end is told.
+    /// Bytes of a body that has ended or was resumed, or that arrived whole with its head (there is no `bodyEnded` event for
+    /// it).
     public var bytes: Int?
-    /// The error something ended with. Its text may hold anything; a log takes its code.
+    /// The error that something ended with; its text may contain anything, so log its code.
     public var error: (any Error)?
-    /// What the call asks for, of the hop that is being made: set on every event of a pipeline.
+    /// What the call's current hop requests; set on every event of a pipeline.
     public var subject: CallSubject?
-    /// Whether nobody waits for what happened: it belongs to a revalidation in the background.
+    /// Whether the event belongs to a background revalidation, which no caller waits for.
     public var isBackground = false
     /// What a failed attempt proved.
     public var retryClass: RetryClass?
     /// Why no further attempt follows.
     public var stopReason: StopReason?
-    /// How long a server asked to be left alone.
+    /// How long a server asked clients to wait.
     public var retryAfter: Duration?
-    /// How far an exchange came that failed.
+    /// How far a failed exchange got.
     public var progress: TransportProgress?
-    /// Whether the connection of an exchange that failed had carried one before, as far as the transport says.
+    /// Whether the connection of a failed exchange had been used before, as far as the transport knows.
     public var connectionReused: Bool?
     /// What a cache decided.
     public var cacheDecision: CacheDecision?
@@ -54,7 +56,7 @@ public struct ServiceEvent: Sendable {
     public var notStoredReason: CacheReason?
     /// Where a redirect leads.
     public var redirectTarget: RedactedURL?
-    /// A short explanation, free of credentials.
+    /// A short explanation without credentials.
     public var detail: String?
 
     /// The method, the URL and the operation name of ``subject``.
@@ -62,11 +64,38 @@ public struct ServiceEvent: Sendable {
     public var url: RedactedURL? { subject?.url }
     public var operationName: String? { subject?.operationName }
 
-    /// The code of ``error``: `cancelled`, that of a ``ServiceError``, or `other`; nil without one. A short word of a closed set,
-    /// fit for a metric label.
+    /// The code of ``error``: `cancelled`, that of a ``ServiceError``, or `other`; nil without one. A short word from a closed
+    /// set, suitable for a metric label.
     public var errorCode: String? {
         error.map { $0.isCancellation ? "cancelled" : (($0 as? ServiceError)?.code ?? .other).description }
     }
+
+    /// One line for people: the event, the call, and those of attempt, status, source, reason, waits and error that are set.
+    /// Contains no credentials: of an error from elsewhere it shows only the type. The wording may change.
+    public var description: String {
+        var words = [name.description, callID.description]
+        if let subject { words.append(subject.description) }
+        if let operationName { words.append("(\(operationName))") }
+        if let attempt { words.append("attempt \(attempt)") }
+        if let status { words.append("status \(status.rawValue)") }
+        if let source { words.append("from \(source)") }
+        if let cacheDecision { words.append("[\(cacheDecision)]") }
+        if let retryClass { words.append("class \(retryClass)") }
+        if let stopReason { words.append("because \(stopReason.rawValue)") }
+        if let notStoredReason, detail == nil { words.append("because \(notStoredReason)") }
+        if let redirectTarget { words.append("to \(redirectTarget)") }
+        if let leader { words.append("with \(leader)") }
+        if let bytes { words.append("\(bytes) bytes") }
+        if let delay { words.append("\(delay)") }
+        if let retryAfter { words.append("retry after \(retryAfter)") }
+        if let detail, cacheDecision == nil { words.append("(\(detail))") }
+        if isBackground { words.append("in the background") }
+        if let error { words.append("error: \((error as? ServiceError)?.message ?? "\(type(of: error))")") }
+        return words.joined(separator: " ")
+    }
+
+    /// What `dump` shows: the ``description``.
+    public var customMirror: Mirror { Mirror(self, children: ["text": description]) }
 
     /// An event; set the fields that belong to it afterwards.
     public init(_ name: Name, callID: CallID, timestamp: Timestamp) {
@@ -78,7 +107,7 @@ public struct ServiceEvent: Sendable {
 
 /// Identifies a call within its process.
 public struct CallID: Sendable, Hashable, CustomStringConvertible {
-    /// The number; calls are numbered as they come.
+    /// The number; calls are numbered in the order in which they start.
     public let number: UInt64
 
     /// The call with this number.
@@ -89,24 +118,24 @@ public struct CallID: Sendable, Hashable, CustomStringConvertible {
     public var description: String { "call-\(number)" }
 }
 
-/// Is told what happens to calls; must be quick, must not block, and is called from many tasks at once.
+/// Receives the events of calls; must be quick, must not block, and is called from many tasks at once.
 public protocol EventObserver: Sendable {
-    /// Takes note of an event.
+    /// Receives an event.
     func observe(_ event: ServiceEvent)
 }
 
 extension ServiceEvent {
     /// What happened.
     public struct Name: Sendable, Hashable, CustomStringConvertible {
-        /// A short stable word, fit for a metric label.
+        /// A short, stable word, suitable for a metric label.
         public let description: String
 
-        /// A name of one's own, for events of hooks and transports outside this package.
+        /// A custom name, for events of hooks and transports outside this package.
         public init(_ description: String) {
             self.description = description
         }
 
-        /// A call came in.
+        /// A call started.
         public static let callStarted = Name("call-started")
         /// A call ended with a response or an error.
         public static let callEnded = Name("call-ended")
@@ -116,27 +145,28 @@ extension ServiceEvent {
         public static let attemptEnded = Name("attempt-ended")
         /// Another attempt will follow after ``ServiceEvent/delay``; class, status or error say why.
         public static let retryScheduled = Name("retry-scheduled")
-        /// Another attempt will follow that no retrier was asked about, after ``ServiceEvent/delay``; ``ServiceEvent/detail`` is
-        /// `credential`, `unconditional` or `online`.
+        /// Another attempt, about which no retrier was asked, will follow after ``ServiceEvent/delay``; ``ServiceEvent/detail``
+        /// is `credential`, `unconditional` or `online`.
         public static let resendScheduled = Name("resend-scheduled")
         /// An attempt failed and no other follows; ``ServiceEvent/stopReason`` says why.
         public static let retriesStopped = Name("retries-stopped")
-        /// A further copy of an attempt is sent, since the first is late; ``ServiceEvent/delay`` says how late.
+        /// A further copy of an attempt is sent, because the first is late; ``ServiceEvent/delay`` says how late.
         public static let hedgeStarted = Name("hedge-started")
-        /// A further copy of an attempt ended; status or error of the copy, `cancelled` where another one was faster, and in
-        /// ``ServiceEvent/delay`` how long it took.
+        /// A further copy of an attempt ended, with its status or error (`cancelled` if another copy was faster);
+        /// ``ServiceEvent/delay`` says how long it took.
         public static let hedgeEnded = Name("hedge-ended")
-        /// A body that had broken off goes on after ``ServiceEvent/bytes``, ``ServiceEvent/delay`` after its last failure.
+        /// A body that had broken off continues after ``ServiceEvent/bytes``, with ``ServiceEvent/delay`` since its last
+        /// failure.
         public static let bodyResumed = Name("body-resumed")
         /// A circuit opened for ``ServiceEvent/delay``; ``ServiceEvent/detail`` is its origin.
         public static let circuitOpened = Name("circuit-opened")
         /// A circuit closed; ``ServiceEvent/detail`` is its origin.
         public static let circuitClosed = Name("circuit-closed")
-        /// A server's word closed the gate of its partition for ``ServiceEvent/delay``.
+        /// A server's response closed the gate of its partition for ``ServiceEvent/delay``.
         public static let gateClosed = Name("gate-closed")
         /// An attempt waits at a closed gate for ``ServiceEvent/delay``.
         public static let gateAwaited = Name("gate-awaited")
-        /// An attempt waits for its turn by the learned rate, for ``ServiceEvent/delay``.
+        /// An attempt waits for ``ServiceEvent/delay``, to keep to the learned rate.
         public static let paceAwaited = Name("pace-awaited")
         /// A retry waits for the budget, which is spent.
         public static let budgetAwaited = Name("budget-awaited")
@@ -148,26 +178,27 @@ extension ServiceEvent {
         public static let interimResponse = Name("interim-response")
         /// The body of a network response was read to its end, failed, or was dropped.
         public static let bodyEnded = Name("body-ended")
-        /// A cache decided what to do with a request; ``ServiceEvent/cacheDecision`` says what, ``ServiceEvent/detail`` in words.
+        /// A cache decided what to do with a request; ``ServiceEvent/cacheDecision`` holds the decision,
+        /// ``ServiceEvent/detail`` puts it in words.
         public static let cacheDecided = Name("cache-decided")
         /// A response was stored.
         public static let responseStored = Name("response-stored")
         /// A response was not stored; ``ServiceEvent/notStoredReason`` says why, ``ServiceEvent/detail`` in words.
         public static let responseNotStored = Name("response-not-stored")
-        /// A revalidation that nobody waits for began, or a call's own exchange became one.
+        /// A background revalidation began, or a call's own exchange became one.
         public static let backgroundRevalidationStarted = Name("background-revalidation-started")
-        /// A revalidation that nobody waited for failed, or brought nothing that could be stored.
+        /// A background revalidation failed, or its response could not be stored.
         public static let backgroundRevalidationFailed = Name("background-revalidation-failed")
-        /// An exchange has waited for ``ServiceEvent/delay`` while another process fetched the same; ``ServiceEvent/detail`` says what
-        /// came of it: an outcome of a lease, or `overtime`.
+        /// An exchange has waited for ``ServiceEvent/delay`` while another process fetched the same; ``ServiceEvent/detail`` is
+        /// the result: an outcome of a lease, or `overtime`.
         public static let fillAwaited = Name("fill-awaited")
         /// A store failed and was treated as a miss.
         public static let storeFailed = Name("store-failed")
     }
 }
 
-/// What a call asks for, as far as those who observe it need to know: no field, no content, no principal.
-public struct CallSubject: Sendable {
+/// What a call requests, as far as observers need to know: without fields, content or principal.
+public struct CallSubject: Sendable, CustomStringConvertible {
     /// Every event of a call bears it, so it is one reference.
     private final class Content: Sendable {
         let method: RequestMethod
@@ -183,9 +214,15 @@ public struct CallSubject: Sendable {
 
     private let content: Content
 
-    /// A subject of one's own, for tests of observers.
+    /// A subject for tests of observers.
     public init(method: RequestMethod, url: RedactedURL?, operationName: String? = nil) {
         content = Content(method, url: url, operationName: operationName)
+    }
+
+    /// The subject of a request as its caller made it.
+    package init(_ request: URLRequest) {
+        let method = request.httpMethod.map { RequestMethod(rawValue: $0) } ?? .get
+        self.init(method: method, url: request.url.map { RedactedURL($0) })
     }
 
     /// The subject of a request.
@@ -198,11 +235,14 @@ public struct CallSubject: Sendable {
     public var method: RequestMethod { content.method }
     /// The URL, which prints without credentials.
     public var url: RedactedURL? { content.url }
-    /// What the caller calls the operation: ``CallOptions/operationName``.
+    /// The caller's name for the operation: ``CallOptions/operationName``.
     public var operationName: String? { content.operationName }
+
+    /// The method and the URL without credentials: "GET https://api.example/items".
+    public var description: String { method.rawValue + (url.map { " \($0)" } ?? "") }
 }
 
-/// What happens to calls as an asynchronous sequence, for those who would rather iterate than be called.
+/// The events of calls as an asynchronous sequence.
 ///
 /// ```
 /// let stream = EventStream(limit: 1000)
@@ -210,11 +250,11 @@ public struct CallSubject: Sendable {
 /// for await event in stream.events { print(event) }
 /// ```
 ///
-/// Holds no more than its limit: whoever is slower than the calls loses the oldest events, and ``droppedCount`` says how many.
-/// A call is never held up.
+/// Holds no more events than its limit: a reader that is slower than the calls loses the oldest events, and ``droppedCount``
+/// says how many. Calls are never delayed.
 public final class EventStream: EventObserver {
-    /// The events, in the order in which they happened; for one reader. Ends after ``finish()``, or when its stream is let go by
-    /// every configuration that lists it.
+    /// The events, in the order in which they happened; for one reader. Ends after ``finish()``, or when every configuration
+    /// that lists the stream has released it.
     public let events: AsyncStream<ServiceEvent>
 
     private let continuation: AsyncStream<ServiceEvent>.Continuation
@@ -224,7 +264,7 @@ public final class EventStream: EventObserver {
     /// A stream without events.
     ///
     /// - Parameters:
-    ///   - limit: how many events wait for the reader at most, 1 at least; 1,024 by default.
+    ///   - limit: the most events that wait for the reader, at least 1; 1,024 by default.
     ///   - names: which events it takes; nil, the default: all.
     public init(limit: Int = 1024, names: Set<ServiceEvent.Name>? = nil) {
         self.names = names
@@ -235,7 +275,7 @@ public final class EventStream: EventObserver {
         continuation.finish()
     }
 
-    /// How many events were lost because nobody had read them in time.
+    /// How many events were lost because they were not read in time.
     public var droppedCount: Int { dropped.load(ordering: .relaxed) }
 
     public func observe(_ event: ServiceEvent) {
@@ -243,7 +283,7 @@ public final class EventStream: EventObserver {
         if case .dropped = continuation.yield(event) { dropped.add(1, ordering: .relaxed) }
     }
 
-    /// Ends the sequence, once what waits in it has been read; further events are ignored.
+    /// Ends the sequence once the waiting events have been read; further events are ignored.
     public func finish() {
         continuation.finish()
     }

@@ -146,10 +146,10 @@ struct AuthorizedHop {
     }
 }
 
-/// The origins that a credential may be sent to; nobody else ever sees it.
+/// The origins that a credential may be sent to; it is never sent to others.
 ///
 /// An array literal lists them: `["https://api.example.com", "https://files.example.com:8443"]`. Listed origins get the
-/// credential also when a redirect leads there. With a predicate a redirect to another origin leaves it behind.
+/// credential even if a redirect leads there. With a predicate, it is not sent when a redirect leads to another origin.
 public struct CredentialScope: Sendable, ExpressibleByArrayLiteral {
     private enum Form: Sendable {
         case origins(Set<String>)
@@ -165,7 +165,7 @@ public struct CredentialScope: Sendable, ExpressibleByArrayLiteral {
 
     /// Scheme, host and port of each, such as `https://api.example.com`; the default port may be left out.
     ///
-    /// Text that is no http or https URL is a programmer's error and stops the program.
+    /// A text that is not an http or https URL is a programming error and stops the program.
     public static func origins(_ origins: some Sequence<String>) -> CredentialScope {
         CredentialScope(
             form: .origins(
@@ -182,7 +182,7 @@ public struct CredentialScope: Sendable, ExpressibleByArrayLiteral {
         )
     }
 
-    /// The URLs for which `predicate` holds; it must be quick, since it is asked for each request.
+    /// The URLs for which `predicate` returns true; it must be quick, since it is called for each request.
     public static func matching(_ predicate: @escaping @Sendable (_ url: URL) -> Bool) -> CredentialScope {
         CredentialScope(form: .predicate(predicate))
     }

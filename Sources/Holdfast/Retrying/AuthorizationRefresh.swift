@@ -19,25 +19,25 @@ private import Synchronization
 /// }
 /// ```
 ///
-/// Of each version of the credential there is at most one refresh, however many calls are refused at once. They wait for it
-/// together, each no longer than its own deadline and cancellation allow; when the last of them leaves, the refresh is
-/// cancelled. A call that was sent with an older version is not refused for good: it is sent again with the current one. A
-/// call, or hop of one, is sent again once for this reason; that is no retry, takes nothing from a budget, and stands among
-/// the response's `attempts`. A refresh that fails ends all who waited with `.authorizationFailed`, which has the cause and
-/// the 401, and is not repeated before ``retryPause`` is over; nor is a refresh asked for by a new credential that the server
-/// has accepted nowhere yet. A refresh that takes longer than ``refreshTimeout`` has failed; the credential that it brings all the same
-/// is used from then on. A resource (a URL without its query) that refuses what was refreshed for it asks for no further
-/// refresh for ``retryPause``, then for twice as long, up to 10 minutes, while others are answered; and all resources together ask for
-/// five at once and one more each ``retryPause``. A call that may ask for none ends with the 401.
+/// There is at most one refresh of each version of the credential, however many calls are rejected at once. They wait for the
+/// refresh together, each until its own deadline or cancellation; when the last of them leaves, the refresh is cancelled. A
+/// call that was sent with an older version is sent again with the current one. A call, or a hop of it, is sent again once for
+/// this reason; that does not count as a retry, takes nothing from a budget, and is listed in the response's `attempts`. If a
+/// refresh fails, all waiting calls end with `.authorizationFailed`, which has the cause and the 401, and it is not repeated
+/// before ``retryPause`` is over; nor does a new credential that the server has not accepted anywhere yet cause a refresh. A
+/// refresh that takes longer than ``refreshTimeout`` counts as failed; if it still returns a credential, that is used from then
+/// on. A resource (a URL without its query) that rejects the refreshed credential causes no further refresh for ``retryPause``,
+/// then for twice as long, up to 10 minutes, while other resources are answered. All resources together may cause five
+/// refreshes at once, and one more each ``retryPause``. A call that may not cause a refresh ends with the 401.
 ///
-/// Calls made inside the refresh closure, also through the same pipeline, bear no credential and are never refreshed, so a
-/// refresh cannot wait for itself; do not leave its task for a detached one. A request that brings its own Authorization field
-/// is left alone, and so is a 403: it says that another credential of this kind will not help.
+/// Calls made inside the refresh closure, even through the same pipeline, carry no credential and never cause a refresh, so a
+/// refresh cannot wait for itself; do not make them in a detached task. A request with its own Authorization field is left
+/// alone, and so is a 403: it says that another credential of this kind will not help.
 ///
-/// The fields that the credential is written into, whatever their names, count as ``CallOptions/credentialFields`` of the call:
-/// caches keep the responses to different credentials apart, unless a principal is named, and redirects leave the fields behind.
+/// The fields that the credential is written to, whatever their names, count as ``CallOptions/credentialFields`` of the call:
+/// caches keep the responses to different credentials apart, unless a principal is named, and redirects drop the fields.
 public final class AuthorizationRefresh: Sendable {
-    /// For how long a failed refresh is not repeated.
+    /// How long to wait before repeating a failed refresh.
     public let retryPause: Duration
     /// How long a refresh may take.
     public let refreshTimeout: Duration
@@ -53,18 +53,18 @@ public final class AuthorizationRefresh: Sendable {
     /// A refresh of credentials of any type.
     ///
     /// - Parameters:
-    ///   - credential: what is known at the start; nil: the first request that may bear one asks for it.
+    ///   - credential: the credential at the start, if known; nil: the first request that may carry one causes a refresh.
     ///   - scope: the origins it may be sent to.
-    ///   - principal: the name of whose credential this is, whatever its version: the partition of the cache, where a call
-    ///     names none. Nil, the default: the credential itself names it, and with each new one the cache begins anew.
-    ///   - statuses: which answers refuse the credential; 401 by default. 403 never counts.
-    ///   - retryPause: for how long a failed refresh is not repeated; 10 s by default.
-    ///   - refreshTimeout: how long a refresh may take before all who wait for it fail; 60 s by default.
-    ///   - renewsAhead: how long before its end a credential is renewed; 10 s by default.
-    ///   - expiresAt: when a credential ends, so that it is renewed before anything is sent; nil, the default: unknown.
-    ///   - apply: puts a credential into a request, in place of an earlier one that may be there; must be quick.
-    ///   - refresh: makes the next credential from the last; throws to say that it cannot. Is cancelled when nobody waits for it
-    ///     any longer; a credential it returns all the same is used.
+    ///   - principal: the name of the credential's owner, which determines the cache's partition for calls that name no
+    ///     principal. Nil, the default: the credential itself determines it, so each new one starts with an empty cache.
+    ///   - statuses: the statuses that reject the credential; 401 by default. 403 never counts.
+    ///   - retryPause: how long to wait before repeating a failed refresh; 10 s by default.
+    ///   - refreshTimeout: how long a refresh may take before all calls that wait for it fail; 60 s by default.
+    ///   - renewsAhead: how long before its expiry a credential is renewed; 10 s by default.
+    ///   - expiresAt: when a credential expires, so that it is renewed before anything is sent; nil, the default: unknown.
+    ///   - apply: puts a credential into a request, replacing any earlier one; must be quick.
+    ///   - refresh: makes the next credential from the last, or throws if it cannot. It is cancelled when no call waits for it
+    ///     any longer; if it still returns a credential, that is used.
     public init<Credential: Sendable>(
         credential: Credential?,
         for scope: CredentialScope,
@@ -90,9 +90,9 @@ public final class AuthorizationRefresh: Sendable {
     /// Bearer tokens (RFC 6750 §2.1).
     ///
     /// - Parameters:
-    ///   - token: the token known at the start; nil: the first request asks for one.
+    ///   - token: the token at the start, if known; nil: the first request causes a refresh.
     ///   - scope: the origins it may be sent to.
-    ///   - principal: the name of whose token this is, for the cache; nil, the default: the token itself.
+    ///   - principal: the name of the token's owner, for the cache; nil, the default: the token itself.
     ///   - refresh: makes the next token from the last.
     public static func bearer(
         token: String?,
@@ -147,8 +147,8 @@ public final class AuthorizationRefresh: Sendable {
         if let refused = error as? RefreshFailure {
             return ServiceError(
                 .authorizationFailed,
-                "The credential is missing, at its end, or was refused, and could not be refreshed; see the cause, and sign "
-                    + "in again if need be.",
+                "The access token is missing, has expired, or was rejected, and refreshing it failed; see the cause. The "
+                    + "user may have to sign in again.",
                 cause: refused.cause,
                 progress: progress,
                 response: response

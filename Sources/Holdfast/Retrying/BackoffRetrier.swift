@@ -11,12 +11,12 @@ private import Synchronization
     public import Foundation
 #endif
 
-/// Retries with growing waits: capped exponential backoff with full jitter, by default four attempts in all.
+/// Retries with increasing waits: capped exponential backoff with full jitter and, by default, four attempts in all.
 ///
-/// What is retried follows from what the failure proves: requests that are not idempotent are sent again only when the
-/// first attempt was certainly not processed (RFC 9110 §9.2.2), unless the call says `isIdempotent`. A server's Retry-After
-/// (all forms) is never undercut; one that is longer than the rules or the call's time allow ends the call at once. Waits
-/// run on the pipeline's clock and end promptly with cancellation.
+/// What is retried depends on what the failure proves: requests that are not idempotent are sent again only if the first
+/// attempt was certainly not processed (RFC 9110 §9.2.2), unless the call sets `isIdempotent`. A wait is never shorter than a
+/// server's Retry-After (in any form); if that is longer than the rules or the call's time allow, the call ends at once. Waits
+/// use the pipeline's clock and end promptly with cancellation.
 public final class BackoffRetrier: Retrier {
     /// How the waits grow and what is retried.
     public struct Strategy: Sendable, Hashable {
@@ -50,8 +50,8 @@ public final class BackoffRetrier: Retrier {
     /// A retrier for one call.
     ///
     /// - Parameters:
-    ///   - strategy: waits and rules.
-    ///   - retryCondition: what the rules would retry is retried only if this holds as well; nil: always.
+    ///   - strategy: the waits and rules.
+    ///   - retryCondition: must also be true for a retry that the rules allow; nil: no condition.
     ///   - generator: the source of jitter; seeded in tests.
     public init(
         strategy: Strategy = .exponential(),
@@ -65,14 +65,14 @@ public final class BackoffRetrier: Retrier {
 
     /// A factory that makes one retrier for each call that fails, and one governor for all calls.
     ///
-    /// Make it once and keep it: budgets and gates that are made anew for each call protect nobody.
+    /// Make it once and keep it: budgets and gates that are made anew for each call protect nothing.
     ///
     /// - Parameters:
-    ///   - strategy: waits and rules.
-    ///   - retryCondition: what the rules would retry is retried only if this holds as well; nil: always.
+    ///   - strategy: the waits and rules.
+    ///   - retryCondition: must also be true for a retry that the rules allow; nil: no condition.
     ///   - judgesAttempts: whether content that a typed call cannot decode is a failed attempt, so that the rules see it as a
-    ///     ``ServiceError`` with code `.decodingFailed`; false by default (``RetrierFactory/judgesAttempts``). Calls of which
-    ///     equal ones are under way then share no exchange.
+    ///     ``ServiceError`` with code `.decodingFailed`; false by default (``RetrierFactory/judgesAttempts``). Equal concurrent
+    ///     calls then do not share an exchange.
     ///   - connectivity: says whether the machine is online, for `rules.waitsForConnectivity`.
     ///   - makeGenerator: makes the source of jitter; seeded in tests.
     public static func factory(

@@ -11,11 +11,11 @@ private import Synchronization
     public import Foundation
 #endif
 
-/// Asks several retriers in order: the first that says retry wins; where none does, the last one's reason counts.
+/// Asks several retriers in order: the first that says retry wins; if all decline, the last one's reason counts.
 ///
 /// Each member keeps its own ``Retrier/allowsMultipleRetries``: one that allows a single retry is asked until it has granted
-/// one, and not again. So a retrier that refreshes credentials after a 401 stands beside one that backs off after a 503, and
-/// neither uses up the other's turn. A member is made when it is first asked, once a call.
+/// one, and not again. So you can combine a retrier that refreshes credentials after a 401 with one that backs off after a 503,
+/// and neither counts the other's retries. A member is made when it is first asked, once per call.
 public final class ChainRetrier: Retrier {
     private struct State {
         var members: [any Retrier] = []
@@ -31,7 +31,7 @@ public final class ChainRetrier: Retrier {
     /// A retrier for one call.
     ///
     /// - Parameters:
-    ///   - factories: what makes the members, in the order in which they are asked.
+    ///   - factories: make the members, in the order in which they are asked.
     ///   - request: the call's request.
     public convenience init(_ factories: [any RetrierFactory], for request: URLRequest) {
         self.init(factories, for: request, rules: nil)
@@ -43,12 +43,12 @@ public final class ChainRetrier: Retrier {
         self.rules = rules
     }
 
-    /// A factory of chains of what `factories` make.
+    /// A factory of chains whose members `factories` make.
     public static func factory(_ factories: [any RetrierFactory]) -> Factory {
         Factory(factories: factories)
     }
 
-    /// True: each member answers for itself.
+    /// True, because each member decides for itself.
     public var allowsMultipleRetries: Bool { true }
 
     public func retry(_ request: URLRequest, after attempt: FailedAttempt, context: CallContext) async -> RetryDecision
@@ -98,7 +98,7 @@ public final class ChainRetrier: Retrier {
             return ChainRetrier(factories, for: request, rules: rules)
         }
 
-        /// That of the first member that has one: its budgets and gates hold for the retries of all members.
+        /// The governor of the first member that has one: its budgets and gates apply to the retries of all members.
         public var governor: RetryGovernor? {
             for factory in factories {
                 if let governor = factory.governor { return governor }
@@ -106,19 +106,19 @@ public final class ChainRetrier: Retrier {
             return nil
         }
 
-        /// Whether any member asks for it; the others are then asked about such failures as well.
+        /// Whether any member's is true; the others are then asked about such failures as well.
         public var judgesAttempts: Bool { factories.contains(where: \.judgesAttempts) }
     }
 }
 
 extension RetrierFactory where Self == ChainRetrier.Factory {
-    /// Asks what these make in order; the first that says retry wins.
+    /// Asks the retriers of these factories in order; the first that says retry wins.
     public static func chain(_ factories: any RetrierFactory...) -> ChainRetrier.Factory {
         ChainRetrier.factory(factories)
     }
 }
 
-/// Never retries; has no state, so one serves all calls.
+/// Never retries; has no state, so all calls can share one.
 public struct NilRetrier: Retrier {
     /// A retrier that always declines.
     public init() {}
@@ -138,6 +138,6 @@ public struct NilRetrier: Retrier {
 }
 
 extension RetrierFactory where Self == NilRetrier.Factory {
-    /// Never retries: exactly one send per call, or per hop of it.
+    /// Never retries: each call, or each hop of it, is sent exactly once.
     public static var never: NilRetrier.Factory { NilRetrier.Factory() }
 }

@@ -11,23 +11,24 @@ private import Synchronization
     public import Foundation
 #endif
 
-/// Keeps attempts from an origin at which most of them fail: a transport around another one.
+/// A transport around another one that holds back attempts to an origin while most of them fail.
 ///
-/// One circuit for each origin (scheme, host and port), by `CircuitRules`: it opens when the share of failures is reached,
-/// refuses for a while, lets probes through, and closes when they succeed. An attempt that is refused fails at once with
-/// ``ServiceError`` `.circuitOpen`, progress `.notSent`, and says in ``ServiceError/retryAfter`` when the next may go. An
-/// attempt is judged by its response head: errors, 500, 502, 503, 504 and unknown server errors are failures, as is one that its deadline cut;
-/// cancellation and faults of this side count neither way. 1,024 origins are remembered; those longest unused go first.
+/// Each origin (scheme, host and port) has a circuit, which follows `CircuitRules`: it opens when the share of failures is
+/// reached, refuses attempts for a while, lets probes through, and closes when they succeed. A refused attempt fails at once
+/// with ``ServiceError`` `.circuitOpen` and progress `.notSent`; ``ServiceError/retryAfter`` says when the next one may be
+/// sent. An attempt is judged by its response head: errors, 500, 502, 503, 504, unknown server errors and missed deadlines are
+/// failures; cancellation and local faults are not counted. 1,024 origins are remembered; the least recently used are forgotten
+/// first.
 ///
-/// Stands below hooks and retries, so that each attempt meets it: `Pipeline(transport: CircuitBreaker(transport), …)`.
-/// Observers are told of ``ServiceEvent/Name/circuitOpened`` and ``ServiceEvent/Name/circuitClosed``. Safe to use from any
-/// number of tasks.
+/// Use it below hooks and retries, so that each attempt passes through it: `Pipeline(transport: CircuitBreaker(transport), …)`.
+/// Observers receive ``ServiceEvent/Name/circuitOpened`` and ``ServiceEvent/Name/circuitClosed``. Safe to use from any number
+/// of tasks.
 public final class CircuitBreaker: Transport {
     private let transport: any Transport
     private let rules: CircuitRules
     private let origins: OriginTable<Circuit>
 
-    /// A breaker around a transport, all circuits closed.
+    /// A breaker around a transport, with all circuits closed.
     public init(_ transport: any Transport, rules: CircuitRules = CircuitRules()) {
         self.transport = transport
         self.rules = rules

@@ -12,14 +12,14 @@ private import Synchronization
     public import Foundation
 #endif
 
-/// Bounds how many exchanges with one origin are in fetch: a transport around another one.
+/// A transport around another one that limits the number of exchanges in flight with each origin.
 ///
-/// An attempt that finds no place free waits in line, first come, first served, until one is free, its deadline passes or its
-/// task is cancelled, either promptly. Where the deadline passes, and at once where the line is full, it fails with
-/// ``ServiceError`` `.tooManyInFlight`, progress `.notSent`: that is no failure of the server, and no circuit or budget
-/// counts it as one. A place is held until the response's body was read to its
-/// end, failed, or was dropped, since the connection is busy until then; a body that is kept but never read keeps its place.
-/// 1,024 origins are remembered; those that are idle and longest unused go first. Safe to use from any number of tasks.
+/// If the limit is reached, an attempt waits in a queue, first come, first served, until a place is free, its deadline passes
+/// or its task is cancelled. If the deadline passes, or at once if the queue is full, it fails with ``ServiceError``
+/// `.tooManyInFlight` and progress `.notSent`; circuits and budgets do not count this as a failure of the server. A place is
+/// held until the response's body was read to its end, failed, or was dropped, since the connection is busy until then; a body
+/// that is kept but never read keeps its place. 1,024 origins are remembered; idle ones that are least recently used are
+/// forgotten first. Safe to use from any number of tasks.
 public final class ConcurrencyLimit: Transport {
     private let transport: any Transport
     private let maxInFlight: Int
@@ -30,8 +30,8 @@ public final class ConcurrencyLimit: Transport {
     ///
     /// - Parameters:
     ///   - transport: sends what the limit lets through.
-    ///   - maxInFlight: the most exchanges in fetch with one origin; 100 by default, at least 1.
-    ///   - maxWaiting: the most attempts in line for one origin; 1,000 by default, 0: none waits.
+    ///   - maxInFlight: the most exchanges in flight with one origin; 100 by default, at least 1.
+    ///   - maxWaiting: the most attempts in the queue of one origin; 1,000 by default, 0: attempts do not wait.
     public init(_ transport: any Transport, maxInFlight: Int = 100, maxWaiting: Int = 1000) {
         let (places, length) = (max(1, maxInFlight), max(0, maxWaiting))
         self.transport = transport

@@ -11,21 +11,21 @@ private import Synchronization
     public import Foundation
 #endif
 
-/// Sends a second copy of a request whose answer is late, and takes the answer that comes first: a transport around another.
+/// A transport around another one that sends a second copy of a request whose response is late, and uses the first response.
 ///
-/// Late is what exceeds a percentile of the latest answers of the origin (`HedgeRules`), so nothing is hedged before
-/// enough of them were measured. Only requests that may be sent twice by the rules of retrying are: an idempotent method, an
-/// Idempotency-Key or the call's word (for a gateway the method alone), content that can be replayed, no tunnel and no upgrade;
-/// never for calls in the background, for calls whose own rules have one attempt or no hedging, and never while the origin's
-/// gate is closed. The copies are the same request, its Idempotency-Key included. The first response head that is no reason to retry
-/// wins; the others are cancelled and their bodies discarded, and nobody waits for them. A failure before any copy was sent
-/// goes up at once: sending again is then the retrier's business.
+/// A response is late if it exceeds a percentile of the origin's latest response times (`HedgeRules`), so nothing is hedged
+/// before enough of them have been measured. Only requests that the retry rules allow to be sent twice are hedged: those with
+/// an idempotent method, an Idempotency-Key or `isIdempotent` (for a gateway, only the method counts) and with content that can
+/// be replayed, except tunnels and upgrades. Background calls, and calls whose own rules have one attempt or no hedging, are
+/// never hedged, nor is anything while the origin's gate is closed. The copies are the same request, including its
+/// Idempotency-Key. The first response head that is not a reason to retry wins; the others are cancelled without waiting, and
+/// their bodies discarded. A failure before any copy was sent is thrown at once, and left to the retrier.
 ///
-/// Each copy is paid for out of `HedgeRules.maxExtraLoad` and, with a governor, out of the budget that retries share.
-/// Hedging stops by itself while everything is slow or many attempts fail. While a request may be hedged it costs two tasks;
-/// before enough was measured, and for requests that may not be, none. A response that was hedged bears in
-/// ``Response/attempts`` one record a copy, and in ``Response/requestTime`` when the copy was sent that answered.
-/// 256 origins are remembered; those longest unused go first. Safe to use from any number of tasks.
+/// Each copy counts against `HedgeRules.maxExtraLoad` and, with a governor, against the budget that retries share. Hedging
+/// stops by itself while everything is slow or many attempts fail. A request that may be hedged costs two tasks; others, and
+/// those before enough was measured, cost none. In a hedged response, ``Response/attempts`` has one record for each copy, and
+/// ``Response/requestTime`` is when the copy that answered was sent. 256 origins are remembered; the least recently used are
+/// forgotten first. Safe to use from any number of tasks.
 public final class HedgedTransport: Transport {
     private let transport: any Transport
     private let rules: HedgeRules
@@ -37,8 +37,8 @@ public final class HedgedTransport: Transport {
     /// - Parameters:
     ///   - transport: sends the request and its copies.
     ///   - rules: when copies are sent, and how many.
-    ///   - governor: the retrier factory's, so that hedges are paid for out of the same budget as retries; nil: only
-    ///     `HedgeRules.maxExtraLoad` bounds them.
+    ///   - governor: the retrier factory's, so that hedges use the same budget as retries; nil: only `HedgeRules.maxExtraLoad`
+    ///     limits them.
     public init(_ transport: any Transport, rules: HedgeRules = HedgeRules(), governor: RetryGovernor? = nil) {
         self.transport = transport
         self.rules = rules

@@ -12,18 +12,18 @@ private import Synchronization
     public import Foundation
 #endif
 
-/// Goes on with a response body whose connection broke, by Range and If-Range: a transport around another one.
+/// A transport around another one that resumes a response body whose connection broke, with Range and If-Range.
 ///
-/// Who reads the body sees one 200, and bytes that are all of one representation: the rest is asked for only where the
-/// response has a strong ETag, and taken only from a 206 that bears the same one and continues it exactly, to the end
-/// (`ResumePlan`; RFC 9110 §13.1.5, §14.4). That takes a GET with no Range of its own whose content coding was not undone.
-/// Where the rest cannot be had, the body ends with the failure it first met.
+/// The reader sees one 200, and bytes that all belong to one representation: the rest is requested only if the response has a
+/// strong ETag, and used only from a 206 with the same ETag that continues it exactly, to the end (`ResumePlan`; RFC 9110
+/// §13.1.5, §14.4). The request must be a GET without a Range of its own, and its content coding must not have been decoded. If
+/// the rest is not available, the body ends with the original failure.
 ///
-/// Resumes follow each other after the backoff of the rules, on the call's clock, within the same ``ByteSource/next()``;
-/// each is paid for out of the budget that retries share, none is begun while the origin's gate is closed, and each has
-/// `RetryRules.attemptTimeout`, or 60 s, up to its head: the call's own deadline ended with the head. Cancelling the
-/// reader or the body ends a wait and an exchange under way. Calls that switch retries off by rules of their own
-/// (``CallOptions/retryRules``, ``CallOptions/retrierFactory``) or say that they must not be repeated are left alone.
+/// Between resumes it waits for the backoff of the rules, on the call's clock, within the same ``ByteSource/next()``. Each
+/// resume counts against the budget that retries share, does not begin while the origin's gate is closed, and has
+/// `RetryRules.attemptTimeout`, or 60 s, up to its head, because the call's own deadline ended with the first head. Cancelling
+/// the reader or the body ends a wait and an exchange in progress. Calls that switch retries off with their own rules
+/// (``CallOptions/retryRules``, ``CallOptions/retrierFactory``), or say that they must not be repeated, are not resumed.
 ///
 /// `RetryRules.resumesBodies` puts one around a pipeline's transport. Safe to use from any number of tasks; costs two
 /// allocations for each response that could be resumed.
@@ -35,8 +35,8 @@ public struct ResumingTransport: Transport {
     /// A transport whose response bodies are resumed.
     ///
     /// - Parameters:
-    ///   - transport: sends the request and what resumes its response.
-    ///   - maxResumes: the most resumes of one body in all, up to 100; 3 by default, 0 or less resumes nothing.
+    ///   - transport: sends the request and the requests that resume its response.
+    ///   - maxResumes: the most resumes of one body in all, up to 100; 3 by default, 0 or less turns resuming off.
     ///   - governor: the retrier factory's, for its rules and budgets; nil: the default rules, and no budget.
     public init(_ transport: any Transport, maxResumes: Int = 3, governor: RetryGovernor? = nil) {
         self.transport = transport

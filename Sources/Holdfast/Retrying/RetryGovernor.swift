@@ -9,16 +9,16 @@ private import Synchronization
     internal import FoundationNetworking
 #endif
 
-/// What all calls of a retrier factory share: the budgets, gates and counts of each origin.
+/// The budgets, gates and counts of each origin, which all calls of a retrier factory share.
 ///
-/// Make one and keep it as long as the client; pipelines that share it must go by the same clock. Safe to use from any
-/// number of tasks. Knows 1,024 origins; when there are more, those that are idle, with their budget whole, and were called
-/// longest ago are forgotten, and beyond 4,096 the others as well.
+/// Make one and keep it as long as the client; pipelines that share it must use the same clock. Safe to use from any number of
+/// tasks. Remembers 1,024 origins; if there are more, idle origins with a full budget are forgotten, those called longest ago
+/// first, and beyond 4,096 the others as well.
 public final class RetryGovernor: Sendable {
-    /// The rules it goes by.
+    /// The rules that it applies.
     public var rules: RetryRules { inForce.rules }
     let inForce: RulesInForce
-    /// Says whether the machine is online; nil: nobody asks.
+    /// Says whether the machine is online; nil: not checked.
     public let connectivity: (any Connectivity)?
 
     /// The most origins that are known at once, of busy ones aside.
@@ -27,12 +27,12 @@ public final class RetryGovernor: Sendable {
     private let accounts: OriginTable<RetryAccount>
     private let random: SharedRandom
 
-    /// A governor that knows nothing yet.
+    /// A governor without any history.
     ///
     /// - Parameters:
-    ///   - rules: the rules; `RetryRules.validate()` must not refuse them.
+    ///   - rules: the rules; `RetryRules.validate()` must accept them.
     ///   - connectivity: says whether the machine is online, for `rules.waitsForConnectivity`.
-    ///   - generator: the source of the spread behind gates and of parked retries; seeded in tests.
+    ///   - generator: the source of random delays after gates and for parked retries; seeded in tests.
     public init(
         _ rules: RetryRules = .default,
         connectivity: (any Connectivity)? = nil,
@@ -54,11 +54,11 @@ public final class RetryGovernor: Sendable {
         }
     }
 
-    /// How it stands with the origin of a URL; nil where it was never called.
+    /// The status of a URL's origin; nil if it was never called.
     ///
     /// - Parameters:
     ///   - url: any URL of the origin: scheme, host and port count.
-    ///   - now: by the clock of the pipelines that use this governor.
+    ///   - now: the time of the clock of the pipelines that use this governor.
     public func status(of url: URL, now: MonotonicInstant) -> RetryStatus? {
         accounts.existingCell(of: OriginText(url.absoluteString))?.status(now: now)
     }
@@ -106,31 +106,31 @@ final class RulesInForce: Sendable {
     }
 }
 
-/// How it stands with the retries to one origin: for dashboards and tests.
+/// The status of the retries to one origin, for dashboards and tests.
 public struct RetryStatus: Sendable, Hashable {
     /// How many retries the budget would permit now; `Int.max` without a budget.
     public let balance: Int
-    /// When the last closed gate of the origin opens, by the pipeline's clock; nil where all are open.
+    /// When the last closed gate of the origin opens, by the pipeline's clock; nil if all are open.
     public let gateOpens: MonotonicInstant?
     /// How many calls wait at a closed gate or for the budget.
     public let waiting: Int
-    /// The attempts a second that adaptive pacing lets through; nil where nothing was throttled, or nothing is paced.
+    /// The attempts per second that adaptive pacing allows; nil if nothing was throttled, or pacing is off.
     public let learnedRate: Double?
     /// What has been counted since the origin was first called.
     public let counts: RetryCounts
 }
 
-/// What a governor counts of an origin.
+/// What a governor counts for an origin.
 public struct RetryCounts: Sendable, Hashable {
-    /// Calls whose first attempt has ended: each once, however many attempts it makes, and each hop of a redirect chain.
+    /// Calls whose first attempt has ended: each once, however many attempts it makes; each hop of a redirect chain counts.
     public internal(set) var calls = 0
-    /// Attempts that ended in trouble.
+    /// Attempts that failed.
     public internal(set) var failedAttempts = 0
     /// Retries that the budget permitted, and hedges.
     public internal(set) var retries = 0
-    /// Hedges among them.
+    /// How many of ``retries`` were hedges.
     public internal(set) var hedges = 0
-    /// Why calls that had failed made no further attempt.
+    /// Why failed calls made no further attempt, by reason.
     public internal(set) var stops: [StopReason: Int] = [:]
 
     mutating func note(_ cause: RetryCause) {
@@ -201,14 +201,14 @@ protocol RuledRetrierFactory: RetrierFactory {
     func create(for request: URLRequest, rules: RetryRules) -> (any Retrier)?
 }
 
-/// Says whether the machine is online: the port to whatever watches the network.
+/// Says whether the machine is online: the port to a network monitor.
 ///
 /// **Choose.** `ManualConnectivity` of HoldfastTesting in tests; in programs, one that wraps the platform's monitor, such as
 /// `NWPathMonitor` on Apple systems. **Use.** Through ``RetryGovernor/init(_:connectivity:generator:)`` together with
 /// `RetryRules.waitsForConnectivity`. **Implement.** Both members are called from many tasks at once;
 /// ``waitUntilOnline()`` returns at once while online and throws `CancellationError` promptly when its task is cancelled.
 public protocol Connectivity: Sendable {
-    /// Whether the machine is online, as far as is known.
+    /// Whether the machine is online, as far as known.
     var isOnline: Bool { get }
 
     /// Waits until the machine is online.

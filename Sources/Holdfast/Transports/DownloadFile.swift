@@ -58,7 +58,7 @@ package final class DownloadFile: Sendable {
         else { return }
         throw ServiceError(
             .connectionLost,
-            "The content ended after \(count) of \(length) bytes; ask for it again.",
+            "The content ended after \(count) of \(length) bytes. Send the request again.",
             progress: .headReceived,
             response: response
         )
@@ -73,7 +73,7 @@ package final class DownloadFile: Sendable {
         } catch let error as FileSystemError {
             throw ServiceError(
                 .other,
-                "The download cannot be written to its directory; make room there, or mend its permissions.",
+                "The download could not be written to its directory. Check its free space and permissions.",
                 cause: error,
                 progress: progress
             )

@@ -37,42 +37,44 @@ package struct FailureMeaning: Sendable {
 extension FailureMeaning {
     package static let resolve = Self(
         code: .resolve,
-        message: "The host name could not be resolved; check its spelling and the machine's DNS.",
+        message: "The host name could not be resolved. Check its spelling and the machine's DNS settings.",
         proof: .notSent
     )
     package static let handshake = Self(
         code: .tls,
-        message: "No TLS connection could be made; check that the port speaks TLS and which versions it offers.",
+        message:
+            "The TLS handshake failed. Check that the server speaks TLS on this port, and which versions it supports.",
         proof: .notSent
     )
     package static let brokenTLS = Self(
         code: .tls,
-        message: "TLS failed on an open connection; see the cause, and send again if the request is safe to repeat."
+        message: "TLS failed on an open connection; see the cause. Send the request again if it is safe to repeat."
     )
     package static let certificate = Self(
         code: .certificate,
-        message: "The server's certificate was refused; renew it, or trust its issuer in the TLS configuration.",
+        message: "The server's certificate is not trusted. Renew it, or trust its issuer in the TLS configuration.",
         proof: .notSent
     )
     package static let clientCertificate = Self(
         code: .certificate,
-        message: "The server refused the client's certificate or misses one; give one in the TLS configuration."
+        message: "The server rejected the client's certificate, or requires one. Set one in the TLS configuration."
     )
     package static let timeout = Self(
         code: .timeout,
-        message: "The server sent no response head in time; allow more time, or find out why the server is slow."
+        message: "The server did not respond in time. Allow more time, or find out why the server is slow."
     )
     package static let connectionLost = Self(
         code: .connectionLost,
-        message: "The connection broke before the response was complete; send again if the request is safe to repeat."
+        message:
+            "The connection was lost before the response was complete. Send the request again if it is safe to repeat."
     )
     package static let wrongLength = Self(
         code: .badRequest,
-        message: "The request body is longer or shorter than it was said to be; declare its true length, or none."
+        message: "The request body is not as long as declared. Declare its true length, or none."
     )
     package static let unreadableBody = Self(
         code: .badRequest,
-        message: "The request body could not be read, so the request was broken off; see the cause and mend the body's "
-            + "source."
+        message: "The request body could not be read, so the request was broken off; see the cause, and check where "
+            + "the body comes from."
     )
 }

@@ -255,7 +255,7 @@ private enum SlotZero<Rest: SlotDigits>: SlotDigits {}
 private enum SlotOne<Rest: SlotDigits>: SlotDigits {}
 
 extension URLSessionConfiguration {
-    /// A fresh default configuration whose sessions send through a pipeline; as ``intercepted(by:matching:bodyLimit:)``.
+    /// A new default configuration whose sessions send through a pipeline; see ``intercepted(by:matching:bodyLimit:)``.
     public static func holdfast(
         _ pipeline: Pipeline,
         matching: (@Sendable (URLRequest) -> Bool)? = nil
@@ -265,22 +265,22 @@ extension URLSessionConfiguration {
 
     /// A copy of this configuration whose sessions send their http and https requests through a pipeline.
     ///
-    /// For code that makes its calls on a URLSession and cannot be changed; where it can be, `pipeline.data(for:)` does more
-    /// for less. Cache, retries, redirects, hooks and events are the pipeline's. Header fields, cookies, timeouts and cache
-    /// policy of the configuration hold as they are now: change them before, not after. Where the pipeline cannot load a
-    /// task, the session loads it as without us: uploads and downloads on Linux. The table is in `docs/clients/intercepting.md`.
+    /// For code that calls a URLSession and cannot be changed; if it can be, `pipeline.data(for:)` does more for less. Cache,
+    /// retries, redirects, hooks and events are the pipeline's. Header fields, cookies, timeouts and cache policy of the
+    /// configuration apply as they are now, so change them before, not after. If the pipeline cannot load a task (uploads and
+    /// downloads on Linux), the session loads it as usual. `docs/clients/intercepting.md` has a table.
     ///
     /// The same pipeline, settings and limit share one protocol class; each use with `matching` makes one, so make such
     /// configurations once. A class holds its pipeline until ``Pipeline/stopIntercepting()``. There may be 4096 at a time;
-    /// beyond that the copy is not intercepted.
+    /// beyond that, the copy is not intercepted.
     ///
     /// - Parameters:
-    ///   - pipeline: what to send through. Its transport needs a session without interception: `URLSessionTransport` sees to
-    ///     that by itself, whatever configuration it is made of.
-    ///   - matching: which requests belong to the pipeline; must be quick, is called from any thread and more than once for
-    ///     a request. nil, the default: all.
-    ///   - bodyLimit: the most bytes of a response on Linux, where a body is handed over whole; a longer one fails with
-    ///     `URLError.dataLengthExceedsMaximum`. 64 MiB by default. Without effect on Apple systems, where bodies stream.
+    ///   - pipeline: sends the requests. Its transport needs a session without interception; `URLSessionTransport` ensures that
+    ///     by itself, whatever configuration it is made from.
+    ///   - matching: which requests go through the pipeline; must be quick, and is called from any thread and more than once
+    ///     for a request. nil, the default: all.
+    ///   - bodyLimit: the most bytes of a response on Linux, where a body is delivered whole; a longer one fails with
+    ///     `URLError.dataLengthExceedsMaximum`. 64 MiB by default. Has no effect on Apple systems, where bodies are streamed.
     public func intercepted(
         by pipeline: Pipeline,
         matching: (@Sendable (URLRequest) -> Bool)? = nil,
@@ -324,9 +324,10 @@ extension URLSessionConfiguration {
 }
 
 extension Pipeline {
-    /// Ends all interceptions by this pipeline and its copies: sessions of their configurations go on as if there were none.
+    /// Ends all interceptions by this pipeline and its copies: sessions of their configurations then work without it.
     ///
-    /// Requests under way end as they began. Idempotent; the pipeline itself can still be used, and can intercept again.
+    /// Requests in progress are still completed by the pipeline. Idempotent; the pipeline itself can still be used, and can
+    /// intercept again.
     public func stopIntercepting() {
         InterceptionRegistry.shared.withdraw(pipeline: identity)
     }

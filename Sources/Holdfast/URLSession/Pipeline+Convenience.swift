@@ -9,9 +9,9 @@ internal import HoldfastStorage
 #endif
 
 extension Pipeline {
-    /// Loads a URL and its whole body, as `URLSession.data(for:)` does: a call site changes its receiver and nothing else.
+    /// Loads a URL and its whole body, like `URLSession.data(for:)`, so you only change the object that you call it on.
     ///
-    /// Any status is a success, as with URLSession, and the response is an `HTTPURLResponse`. The body is held in memory whole;
+    /// Any status is a success, as with URLSession, and the response is an `HTTPURLResponse`. The whole body is held in memory;
     /// use ``bytes(for:options:)``, ``download(for:options:)`` or ``send(_:body:options:)`` to stream it.
     ///
     /// - Throws: ``ServiceError``, or `CancellationError` promptly after cancellation.
@@ -22,7 +22,7 @@ extension Pipeline {
         try await data(for: request, body: nil, options: options)
     }
 
-    /// Loads a URL and its whole body; as ``data(for:options:)`` with a plain GET.
+    /// Loads a URL and its whole body; like ``data(for:options:)`` with a plain GET.
     public func data(from url: URL, options: CallOptions = CallOptions()) async throws -> (Data, URLResponse) {
         try await data(for: URLRequest(url: url), options: options)
     }
@@ -30,9 +30,12 @@ extension Pipeline {
     /// Sends `body`, or what the request itself carries, and collects the answer.
     func data(for request: URLRequest, body: RequestBody?, options: CallOptions) async throws -> (Data, URLResponse) {
         let response = try await send(request, body: body, options: options)
-        return try await response.releasingBody {
+        return try await response.releasingBody(of: request) {
             let head = try response.foundationResponse()
-            return (try await response.body.data(), head)
+            let data = try await takingContent(of: response, until: response.deadline, on: configuration.clock) {
+                try await response.body.data()
+            }
+            return (data, head)
         }
     }
 }
@@ -48,22 +51,23 @@ extension Response {
         )
     }
 
-    /// Takes what is wanted of the response; where that fails, the transfer ends and cancellation is named by one word.
-    func releasingBody<Wanted>(_ take: () async throws -> Wanted) async throws -> Wanted {
+    /// Takes what is wanted of the response; where that fails, the transfer ends, the error names the call, and cancellation is
+    /// named by one word.
+    func releasingBody<Wanted>(of request: URLRequest, _ take: () async throws -> Wanted) async throws -> Wanted {
         do {
             return try await take()
         } catch {
             body.discard()
-            throw error.isCancellation ? CancellationError() : error
+            throw error.isCancellation ? CancellationError() : error.naming(CallSubject(request))
         }
     }
 }
 
 extension Pipeline {
-    /// Sends content from memory and loads the answer, as `URLSession.upload(for:from:)` does.
+    /// Sends content from memory and loads the response, like `URLSession.upload(for:from:)`.
     ///
-    /// The content takes the place of what the request carries itself. The request's method is sent as it is: set POST or PUT.
-    /// A retry sends the content again whole, where the rules of retrying allow it.
+    /// The content replaces that of the request itself. The request's method is sent as it is, so set POST or PUT. A retry
+    /// sends the whole content again, if the retry rules allow it.
     ///
     /// - Throws: ``ServiceError``, or `CancellationError` promptly after cancellation.
     public func upload(
@@ -74,19 +78,23 @@ extension Pipeline {
         try await data(for: request, body: .data(bodyData), options: options)
     }
 
-    /// Sends the content of a file and loads the answer, as `URLSession.upload(for:fromFile:)` does.
+    /// Sends the content of a file and loads the response, like `URLSession.upload(for:fromFile:)`.
     ///
-    /// The file is read anew by each attempt and must not change while the call lasts. It takes the place of what the request
-    /// carries itself. The request's method is sent as it is: set POST or PUT.
+    /// The file is read again for each attempt and must not change during the call. It replaces the content of the request
+    /// itself. The request's method is sent as it is, so set POST or PUT.
     ///
-    /// - Throws: ``ServiceError``, with `.badRequest` where the file cannot be read and nothing was sent; `CancellationError`
+    /// - Throws: ``ServiceError``, with `.badRequest` if the file cannot be read and nothing was sent; `CancellationError`
     ///   promptly after cancellation.
     public func upload(
         for request: URLRequest,
         fromFile fileURL: URL,
         options: CallOptions = CallOptions()
     ) async throws -> (Data, URLResponse) {
-        try await Pipeline.checkReadable(fileURL)
+        do {
+            try await Pipeline.checkReadable(fileURL)
+        } catch {
+            throw error.naming(CallSubject(request))
+        }
         return try await data(for: request, body: .file(fileURL), options: options)
     }
 
@@ -103,7 +111,7 @@ extension Pipeline {
         } catch {
             throw ServiceError(
                 .badRequest,
-                "The file to upload cannot be read, so nothing was sent; check its path and rights.",
+                "The file to upload could not be read, so nothing was sent. Check its path and permissions.",
                 cause: error,
                 progress: .notSent
             )
@@ -112,14 +120,13 @@ extension Pipeline {
 }
 
 extension Pipeline {
-    /// Loads a URL into a file, as `URLSession.download(for:)` does.
+    /// Loads a URL into a file, like `URLSession.download(for:)`.
     ///
-    /// The body is written as it comes, in little memory, whatever its status. The file lies in the temporary directory and can
-    /// be read by this user only. It is the caller's, who moves or removes it. When the call fails or is cancelled no file is
-    /// left.
+    /// The body is written as it arrives, in little memory, whatever the status. The file is in the temporary directory and can
+    /// be read only by this user. Move or remove it yourself. If the call fails or is cancelled, no file is left.
     ///
     /// - Returns: the file, and an `HTTPURLResponse`.
-    /// - Throws: ``ServiceError``, with `.other` where the file cannot be written; `CancellationError` promptly after
+    /// - Throws: ``ServiceError``, with `.other` if the file cannot be written; `CancellationError` promptly after
     ///   cancellation.
     public func download(
         for request: URLRequest,
@@ -128,7 +135,7 @@ extension Pipeline {
         try await download(for: request, options: options, into: FileManager.default.temporaryDirectory)
     }
 
-    /// Loads a URL into a file; as ``download(for:options:)`` with a plain GET.
+    /// Loads a URL into a file; like ``download(for:options:)`` with a plain GET.
     public func download(from url: URL, options: CallOptions = CallOptions()) async throws -> (URL, URLResponse) {
         try await download(for: URLRequest(url: url), options: options)
     }
@@ -143,11 +150,13 @@ extension Pipeline {
         var options = options
         options.isDownload = true
         let response = try await send(request, options: options)
-        return try await response.releasingBody {
+        return try await response.releasingBody(of: request) {
             let head = try response.foundationResponse()
             let file = try await DownloadFile.make(in: directory, on: files)
             do {
-                for try await chunk in response.body { try await file.append(chunk) }
+                try await takingContent(of: response, until: response.deadline, on: configuration.clock) {
+                    for try await chunk in response.body { try await file.append(chunk) }
+                }
                 try file.checkLength(by: response, method: request.httpMethod)
                 // A body that lies in memory asks nobody whether the call is still wanted.
                 try Task.checkCancellation()
@@ -161,11 +170,11 @@ extension Pipeline {
 }
 
 extension Pipeline {
-    /// Returns at the response head, with the body as a sequence of bytes, as `URLSession.bytes(for:)` does on Apple systems;
-    /// here it is there on Linux too.
+    /// Returns at the response head, with the body as a sequence of bytes, like `URLSession.bytes(for:)` on Apple systems, but
+    /// on Linux too.
     ///
-    /// The bytes come at the pace of their reader as far as the transport allows. Dropping the sequence and its iterators ends
-    /// the transfer. Any status is a success, and the response is an `HTTPURLResponse`.
+    /// The bytes arrive at the pace of their reader, as far as the transport allows. Dropping the sequence and its iterators
+    /// ends the transfer. Any status is a success, and the response is an `HTTPURLResponse`.
     ///
     /// - Throws: ``ServiceError``, or `CancellationError` promptly after cancellation; the iteration throws the same.
     public func bytes(
@@ -173,12 +182,12 @@ extension Pipeline {
         options: CallOptions = CallOptions()
     ) async throws -> (ResponseBytes, URLResponse) {
         let response = try await send(request, options: options)
-        return try await response.releasingBody {
+        return try await response.releasingBody(of: request) {
             (ResponseBytes(response.body), try response.foundationResponse())
         }
     }
 
-    /// Returns at the response head, with the body as a sequence of bytes; as ``bytes(for:options:)`` with a plain GET.
+    /// Returns at the response head, with the body as a sequence of bytes; like ``bytes(for:options:)`` with a plain GET.
     public func bytes(from url: URL, options: CallOptions = CallOptions()) async throws -> (ResponseBytes, URLResponse)
     {
         try await bytes(for: URLRequest(url: url), options: options)

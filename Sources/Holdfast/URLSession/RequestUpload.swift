@@ -151,7 +151,7 @@ struct RequestUpload: Sendable {
         if error is CancellationError { return error }
         return ServiceError(
             .badRequest,
-            "The request body could not be read, so nothing was sent; see the cause and mend the body's source.",
+            "The request body could not be read, so nothing was sent. See the cause, and check where the body comes from.",
             cause: error,
             progress: .notSent
         )

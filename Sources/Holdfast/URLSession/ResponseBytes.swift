@@ -5,9 +5,9 @@ internal import HoldfastStorage
 
 /// The body of a response, byte by byte.
 ///
-/// An `AsyncSequence` of `UInt8` over the chunks of a ``ResponseBody``: the reader waits once a chunk, and within one a byte
-/// costs an index. Bytes in memory can be iterated any number of times; a stream can be read once, so give it one iterator.
-/// Dropping the sequence and its iterators ends the transfer.
+/// An `AsyncSequence` of `UInt8` over the chunks of a ``ResponseBody``: the reader waits once per chunk, and within a chunk a
+/// byte costs an index. Bytes in memory can be iterated any number of times; a stream can be read once, so give it one
+/// iterator. Dropping the sequence and its iterators ends the transfer.
 public struct ResponseBytes: AsyncSequence, Sendable {
     public typealias Element = UInt8
 
@@ -22,7 +22,7 @@ public struct ResponseBytes: AsyncSequence, Sendable {
         Iterator(body.makeAsyncIterator())
     }
 
-    /// Hands out the bytes of one body.
+    /// Returns the bytes of one body.
     public struct Iterator: AsyncIteratorProtocol {
         @usableFromInline var chunk: [UInt8] = []
         @usableFromInline var position = 0
@@ -33,9 +33,9 @@ public struct ResponseBytes: AsyncSequence, Sendable {
             self.chunks = chunks
         }
 
-        /// The next byte; nil at the end, and ever after.
+        /// The next byte; nil at the end, and from then on.
         ///
-        /// - Throws: ``ServiceError``, or `CancellationError` where the task was cancelled and the chunk in hand is used up.
+        /// - Throws: ``ServiceError``, or `CancellationError` if the task was cancelled and the current chunk is used up.
         @inlinable
         public mutating func next() async throws -> UInt8? {
             if position == chunk.count {
@@ -45,7 +45,7 @@ public struct ResponseBytes: AsyncSequence, Sendable {
             return chunk[position]
         }
 
-        /// As ``next()``, on the caller's actor: what the standard library does without this leaves it for each byte.
+        /// Like ``next()``, on the caller's actor, which the standard library's default would leave for each byte.
         @inlinable
         public mutating func next(isolation actor: isolated (any Actor)?) async throws -> UInt8? {
             try await next()
@@ -75,9 +75,9 @@ public struct ResponseBytes: AsyncSequence, Sendable {
 }
 
 extension ResponseBytes {
-    /// The text by characters (extended grapheme clusters), the bytes being read as UTF-8.
+    /// The text as characters (extended grapheme clusters), with the bytes read as UTF-8.
     ///
-    /// A character is handed out when the scalar after it has come, since that could have belonged to it.
+    /// A character is returned when the next scalar has arrived, since that could have been part of it.
     public var characters: Characters { Characters(scalars: unicodeScalars) }
 
     /// The characters of one body.
@@ -90,7 +90,7 @@ extension ResponseBytes {
             Iterator(scalars: scalars.makeAsyncIterator())
         }
 
-        /// Hands out the characters of one body.
+        /// Returns the characters of one body.
         public struct Iterator: AsyncIteratorProtocol {
             fileprivate var scalars: UnicodeScalars.Iterator
             /// Tells breaks scalar by scalar. Counting the characters of what was collected would take quadratic time for a
@@ -102,7 +102,7 @@ extension ResponseBytes {
                 self.scalars = scalars
             }
 
-            /// As ``next()``, on the caller's actor: what the standard library does without this leaves it for each character.
+            /// Like ``next()``, on the caller's actor, which the standard library's default would leave for each character.
             public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Character? {
                 try await next()
             }
@@ -123,11 +123,11 @@ extension ResponseBytes {
 }
 
 extension ResponseBytes {
-    /// The text by lines, as Foundation's `AsyncSequence.lines` has them on Apple systems.
+    /// The text as lines, like Foundation's `AsyncSequence.lines` on Apple systems.
     ///
-    /// The bytes are read as UTF-8, what is none of it being replaced by U+FFFD. Lines end with LF, VT, FF, CR, CR LF, U+0085,
-    /// U+2028 or U+2029, which are left out, as are **empty lines**: to see those (server-sent events need them) read the bytes,
-    /// or ``unicodeScalars``. A last line needs no end. A line is collected in memory, however long it is.
+    /// The bytes are read as UTF-8, and invalid bytes become U+FFFD. Lines end with LF, VT, FF, CR, CR LF, U+0085, U+2028 or
+    /// U+2029, which are left out, as are **empty lines**: to see those (server-sent events need them), read the bytes or
+    /// ``unicodeScalars``. The last line needs no line end. A line is collected in memory, however long it is.
     public var lines: Lines { Lines(bytes: self) }
 
     /// The lines of one body.
@@ -140,7 +140,7 @@ extension ResponseBytes {
             Iterator(bytes: bytes.makeAsyncIterator())
         }
 
-        /// Hands out the lines of one body.
+        /// Returns the lines of one body.
         public struct Iterator: AsyncIteratorProtocol {
             fileprivate var bytes: ResponseBytes.Iterator
             private var line: [UInt8] = []
@@ -163,7 +163,7 @@ extension ResponseBytes {
                 return line.isEmpty ? nil : take(line.count)
             }
 
-            /// As ``next()``, on the caller's actor: what the standard library does without this leaves it for each line.
+            /// Like ``next()``, on the caller's actor, which the standard library's default would leave for each line.
             public mutating func next(isolation actor: isolated (any Actor)?) async throws -> String? {
                 try await next()
             }
@@ -196,9 +196,9 @@ extension ResponseBytes {
 }
 
 extension ResponseBytes {
-    /// The text by Unicode scalars, the bytes being read as UTF-8.
+    /// The text as Unicode scalars, with the bytes read as UTF-8.
     ///
-    /// What is no UTF-8 is replaced by U+FFFD, just as `String(decoding:as:)` does it, wherever the chunks are cut.
+    /// Invalid UTF-8 is replaced by U+FFFD, just as `String(decoding:as:)` does it, wherever the chunks are cut.
     public var unicodeScalars: UnicodeScalars { UnicodeScalars(bytes: self) }
 
     /// The Unicode scalars of one body.
@@ -211,7 +211,7 @@ extension ResponseBytes {
             Iterator(bytes: bytes.makeAsyncIterator())
         }
 
-        /// Hands out the Unicode scalars of one body.
+        /// Returns the Unicode scalars of one body.
         public struct Iterator: AsyncIteratorProtocol {
             private static let replacement: Unicode.Scalar = "\u{FFFD}"
 
@@ -223,7 +223,7 @@ extension ResponseBytes {
                 self.bytes = bytes
             }
 
-            /// As ``next()``, on the caller's actor: what the standard library does without this leaves it for each scalar.
+            /// Like ``next()``, on the caller's actor, which the standard library's default would leave for each scalar.
             public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Unicode.Scalar? {
                 try await next()
             }

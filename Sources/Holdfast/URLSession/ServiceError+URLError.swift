@@ -8,12 +8,12 @@ public import Foundation
 #endif
 
 extension ServiceError {
-    /// The same failure in the words of URLSession, for code that catches `URLError`.
+    /// The same failure as a `URLError`, for code that catches those.
     ///
-    /// Its code is that of the ``cause`` where this is a `URLError` that agrees with ``code``; else the code that stands for
-    /// ``code``, so that a lost connection is `.networkConnectionLost` on Linux too, where Foundation has other codes for it.
-    /// Underneath (`NSUnderlyingErrorKey`, `URLError.serviceError`) lies this error, and its message is the
-    /// description. The failing URL comes without user information, query and fragment, which may bear credentials.
+    /// If the ``cause`` is a `URLError` that agrees with ``code``, its code is used, and otherwise the one that corresponds to
+    /// ``code``. So a lost connection is `.networkConnectionLost` on Linux too, where Foundation has other codes for it. The
+    /// underlying error (`NSUnderlyingErrorKey`, `URLError.serviceError`) is this one, and its message is the description. The
+    /// failing URL has no user information, query or fragment, which may contain credentials.
     public var urlError: URLError {
         urlErrorOfSameMeaning ?? urlError(ServiceError.nearestCodes[code] ?? .unknown)
     }
@@ -85,12 +85,12 @@ extension ServiceError {
 }
 
 extension URLError {
-    /// The failure of a pipeline's call in the words of URLSession; see ``ServiceError/urlError``.
+    /// The failure of a pipeline's call as a `URLError`; see ``ServiceError/urlError``.
     public init(_ error: ServiceError) {
         self = error.urlError
     }
 
-    /// What is known of the call that failed, where this was made of a ``ServiceError``: attempts, progress, the cause.
+    /// The ``ServiceError`` that this error was made from, with attempts, progress and cause; nil if there is none.
     public var serviceError: ServiceError? {
         userInfo[NSUnderlyingErrorKey] as? ServiceError
     }

@@ -121,49 +121,50 @@ enum TransferFailure {
         if text.hasPrefix("Recv failure") { return isTLS && !hasHead ? tls : connectionLost }
         for (start, meaning) in curlMessages where text.hasPrefix(start) { return meaning }
         return hasHead
-            ? notHTTP : FailureMeaning(code: .other, message: "URLSession failed and gave no reason; see the cause.")
+            ? notHTTP : FailureMeaning(code: .other, message: "URLSession failed for an unknown reason; see the cause.")
     }
 
     private static let connectionLost = FailureMeaning.connectionLost
     private static let notHTTP = FailureMeaning(
         code: .protocolError,
-        message: "The server's answer is not valid HTTP; check that the URL names an HTTP server."
+        message: "The server's response is not valid HTTP. Check that the URL leads to an HTTP server."
     )
     /// Proves nothing here: URLSession has no other code for what goes wrong on an open connection.
     private static let tls = FailureMeaning(code: .tls, message: FailureMeaning.handshake.message)
     private static let certificate = FailureMeaning(
         code: .certificate,
-        message: "The server's certificate was refused; renew it, or trust its issuer on this machine.",
+        message: "The server's certificate is not trusted. Renew it, or trust its issuer on this machine.",
         proof: .notSent
     )
     private static let clientCertificate = FailureMeaning(
         code: .certificate,
-        message: "The server refused the client's certificate or misses one; configure one in the session's delegate."
+        message: "The server rejected the client's certificate, or requires one. Provide one in the session's delegate."
     )
     private static let resolve = FailureMeaning.resolve
     private static let connect = FailureMeaning(
         code: .connect,
-        message: "Nobody accepts connections there; check host and port, and that the server runs.",
+        message: "The connection was refused. Check the host and the port, and that the server is running.",
         proof: .notSent
     )
     private static let offline = FailureMeaning(
         code: .offline,
-        message: "The machine has no network connection; try again when it has.",
+        message: "The machine is offline. Try again when it has a network connection.",
         proof: .notSent
     )
     private static let unreadableBody = FailureMeaning(
         code: .badRequest,
-        message: "The file with the request body cannot be read; check its path and rights.",
+        message: "The file with the request body could not be read. Check its path and permissions.",
         proof: .notSent
     )
     private static let noContent = FailureMeaning(
         code: .unsupported,
-        message: "URLSession sends no content with this method; use another method or the AsyncHTTPClient transport.",
+        message:
+            "URLSession cannot send content with this method. Use another method, or the AsyncHTTPClient transport.",
         proof: .notSent
     )
     private static let authentication = FailureMeaning(
         code: .authenticationRequired,
-        message: "The server asks for credentials; set the Authorization field before sending."
+        message: "The server requires credentials. Set the Authorization field before sending."
     )
 
     private static let meanings: [URLError.Code: FailureMeaning] = [
@@ -171,7 +172,7 @@ enum TransferFailure {
         .cannotConnectToHost: connect,
         .timedOut: FailureMeaning(
             code: .timeout,
-            message: "The server was silent for too long; allow more time, or find out why the server is slow."
+            message: "The server sent nothing for too long. Allow more time, or find out why the server is slow."
         ),
         .networkConnectionLost: connectionLost,
         .notConnectedToInternet: offline, .internationalRoamingOff: offline, .dataNotAllowed: offline,
@@ -180,10 +181,10 @@ enum TransferFailure {
         .serverCertificateHasBadDate: certificate, .serverCertificateUntrusted: certificate,
         .serverCertificateHasUnknownRoot: certificate, .serverCertificateNotYetValid: certificate,
         .clientCertificateRejected: clientCertificate, .clientCertificateRequired: clientCertificate,
-        .badURL: FailureMeaning(code: .badRequest, message: "The URL cannot be sent to; mend it.", proof: .notSent),
+        .badURL: FailureMeaning(code: .badRequest, message: "The URL is invalid. Check its spelling.", proof: .notSent),
         .unsupportedURL: FailureMeaning(
             code: .badRequest,
-            message: "URLSession does not know this URL's scheme; use http or https.",
+            message: "The URL's scheme is not supported. Use http or https.",
             proof: .notSent
         ),
         .fileDoesNotExist: unreadableBody, .noPermissionsToReadFile: unreadableBody, .fileIsDirectory: unreadableBody,
@@ -192,7 +193,7 @@ enum TransferFailure {
         .cannotDecodeContentData: notHTTP, .zeroByteResource: notHTTP,
         .httpTooManyRedirects: FailureMeaning(
             code: .tooManyRedirects,
-            message: "The redirects did not end; mend them at the server."
+            message: "The server redirected too many times; its redirects probably form a loop."
         ),
         .userAuthenticationRequired: authentication, .userCancelledAuthentication: authentication,
         .cancelled: FailureMeaning(

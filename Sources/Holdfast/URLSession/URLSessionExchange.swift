@@ -17,6 +17,8 @@ private import Synchronization
 final class URLSessionExchange: Sendable {
     private let state: Mutex<ExchangeState>
     private let url: URL?
+    /// What the errors of its body are about.
+    let subject: CallSubject
     private let diskLimit: Int
     private let now: @Sendable () -> MonotonicInstant
     private let onInterim: @Sendable (ResponseHead) -> Void
@@ -29,6 +31,7 @@ final class URLSessionExchange: Sendable {
         onInterim: @escaping @Sendable (ResponseHead) -> Void
     ) {
         url = upload.request.url
+        subject = CallSubject(upload.request)
         diskLimit = limits.bodyOnDisk
         self.now = now
         self.onInterim = onInterim
@@ -104,7 +107,7 @@ final class URLSessionExchange: Sendable {
         guard let response = response as? HTTPURLResponse else {
             let error = ServiceError(
                 .unsupported,
-                "The URL is not one of HTTP; use http or https.",
+                "The URL's scheme is not supported. Use http or https.",
                 progress: .headReceived
             )
             return perform(state.withLock { $0.fail(error, keepsBuffer: false) })
@@ -239,7 +242,11 @@ final class URLSessionBodySource: ByteSource {
     deinit { exchange.cancel() }
 
     func next() async throws -> ByteChunk? {
-        try await exchange.next()
+        do {
+            return try await exchange.next()
+        } catch {
+            throw error.naming(exchange.subject)
+        }
     }
 
     func cancel() {
@@ -393,7 +400,7 @@ struct ExchangeState {
             return fail(
                 ServiceError(
                     .protocolError,
-                    "The transfer ended without a response head; check that the URL names an HTTP server.",
+                    "The connection ended without a response. Check that the URL leads to an HTTP server.",
                     progress: progress
                 ),
                 keepsBuffer: false

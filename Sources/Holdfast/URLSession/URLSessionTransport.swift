@@ -13,16 +13,16 @@ private import Synchronization
 
 /// Sends requests through a URLSession.
 ///
-/// The response is handed up at its head and its body streamed behind it, read ahead as the platform delivers it: URLSession
-/// cannot hold a server back for a reader without breaking the transfer on Linux, so what its reader has not taken yet waits in
-/// memory and beyond that in an unlinked temporary file, within ``Limits``. Redirects are handed up, never followed; no cache below
-/// the pipeline answers; a 401 is handed up as it came, and no stored credential answers it.
+/// The response is returned at its head, and its body is streamed after it, read ahead as the platform delivers it: URLSession
+/// cannot make a server wait for a reader without breaking the transfer on Linux, so bytes that have not been read yet are kept
+/// in memory, and beyond that in an unlinked temporary file, within ``Limits``. Redirects are returned, never followed; caches
+/// below the pipeline are not used; a 401 is returned as it is, without trying stored credentials.
 ///
-/// Bodies of requests go out from memory or from a file: a stream is read to its end before it is sent. A file that changes
-/// its length while it is sent ends the exchange on Linux; what arrived of it is never taken for the whole. Foundation joins
-/// response field lines of one name with a comma and changes the case of some names. A content coding that the platform
-/// undoes is marked by ``Response/contentDecoded``. Interim (1xx) responses are reported on Linux; Apple's URLSession keeps
-/// them to itself. What else the platforms can and cannot do stands in `docs/clients/urlsession.md`.
+/// Request bodies are sent from memory or from a file: a stream is read to its end before it is sent. On Linux, a file that
+/// changes its length while it is sent ends the exchange; the part that arrived is never taken for the whole. Foundation joins
+/// response field lines of one name with a comma and changes the case of some names. If the platform decodes a content coding,
+/// ``Response/contentDecoded`` is true. Interim (1xx) responses are reported on Linux; Apple's URLSession does not report them.
+/// `docs/clients/urlsession.md` lists what else the platforms can and cannot do.
 public final class URLSessionTransport: Transport {
     let session: URLSession
     /// The delegate of a session of our own; nil when the session is somebody else's.
@@ -33,15 +33,15 @@ public final class URLSessionTransport: Transport {
     private let waitsForConnectivity: Bool
     private let isInvalidated = Mutex(false)
 
-    /// A transport with a session of its own.
+    /// A transport that makes its own session.
     ///
     /// - Parameters:
     ///   - configuration: copied; its header fields, cookies, timeouts, protocol classes and the rest are kept, but not the
     ///     classes that hand requests to a pipeline. Its `urlCache` is dropped and its `requestCachePolicy` set to
-    ///     `.reloadIgnoringLocalCacheData`, since the pipeline caches. Of its `httpAdditionalHeaders` those that may hold a
-    ///     credential, such as Authorization or X-Api-Key, are not sent on a hop that a redirect leads to another origin. By
-    ///     default an ephemeral one.
-    ///   - limits: what an exchange may hold.
+    ///     `.reloadIgnoringLocalCacheData`, since the pipeline caches. Those of its `httpAdditionalHeaders` that may hold a
+    ///     credential, such as Authorization or X-Api-Key, are not sent if a redirect leads to another origin. An ephemeral one
+    ///     by default.
+    ///   - limits: the limits of an exchange.
     public init(configuration: URLSessionConfiguration = .ephemeral, limits: Limits = Limits()) {
         let own = (configuration.copy() as? URLSessionConfiguration) ?? configuration
         own.removeInterceptions()
@@ -77,18 +77,18 @@ public final class URLSessionTransport: Transport {
         waitsForConnectivity = URLSessionTransport.waitsForConnectivity(own)
     }
 
-    /// A transport over somebody's session, used as it is: it is neither copied nor invalidated, and its cache, if it has one,
-    /// stays in force below the pipeline.
+    /// A transport over an existing session, which is neither copied nor invalidated; its cache, if it has one, still works
+    /// below the pipeline.
     ///
-    /// On Apple systems bodies are streamed through a delegate of each task. The session's own delegate goes on judging
-    /// certificates and proxies; of the rest it is told nothing. On Linux Foundation gives a task's delegate neither head nor
-    /// body, so a response is handed up when it has come whole, within the memory it takes; the bodies of redirects and of a
-    /// 401 with a Basic challenge are lost, and the session's stored cookies replace a Cookie field of the request. The
-    /// session must not be invalidated while this lives.
+    /// On Apple systems, bodies are streamed through a delegate of each task. The session's own delegate is still asked about
+    /// certificates and proxies, but not called for anything else. On Linux, Foundation passes neither head nor body to a
+    /// task's delegate, so a response is returned when it has arrived completely, in memory; the bodies of redirects and of a
+    /// 401 with a Basic challenge are lost, and the session's stored cookies replace a Cookie field of the request. Do not
+    /// invalidate the session while the transport is in use.
     ///
-    /// The session adds its `httpAdditionalHeaders` to all that it sends. On a hop that a redirect leads to another origin, those
-    /// that may hold a credential are overridden in the request: on Linux with a blank value, which makes libcurl leave the field
-    /// out; on Apple systems with an empty value, which is sent in its place.
+    /// The session adds its `httpAdditionalHeaders` to everything that it sends. If a redirect leads to another origin, those
+    /// that may hold a credential are overridden in the request: on Linux with a blank value, which makes libcurl leave out the
+    /// field; on Apple systems with an empty value, which is sent instead.
     public init(session: URLSession, limits: Limits = Limits()) {
         self.session = session
         bridge = nil
@@ -103,7 +103,7 @@ public final class URLSessionTransport: Transport {
         invalidate()
     }
 
-    /// Ends a session of this transport's own once its running exchanges have ended; later ones fail. Idempotent.
+    /// Ends the session that this transport made once its running exchanges have ended; later ones fail. Idempotent.
     public func invalidate() {
         guard bridge != nil else { return }
         let isFirst = isInvalidated.withLock { isInvalidated in
@@ -126,7 +126,7 @@ public final class URLSessionTransport: Transport {
     public func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
         try Task.checkCancellation()
         guard let url = request.url else {
-            throw ServiceError(.badRequest, "The request has no URL; give it one.", progress: .notSent)
+            throw ServiceError(.badRequest, "The request has no URL. Set one.", progress: .notSent)
         }
         try request.checkHead()
         let upload = try await prepare(request, body: body, context: context)
@@ -329,16 +329,16 @@ public final class URLSessionTransport: Transport {
 }
 
 extension URLSessionTransport {
-    /// What a transport may hold; each is a bound for one exchange.
+    /// The limits of a transport, each for one exchange.
     public struct Limits: Sendable, Hashable {
-        /// The bytes of a response that may wait for their reader in memory; 8 MiB by default.
+        /// The most bytes of a response that wait in memory for their reader; 8 MiB by default.
         public var bodyInMemory = 8 << 20
-        /// The bytes of a response that may wait in a temporary file beyond those in memory; 1 GiB by default.
+        /// The most bytes of a response that wait in a temporary file, in addition to those in memory; 1 GiB by default.
         ///
-        /// A response that exceeds it ends with ``ServiceError`` `.bodyTooLarge`, unless it is downloaded into a file, for which there
-        /// is no limit. 0: no file is ever made.
+        /// A response that exceeds it ends with ``ServiceError`` `.bodyTooLarge`, unless it is downloaded to a file, for which
+        /// there is no limit. 0: a file is never made.
         public var bodyOnDisk = 1 << 30
-        /// The bytes of a streamed request body that are collected in memory; longer ones go to a temporary file. 1 MiB by
+        /// The most bytes of a streamed request body that are collected in memory; longer ones go to a temporary file. 1 MiB by
         /// default.
         public var requestBodyInMemory = 1 << 20
 

@@ -13,7 +13,7 @@
         )
         static let badMessage = Self(
             code: .badRequest,
-            message: "The request cannot be sent as it is; see the cause and mend its method or header fields.",
+            message: "The request is invalid; see the cause, and correct its method or header fields.",
             proof: .notSent
         )
         static let badField = Self(
@@ -59,7 +59,7 @@
         )
         static let notHTTP = Self(
             code: .protocolError,
-            message: "The server's answer is not valid HTTP; check that the URL names an HTTP server."
+            message: "The server's response is not valid HTTP. Check that the URL leads to an HTTP server."
         )
         static let undecodable = Self(
             code: .decodingFailed,

@@ -20,12 +20,12 @@
         ///   method, or a field that would be read as another.
         init(_ request: URLRequest) throws {
             guard let url = request.url else {
-                throw ServiceError(.badRequest, "The request has no URL; give it one.", progress: .notSent)
+                throw ServiceError(.badRequest, "The request has no URL. Set one.", progress: .notSent)
             }
             guard let method = RequestMethod(validating: request.httpMethod ?? "GET") else {
                 throw ServiceError(
                     .badRequest,
-                    "The request's method is no token (RFC 9110 §9.1); give it a valid one.",
+                    "The request's method is invalid (RFC 9110 §9.1). Use a token such as PATCH.",
                     progress: .notSent
                 )
             }

@@ -28,7 +28,7 @@
                 } catch {
                     throw ServiceError(
                         .badRequest,
-                        "The file with the request body cannot be read, so nothing was sent; check its path and rights.",
+                        "The file with the request body could not be read, so nothing was sent. Check its path and permissions.",
                         cause: error,
                         progress: .notSent
                     )

@@ -25,7 +25,7 @@
             guard !url.isEmpty, let url = URL(string: url) else {
                 throw ServiceError(
                     .badRequest,
-                    "The request's url is none; mend it.",
+                    "The request has no valid URL. Give it an absolute http or https URL.",
                     cause: HTTPClientError.invalidURL,
                     progress: .notSent
                 )

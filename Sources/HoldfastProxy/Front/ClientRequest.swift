@@ -66,6 +66,14 @@
         /// task is cancelled when the client closes the connection or its sending side of it, when a draining server's time is up,
         /// and when the server is closed.
         func answer(_ request: ClientRequest) async -> Response
+
+        /// Opens what a request for a tunnel (CONNECT) or another protocol (Upgrade) asks for; asked about those alone.
+        func tunnel(_ request: ClientRequest) async -> TunnelOffer
+    }
+
+    extension ClientHandler {
+        /// None is opened.
+        package func tunnel(_ request: ClientRequest) async -> TunnelOffer { .none }
     }
 
     /// The content of a request, pulled from its connection; read by whoever answers, on any thread.

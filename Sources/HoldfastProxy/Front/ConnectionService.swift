@@ -99,7 +99,22 @@
             )
             connection.beginAnswer()
             defer { connection.endAnswer() }
-            let response = await connection.handler.answer(request)
+            var refused: Response?
+            if message.method == .connect || message.fields.contains(.upgrade) {
+                switch await connection.handler.tunnel(request) {
+                case .none: break
+                case .refused(let response): refused = response
+                case .open(let other, let head, let ended):
+                    interim.end()
+                    // From now on the end of what the client sends ends one direction, and not the work.
+                    connection.becomeBusy()
+                    defer { other.close() }
+                    try await channel.write(head, stallLimit: configuration.writeStall)
+                    ended(await Tunnel.relay(channel, with: other, stallLimit: configuration.writeStall))
+                    return false
+                }
+            }
+            let response = if let refused { refused } else { await connection.handler.answer(request) }
             interim.end()
             if Task.isCancelled {
                 response.body.discard()
@@ -186,7 +201,14 @@
         }
 
         private mutating func refuse(_ fault: MessageFault) async -> Bool {
-            await sendLast(Refusal.response(to: fault))
+            configuration.onFailure?(
+                ProxyFailure(
+                    .request,
+                    text: "a request was refused with \(fault.status): \(fault.message)",
+                    clientAddress: channel.channel.remoteAddress?.ipAddress
+                )
+            )
+            return await sendLast(Refusal.response(to: fault))
         }
 
         private mutating func sendLast(_ response: Response) async -> Bool {

@@ -2,8 +2,16 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 #if Proxy
+    #if canImport(Darwin)
+        private import Darwin
+    #elseif canImport(Glibc)
+        private import Glibc
+    #elseif canImport(Musl)
+        private import Musl
+    #endif
     package import NIOCore
     internal import NIOPosix
+    internal import NIOSSL
     internal import Synchronization
 
     /// A server of HTTP/1.1 and HTTP/1.0 (RFC 9112) in front of a ``ClientHandler``.
@@ -30,6 +38,19 @@
             case host(String, port: Int)
             /// A socket in the file system; one that is there already is replaced.
             case unixSocket(String)
+            /// A descriptor on which whoever started this process listens already.
+            case descriptor(Int32)
+
+            /// An address as a configuration spells it: `unix:` and a path, `fd:` and a number, or a host.
+            init(host: String, port: Int) {
+                if host.hasPrefix("unix:") {
+                    self = .unixSocket(String(host.dropFirst(5)))
+                } else if host.hasPrefix("fd:"), let number = Int32(host.dropFirst(3)) {
+                    self = .descriptor(number)
+                } else {
+                    self = .host(host, port: port)
+                }
+            }
         }
 
         private let listener: any Channel
@@ -48,6 +69,7 @@
         package static func start(
             at address: Address,
             configuration: ServerConfiguration = ServerConfiguration(),
+            tls: ServerTLS? = nil,
             group: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton,
             handler: any ClientHandler
         ) async throws -> HTTPServer {
@@ -55,8 +77,22 @@
             let bootstrap = ServerBootstrap(group: group)
                 .serverChannelOption(.backlog, value: 1024)
                 .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+                .serverChannelInitializer { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        // An accept that fails for want of descriptors would be tried again at once, and for ever.
+                        try channel.pipeline.syncOperations.addHandlers(
+                            AcceptBackoffHandler(shouldForwardIOErrorCaught: true),
+                            AcceptFailures(tell: configuration.onFailure)
+                        )
+                    }
+                }
                 .childChannelInitializer { channel in
-                    channel.eventLoop.makeCompletedFuture { try core.accept(channel) }
+                    channel.eventLoop.makeCompletedFuture {
+                        if let tls {
+                            try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls.context))
+                        }
+                        try core.accept(channel)
+                    }
                 }
             let listener: any Channel
             switch address {
@@ -65,6 +101,8 @@
                     .bind(host: host, port: port).get()
             case .unixSocket(let path):
                 listener = try await bootstrap.bind(unixDomainSocketPath: path, cleanupExistingSocketFile: true).get()
+            case .descriptor(let number):
+                listener = try await bootstrap.withBoundSocket(number).get()
             }
             return HTTPServer(listener, core: core)
         }
@@ -125,6 +163,16 @@
                     counters: counters
                 )
                 let admission = registry.withLock { $0.admit(connection) }
+                if admission != .served {
+                    let limit = configuration.maximumConnections
+                    configuration.onFailure?(
+                        ProxyFailure(
+                            .connection,
+                            text: "a connection was refused: \(limit) are open (--max-connections)",
+                            clientAddress: channel.remoteAddress?.ipAddress
+                        )
+                    )
+                }
                 bytes.closeFuture.whenComplete { [self] _ in
                     for waiter in registry.withLock({ $0.remove(bytes) }) { waiter.resume() }
                 }
@@ -168,6 +216,25 @@
         }
     }
 
+    /// Tells of connections that could not be taken, and keeps what can be waited out from the end of the pipeline.
+    private final class AcceptFailures: ChannelInboundHandler {
+        typealias InboundIn = any Channel
+
+        private let tell: (@Sendable (ProxyFailure) -> Void)?
+
+        init(tell: (@Sendable (ProxyFailure) -> Void)?) {
+            self.tell = tell
+        }
+
+        func errorCaught(context: ChannelHandlerContext, error: any Error) {
+            guard let error = error as? IOError else { return context.fireErrorCaught(error) }
+            let isOut = error.errnoCode == EMFILE || error.errnoCode == ENFILE
+            let what =
+                isOut ? "no file descriptors are left for a connection (ulimit -n)" : "a connection could not be taken"
+            tell?(ProxyFailure(.connection, text: "\(what); trying again in a second: \(error)"))
+        }
+    }
+
     /// Bounds and times of an ``HTTPServer``.
     package struct ServerConfiguration: Sendable {
         /// How much of a request's head is read.
@@ -195,6 +262,8 @@
         /// How many bytes a body in memory has at most to be sent in one buffer with its head, and the size of the slices of a
         /// larger one; 64 KiB by default.
         package var sliceSize = 64 << 10
+        /// Is told of requests and connections that are refused; on an event loop.
+        var onFailure: (@Sendable (ProxyFailure) -> Void)?
 
         /// The defaults.
         package init() {}

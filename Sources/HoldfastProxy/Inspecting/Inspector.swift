@@ -112,16 +112,20 @@
         /// The target up to its query.
         var path: Substring { target.prefix { $0 != "?" } }
 
-        /// The value of an argument of the query, decoded; the first one of its name, nil where there is none.
-        func argument(_ name: String) -> String? {
-            guard let mark = target.firstIndex(of: "?") else { return nil }
-            for argument in target[target.index(after: mark)...].split(separator: "&", maxSplits: 15) {
+        /// The arguments of the query, decoded; the first sixteen.
+        var arguments: [(name: String, value: String)] {
+            guard let mark = target.firstIndex(of: "?") else { return [] }
+            return target[target.index(after: mark)...].split(separator: "&", maxSplits: 15).compactMap { argument in
                 let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-                guard parts.count == 2, parts[0] == name else { continue }
-                return parts[1].replacing("+", with: " ").removingPercentEncoding
+                guard parts.count == 2, let value = parts[1].replacing("+", with: " ").removingPercentEncoding else {
+                    return nil
+                }
+                return (String(parts[0]), value)
             }
-            return nil
         }
+
+        /// The value of an argument of the query; the first one of its name, nil where there is none.
+        func argument(_ name: String) -> String? { arguments.first { $0.name == name }?.value }
 
         /// All of its content.
         ///
@@ -166,30 +170,28 @@
         let port: Int
         /// What the page carries and an order must bear; new with each start.
         let word: String
+        /// Whether it was settled elsewhere that whoever asks may: by a token, or by the rights of a socket in the file system. Pages of
+        /// other sites may not even so.
+        let isOpen: Bool
 
         /// - Parameter word: by default 32 random bytes in hexadecimal digits.
-        init(port: Int, word: String = InspectorGuard.randomWord()) {
+        init(port: Int, word: String = InspectorGuard.randomWord(), isOpen: Bool = false) {
             self.port = port
             self.word = word
+            self.isOpen = isOpen
         }
 
         /// Whether a request is to be answered at all.
         func check(_ request: InspectorRequest) throws(Refusal) {
-            guard let address = request.remoteAddress, InspectorGuard.isLoopback(address) else {
-                throw Refusal(status: 403, message: "The inspector answers this machine alone.")
-            }
             let hosts = request.fields.values(of: .host)
-            guard hosts.count == 1, let host = hosts.first?.lowercased(), isOwn(host) else {
-                throw Refusal(
-                    status: 403,
-                    message: "Open the inspector as http://127.0.0.1:\(port)/ or http://localhost:\(port)/."
-                )
-            }
-            guard !InspectorGuard.marksOfProxies.contains(where: { request.fields.contains($0) }) else {
+            let host = hosts.first?.lowercased() ?? ""
+            if !isOpen { try checkMachine(request, hosts: hosts) }
+            guard isOpen || !InspectorGuard.marksOfProxies.contains(where: { request.fields.contains($0) }) else {
                 throw Refusal(status: 403, message: "The inspector answers no request that comes by a proxy.")
             }
             let origins = request.fields.values(of: "Origin")
-            guard origins.allSatisfy({ $0.lowercased() == "http://\(host)" }) else {
+            let own = ["http://\(host)"] + (isOpen ? ["https://\(host)"] : [])
+            guard origins.allSatisfy({ own.contains($0.lowercased()) }) else {
                 throw Refusal(status: 403, message: "The inspector answers no page but its own.")
             }
             let sites = request.fields.values(of: "Sec-Fetch-Site")
@@ -197,6 +199,18 @@
                 throw Refusal(
                     status: 403,
                     message: "The inspector cannot be opened from a page of another site; type its address."
+                )
+            }
+        }
+
+        private func checkMachine(_ request: InspectorRequest, hosts: [String]) throws(Refusal) {
+            guard let address = request.remoteAddress, InspectorGuard.isLoopback(address) else {
+                throw Refusal(status: 403, message: "The inspector answers this machine alone.")
+            }
+            guard hosts.count == 1, isOwn(hosts[0].lowercased()) else {
+                throw Refusal(
+                    status: 403,
+                    message: "Open the inspector as http://127.0.0.1:\(port)/ or http://localhost:\(port)/."
                 )
             }
         }

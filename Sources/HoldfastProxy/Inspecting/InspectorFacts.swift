@@ -88,7 +88,7 @@
         let hits: Int
         let staleHits: Int
         let revalidatingHits: Int
-        let errorHits: Int
+        let staleOnError: Int
         let revalidated: Int
         let collapsed: Int
         let misses: Int
@@ -108,7 +108,7 @@
             hits = statistics.hits
             staleHits = statistics.staleHits
             revalidatingHits = statistics.revalidatingHits
-            errorHits = statistics.errorHits
+            staleOnError = statistics.staleOnError
             revalidated = statistics.revalidated
             collapsed = statistics.collapsed
             misses = statistics.misses
@@ -231,6 +231,7 @@
             storage =
                 switch decision.storage {
                 case .stored: "stored"
+                case .storing: "storing"
                 case .notStored(let reason): "not stored: \(reason)"
                 case nil: nil
                 }

@@ -307,7 +307,7 @@
                         message: "A prefix is a URL, such as http://example.com/images."
                     )
                 }
-                return .prefix(url)
+                return .path(url)
             case ("entry", let name?):
                 guard let chosen = index.entry(name) else {
                     throw InspectorGuard.Refusal(

@@ -12,7 +12,7 @@
               ["Fresh hits", facts => count(facts.totals.hits)],
               ["Stale, accepted", facts => count(facts.totals.staleHits)],
               ["Stale, revalidating", facts => count(facts.totals.revalidatingHits)],
-              ["Stale, on error", facts => count(facts.totals.errorHits)],
+              ["Stale, on error", facts => count(facts.totals.staleOnError)],
               ["Revalidated (304)", facts => count(facts.totals.revalidated)],
               ["Collapsed", facts => count(facts.totals.collapsed)],
               ["Misses", facts => count(facts.totals.misses)],

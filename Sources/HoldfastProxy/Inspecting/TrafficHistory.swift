@@ -65,7 +65,7 @@
         init(_ statistics: CacheStatistics) {
             requests = statistics.requests
             hits = statistics.hits
-            stale = statistics.staleHits &+ statistics.revalidatingHits &+ statistics.errorHits
+            stale = statistics.staleHits &+ statistics.revalidatingHits &+ statistics.staleOnError
             revalidated = statistics.revalidated
             collapsed = statistics.collapsed
             misses = statistics.misses

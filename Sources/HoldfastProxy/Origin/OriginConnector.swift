@@ -52,7 +52,6 @@
             let name = isAddress ? nil : key.host
             return ClientBootstrap(group: loop)
                 .connectTimeout(timeout)
-                .channelOption(.socketOption(.tcp_nodelay), value: 1)
                 .channelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
                         let pipeline = channel.pipeline.syncOperations

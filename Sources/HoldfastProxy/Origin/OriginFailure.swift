@@ -21,9 +21,11 @@
             case let fault as MessageFault:
                 let meaning = FailureMeaning(
                     code: .protocolError,
-                    message: "The server's answer is not valid HTTP/1.1: \(fault.message)"
+                    message: fault.isOverLimit
+                        ? "The head of the server's answer is too large; allow more of it (headBytes, headLines; --header-limit, --header-lines)."
+                        : "The server's answer is not valid HTTP/1.1: \(fault.message)"
                 )
-                return meaning.error(progress: progress, connectionReused: connectionReused)
+                return meaning.error(cause: fault, progress: progress, connectionReused: connectionReused)
             case let failure as Upload.Failure:
                 var cause: (any Error)?
                 if case .source(let error) = failure { cause = error }
@@ -36,6 +38,14 @@
                 return meaning(of: error)
                     .error(cause: error, progress: progress, connectionReused: connectionReused)
             }
+        }
+
+        /// The cause of a failure as an operator reads it: each address that was tried with what the system said.
+        static func text(of error: any Error) -> String {
+            guard let error = error as? NIOConnectionError else { return "\(error)" }
+            var parts = error.connectionErrors.map { "\($0.target): \($0.error)" }
+            if parts.isEmpty { parts = [error.dnsAError, error.dnsAAAAError].compactMap { $0.map { "\($0)" } } }
+            return "\(error.host):\(error.port): " + parts.joined(separator: "; ")
         }
 
         /// The error for a connection that was not had.

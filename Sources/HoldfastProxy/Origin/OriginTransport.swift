@@ -76,7 +76,32 @@
 
         public func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
             try Task.checkCancellation()
-            let outgoing = try OutgoingRequest(request, exact: context.exactHead(for: request))
+            var outgoing = try OutgoingRequest(request, exact: context.exactHead(for: request))
+            guard let group = configuration.origins else {
+                return try await send(outgoing, request: request, body: body, context: context)
+            }
+            let turn = group.next(at: context.clock.now)
+            outgoing.aim(at: group.members[turn], keepingHost: group.keepsHost)
+            do {
+                let response = try await send(outgoing, request: request, body: body, context: context)
+                let hasFailed = [502, 503, 504].contains(response.status.rawValue)
+                group.note(turn, hasFailed: hasFailed, at: context.clock.now)
+                return response
+            } catch {
+                // What the caller broke off, or sent wrong, says nothing of the server.
+                if let error = error as? ServiceError, error.code != .badRequest, error.code != .unsupported {
+                    group.note(turn, hasFailed: true, at: context.clock.now)
+                }
+                throw error
+            }
+        }
+
+        private func send(
+            _ outgoing: OutgoingRequest,
+            request: URLRequest,
+            body: RequestBody,
+            context: CallContext
+        ) async throws -> Response {
             let end = AttemptEnd()
             guard let deadline = context.attemptDeadline else {
                 return try await attempt(outgoing, request: request, body: body, context: context, end: end)
@@ -95,6 +120,28 @@
             }
             defer { timer.cancel() }
             return try await attempt(outgoing, request: request, body: body, context: context, end: end)
+        }
+
+        /// A connection for bytes of any kind, which the caller closes; the pool knows nothing of it.
+        ///
+        /// - Throws: ``ServiceError``, or `CancellationError`.
+        func tunnel(to key: OriginKey) async throws -> ByteChannel {
+            let end = AttemptEnd()
+            return try await withTaskCancellationHandler {
+                do {
+                    return try await pool.open(key, currentLoop ?? group.next(), end)
+                } catch {
+                    if Task.isCancelled { throw CancellationError() }
+                    throw OriginFailure.opening(error)
+                }
+            } onCancel: {
+                end.end(.cancelled)
+            }
+        }
+
+        /// The server whose turn it is, of several; nil where each request names its own.
+        func nextOrigin(at now: MonotonicInstant) -> (member: OriginGroup.Member, keepsHost: Bool)? {
+            configuration.origins.map { ($0.members[$0.next(at: now)], $0.keepsHost) }
         }
 
         /// The loop the caller runs on, where it is one of the transport's.
@@ -201,6 +248,9 @@
             /// Throws where a connection that was made must not be used, by the IP address that a host led to; nil, the default: none
             /// is refused.
             var admission: (@Sendable (_ host: String, _ port: Int, _ address: String?) throws -> Void)?
+
+            /// The servers that requests go to, whatever host they name; nil, the default: the one that each names.
+            var origins: OriginGroup?
 
             /// All defaults.
             public init() {}

@@ -21,12 +21,10 @@
             case chunked
         }
 
-        let key: OriginKey
+        private(set) var key: OriginKey
         let method: RequestMethod
-        /// The origin as it stands in Host where the request names none.
-        private let authority: String
         private let target: String
-        private let fields: [(name: String, value: String)]
+        private var fields: [(name: String, value: String)]
         /// The length that the request's own field gives its content.
         let declaredLength: Int?
 
@@ -41,11 +39,12 @@
                 )
             }
             key = parts.key
-            authority = parts.authority
             target = exact?.requestTarget ?? parts.target
             let method = exact?.method.rawValue ?? request.httpMethod ?? "GET"
             guard let method = RequestMethod(validating: method) else {
-                throw OutgoingRequest.refusal("The request's method is no token (RFC 9110 §9.1); give it a valid one.")
+                throw OutgoingRequest.refusal(
+                    "The request's method is invalid (RFC 9110 §9.1). Use a token such as PATCH."
+                )
             }
             guard method != .connect else {
                 throw ServiceError(
@@ -84,10 +83,19 @@
             if let host = fields.firstIndex(where: { $0.name.loweringASCII() == "host" }) {
                 fields.insert(fields.remove(at: host), at: 0)
             } else {
-                fields.insert(("Host", authority), at: 0)
+                fields.insert(("Host", parts.authority), at: 0)
             }
             self.fields = fields
             self.declaredLength = declaredLength
+        }
+
+        /// Sends the request to a server, whatever host it names.
+        ///
+        /// - Parameter keepingHost: whether Host stays what it is.
+        mutating func aim(at member: OriginGroup.Member, keepingHost: Bool) {
+            key = member.key
+            // The first line is Host.
+            if !keepingHost { fields[0].value = member.authority }
         }
 
         /// How content of this length is framed; nil: of unknown length.

@@ -40,6 +40,21 @@
             }
         }
 
+        /// Where a tunnel to `host:port` may lead: to a host that is named, at port 443 or the one that is named with it; nil: nowhere.
+        func tunnel(to authority: String) -> OriginKey? {
+            guard let colon = authority.lastIndex(of: ":"), let port = Int(authority[authority.index(after: colon)...]),
+                (1...65_535).contains(port)
+            else { return nil }
+            let host = ForwardRules.bare(String(authority[..<colon]).loweringASCII())
+            let isNamed = allowedHosts.contains { pattern in
+                let hasPort = ForwardRules.parts(pattern.loweringASCII()).port != nil
+                var one = self
+                one.allowedHosts = [pattern]
+                return (port == 443 || hasPort) && one.names(host: host, port: port)
+            }
+            return isNamed ? OriginKey(isSecure: false, host: host, port: port) : nil
+        }
+
         /// Refuses a host that is not to be asked.
         func check(host: String, port: Int) throws(ProxyRefusal) {
             if !allowedHosts.isEmpty {
@@ -100,24 +115,29 @@
 
         /// It is not told; fields of the client's own pass as they are. The default.
         public static let none = ClientAddressFields(kind: .none)
-        /// The address is added to X-Forwarded-For.
+        /// The address is added to X-Forwarded-For, and X-Forwarded-Host and -Proto say what the client asked.
         public static let xForwardedFor = ClientAddressFields(kind: .xForwardedFor)
         /// The address is added to Forwarded (RFC 7239).
         public static let forwarded = ClientAddressFields(kind: .forwarded)
 
-        /// Adds an address behind those that are there.
+        /// Adds an address behind those that are there, and says anew what was asked: a client that could name another host there would
+        /// have the answer stored under this one.
         ///
-        /// - Parameter address: an IP address without brackets and port; nil where there is none, as on a Unix domain socket.
-        func add(_ address: String?, to fields: inout HeaderFields) {
+        /// - Parameters:
+        ///   - address: an IP address without brackets and port; nil where there is none, as on a Unix domain socket.
+        ///   - host: the Host that the client sent; nil where it sent none.
+        func add(_ address: String?, host: String?, scheme: String, to fields: inout HeaderFields) {
             switch kind {
             case .none:
                 return
             case .xForwardedFor:
-                guard let address else { return }
-                fields.append("X-Forwarded-For", address)
+                if let address { fields.append("X-Forwarded-For", address) }
+                fields["X-Forwarded-Proto"] = scheme
+                fields["X-Forwarded-Host"] = host
             case .forwarded:
                 let node = address.map { $0.contains(":") ? "\"[\($0)]\"" : $0 } ?? "unknown"
-                fields.append("Forwarded", "for=\(node)")
+                let named = host.map { ";host=\"\($0.filter { $0 != "\"" && $0 != "\\" })\"" } ?? ""
+                fields.append("Forwarded", "for=\(node)\(named);proto=\(scheme)")
             }
         }
     }

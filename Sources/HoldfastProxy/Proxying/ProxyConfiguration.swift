@@ -11,6 +11,7 @@
         public var role: ProxyRole
 
         /// The address to listen on: an IP address or a name; `127.0.0.1` by default, so that this machine alone reaches it.
+        /// `unix:/path` is a socket in the file system, `fd:3` a descriptor on which whoever started the process listens already.
         ///
         /// A forward proxy listens on another address only where its rules say that it ``ForwardRules/isOpen``.
         public var host = "127.0.0.1"
@@ -31,14 +32,36 @@
         /// With a name, a request that has passed this proxy before is answered 508.
         public var viaName: String?
 
-        /// Whether the origin is told who asked; it is not by default.
+        /// Whether the origin is told who asked, for which host and by which scheme; it is not by default.
+        ///
+        /// Where it is, and where ``keepsHost`` is set, responses are stored under the host that the client named, since the origin may
+        /// make another answer for each.
         public var clientAddressFields = ClientAddressFields.none
 
-        /// The time the origin may take to answer, retries and waits included; 9 s by default, nil: no limit of the proxy's own.
+        /// The scheme that the origin is told with ``clientAddressFields``: `https` where TLS ends in front of this proxy. nil, the default:
+        /// the one that the proxy speaks itself.
+        public var clientScheme: String?
+
+        /// The certificate with which clients are served over TLS; nil, the default: they are served without.
+        public var certificate: ProxyCertificate?
+
+        /// Whether a reverse proxy leaves Host as the client sent it; false by default: it is the origin's.
+        ///
+        /// An origin of one site does not care, and can then be asked under any name, while clients cannot fill the cache with one copy
+        /// for each name that they think of. Set it for an origin of several sites, or one that writes its own URLs by Host.
+        public var keepsHost = false
+
+        /// Further servers that answer as the origin of a reverse proxy does: they take turns, and who fails is left out for a while.
+        public var furtherOrigins: [ProxyOrigin] = []
+
+        /// Where the operator asks for metrics, health, purges and the inspector; nil, the default: nowhere.
+        public var admin: AdminConfiguration?
+
+        /// The time the origin may take to answer, retries and waits included; 60 s by default, nil: no limit of the proxy's own.
         ///
         /// While content is sent that came in as a stream it is the time in which the origin may do nothing. It does not hold for
         /// the body of the answer, which has ``Limits/stallTimeout``.
-        public var answerTimeout: Duration? = .seconds(9)
+        public var answerTimeout: Duration? = .seconds(60)
 
         /// Limits of connections and heads.
         public var limits = Limits()
@@ -50,8 +73,13 @@
         /// Who is told what happens to calls; nobody by default.
         public var observers: [any EventObserver] = []
 
-        /// Is told of each answer when its head is there; on an event loop, so it must neither wait nor block. Nil by default.
+        /// Is told of each answer once it has been handed over or has broken off; on an event loop, so it must neither wait nor block.
+        /// Nil by default.
         public var onAnswer: (@Sendable (ProxyRecord) -> Void)?
+
+        /// Is told of what goes wrong: what the proxy answers itself and why, requests and connections that are refused, failures of
+        /// the store. As ``onAnswer`` otherwise.
+        public var onFailure: (@Sendable (ProxyFailure) -> Void)?
 
         /// The time that everything but connections goes by.
         public var clock: any HoldfastClock = SystemClock()
@@ -91,8 +119,15 @@
             if let viaName, !ProxyConfiguration.isToken(viaName) {
                 throw ProxyConfigurationError("'\(viaName)' cannot stand in Via; choose letters, digits and hyphens")
             }
+            try admin?.validate()
+            if let clientScheme, !["http", "https"].contains(clientScheme) {
+                throw ProxyConfigurationError("'\(clientScheme)' is no scheme of HTTP; it is http or https")
+            }
             switch role.kind {
             case .forward(let rules):
+                guard furtherOrigins.isEmpty, !keepsHost else {
+                    throw ProxyConfigurationError("a forward proxy asks whom its clients name, and has no origin")
+                }
                 guard rules.isOpen || ProxyConfiguration.isLoopback(host) else {
                     throw ProxyConfigurationError(
                         "a forward proxy on \(host) would be open to other machines; say so, or listen on 127.0.0.1"
@@ -105,6 +140,12 @@
                     throw ProxyConfigurationError("the origin \(origin) is the proxy itself; give it another port")
                 }
             }
+        }
+
+        /// The servers of a reverse proxy; nil for a forward proxy.
+        var originGroup: OriginGroup? {
+            guard case .reverse(let origin) = role.kind else { return nil }
+            return OriginGroup([origin] + furtherOrigins, keepsHost: keepsHost)
         }
 
         /// The name in Via that is in force.

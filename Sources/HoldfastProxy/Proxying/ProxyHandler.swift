@@ -23,10 +23,19 @@
         var via: ViaField?
         /// Whether the origin is told who asked.
         var clientAddress = ClientAddressFields.none
+        /// The scheme that the origin is told.
+        var clientScheme = "http"
+        /// The servers of a reverse proxy whose own URLs in Location become paths, since clients know it under another name; none where
+        /// they are told the client's Host.
+        var hiddenOrigins: [ProxyOrigin] = []
         /// How long the origin may take to answer, or to take the next bytes of content.
         var answerTimeout: Duration?
-        /// Is told of every answer.
+        /// Opens tunnels; nil where there are none.
+        var transport: OriginTransport?
+        /// Is told of every answer, once it is handed over whole or broken off.
         var onAnswer: (@Sendable (ProxyRecord) -> Void)?
+        /// Is told of what the proxy had to answer itself, and of bodies that broke off.
+        var onFailure: (@Sendable (ProxyFailure) -> Void)?
 
         /// What was made of the targets of late.
         private let heads: RecentHeads
@@ -37,7 +46,8 @@
             via: ViaField? = nil,
             clientAddress: ClientAddressFields = .none,
             answerTimeout: Duration? = nil,
-            onAnswer: (@Sendable (ProxyRecord) -> Void)? = nil
+            onAnswer: (@Sendable (ProxyRecord) -> Void)? = nil,
+            onFailure: (@Sendable (ProxyFailure) -> Void)? = nil
         ) {
             self.pipeline = pipeline
             self.targets = targets
@@ -45,6 +55,7 @@
             self.clientAddress = clientAddress
             self.answerTimeout = answerTimeout
             self.onAnswer = onAnswer
+            self.onFailure = onFailure
             heads = RecentHeads()
         }
 
@@ -52,35 +63,52 @@
 
         /// The answer to a request; every failure is one as well.
         func answer(_ request: ProxiedRequest) async -> Response {
-            guard let onAnswer else { return await answerUnrecorded(request) }
-            let (start, begun) = (clock.timestamp, clock.now)
-            let response = await answerUnrecorded(request)
-            onAnswer(
-                ProxyRecord(
-                    method: request.method,
-                    target: request.target,
-                    version: request.version,
-                    clientAddress: request.clientAddress,
-                    userAgent: request.fields[.userAgent],
-                    referer: request.fields[.referer],
-                    status: response.status,
-                    bodyLength: response.body.length,
-                    decision: response.cacheDecision,
-                    source: response.source,
-                    attempts: response.source.isFromOrigin ? max(1, response.attempts.count) : response.attempts.count,
-                    start: start,
-                    duration: begun.duration(to: clock.now)
-                )
-            )
+            guard onAnswer != nil || onFailure != nil else { return await answerUnrecorded(request).response }
+            let begun = clock.now
+            var (response, refusal) = await answerUnrecorded(request)
+            if let refusal { tell(refusal, of: request) }
+            let record = onAnswer.map { _ in
+                ProxyRecord(request, answer: response, start: clock.timestamp, begun: begun, now: clock.now)
+            }
+            let hasContent = request.method != .head && ![204, 304].contains(response.status.rawValue)
+            guard hasContent, let source = response.body.source else {
+                if let onAnswer, var record {
+                    record.bodyBytes = hasContent ? response.body.length ?? 0 : 0
+                    onAnswer(record)
+                }
+                return response
+            }
+            let body = RecordedBody(source) { [onAnswer, onFailure] bytes, error, isWhole in
+                if let error, !(error is CancellationError) {
+                    let text = "\(request.method) \(request.target) broke off after \(bytes) bytes: \(error)"
+                    let client = request.clientAddress ?? request.remoteAddress?.ipAddress
+                    onFailure?(ProxyFailure(.origin, text: text, clientAddress: client))
+                }
+                guard let onAnswer, var record else { return }
+                record.bodyBytes = bytes
+                record.isComplete = isWhole
+                onAnswer(record)
+            }
+            response.body = ResponseBody(body, length: response.body.length)
             return response
         }
 
-        private func answerUnrecorded(_ request: ProxiedRequest) async -> Response {
+        private func tell(_ refusal: ProxyRefusal, of request: ProxiedRequest) {
+            onFailure?(
+                ProxyFailure(
+                    refusal.status.rawValue < 500 ? .request : .origin,
+                    text: "\(request.method) \(request.target) \(refusal.status): \(refusal.cause ?? refusal.text)",
+                    clientAddress: request.clientAddress ?? request.remoteAddress?.ipAddress
+                )
+            )
+        }
+
+        private func answerUnrecorded(_ request: ProxiedRequest) async -> (response: Response, refusal: ProxyRefusal?) {
             do throws(ProxyRefusal) {
-                if let own = try ownAnswer(request) { return own }
-                return outgoing(try await exchange(request))
+                if let own = try ownAnswer(request) { return (own, nil) }
+                return (outgoing(try await exchange(request)), nil)
             } catch {
-                return response(error)
+                return (response(error), error)
             }
         }
 
@@ -108,8 +136,9 @@
 
         /// What the pipeline makes of a request.
         private func exchange(_ request: ProxiedRequest) async throws(ProxyRefusal) -> Response {
-            let made = try heads.made(request.method, target: request.target) { () throws(ProxyRefusal) in
-                try targets.head(request.method, target: request.target)
+            let host = targets.asksByHost ? request.fields[.host] : nil
+            let made = try heads.made(request.method, target: request.target, host: host) { () throws(ProxyRefusal) in
+                try targets.head(request.method, target: request.target, host: host)
             }
             var sent = made.request
             let fields = outgoing(request)
@@ -162,7 +191,12 @@
         private func outgoing(_ request: ProxiedRequest) -> HeaderFields {
             var fields = HopByHopFields.requestFields(request.fields)
             via?.append(to: &fields, version: request.version)
-            clientAddress.add(request.clientAddress, to: &fields)
+            clientAddress.add(
+                request.clientAddress,
+                host: request.fields[.host].flatMap { $0.isEmpty ? nil : $0 },
+                scheme: clientScheme,
+                to: &fields
+            )
             if case .forward(let left) = MaxForwards.judge(request.method, fields: fields) {
                 fields[MaxForwards.name] = String(left)
             }
@@ -193,8 +227,23 @@
             }
             var response = response
             response.fields = HopByHopFields.responseFields(response.fields)
+            if !hiddenOrigins.isEmpty, let location = response.fields[.location] {
+                if let path = ownPath(location) { response.fields[.location] = path }
+            }
             via?.append(to: &response.fields, version: "1.1")
             return response
+        }
+
+        /// The path that a Location of an origin's own means; nil for one that leads elsewhere.
+        private func ownPath(_ location: String) -> String? {
+            for origin in hiddenOrigins where location.hasPrefix(origin.description) {
+                let rest = location.dropFirst(origin.description.count)
+                if rest.isEmpty { return "/" }
+                if rest.hasPrefix("?") { return "/" + rest }
+                // What begins with two slashes would name a host.
+                if rest.hasPrefix("/"), !rest.hasPrefix("//") { return String(rest) }
+            }
+            return nil
         }
 
         /// An answer of the proxy's own.
@@ -227,9 +276,122 @@
             proxied.fields = request.fields
             proxied.body = request.body
             // The text of an address costs an allocation, which most answers can be made without.
-            if clientAddress != .none || onAnswer != nil { proxied.clientAddress = request.remoteAddress?.ipAddress }
+            proxied.remoteAddress = request.remoteAddress
+            if clientAddress != .none || onAnswer != nil {
+                proxied.clientAddress = request.remoteAddress?.ipAddress
+            }
             proxied.sendInterim = { request.sendInterim($0) }
             return await answer(proxied)
+        }
+    }
+
+    /// Tunnels of a forward proxy to hosts that are named, and WebSocket connections through a reverse proxy.
+    extension ProxyHandler {
+        func tunnel(_ request: ClientRequest) async -> TunnelOffer {
+            guard let transport else { return .none }
+            var proxied = ProxiedRequest(method: request.method, target: request.target.text)
+            proxied.fields = request.fields
+            proxied.clientAddress = request.remoteAddress?.ipAddress
+            do {
+                switch targets.role.kind {
+                case .forward(let rules):
+                    guard request.method == .connect, let place = rules.tunnel(to: request.target.text) else {
+                        return .none
+                    }
+                    guard !targets.isOwn(place.host, port: place.port) else { return .none }
+                    let other = try await transport.tunnel(to: place)
+                    return opened(proxied, to: other, status: 200, fields: [:], rest: ByteBuffer())
+                case .reverse:
+                    guard request.method == .get, request.version == .http11, request.body.isNone,
+                        ProxyHandler.isWebSocket(request.fields),
+                        MaxForwards.judge(.get, fields: request.fields) == .pass,
+                        via?.hasPassed(request.fields) != true,
+                        let (member, keepsHost) = transport.nextOrigin(at: clock.now)
+                    else { return .none }
+                    return try await upgrade(proxied, over: transport, to: member, keepingHost: keepsHost)
+                }
+            } catch is CancellationError {
+                return .none
+            } catch {
+                let refusal = (error as? ProxyRefusal) ?? ProxyRefusal(error)
+                tell(refusal, of: proxied)
+                return .refused(response(refusal))
+            }
+        }
+
+        /// Asks for the other protocol over a connection of its own; one that is not granted is a request like any other.
+        private func upgrade(
+            _ request: ProxiedRequest,
+            over transport: OriginTransport,
+            to member: OriginGroup.Member,
+            keepingHost: Bool
+        ) async throws -> TunnelOffer {
+            let head = try targets.head(.get, target: request.target, host: request.fields[.host])
+            var sent = head.makeRequest()
+            var fields = outgoing(request)
+            fields[.connection] = "Upgrade"
+            fields[.upgrade] = "websocket"
+            if keepingHost { fields[.host] = request.fields[.host] }
+            sent.allHTTPHeaderFields = ProxiedRequest.joined(fields)
+            var outgoing = try OutgoingRequest(sent, exact: head)
+            outgoing.aim(at: member, keepingHost: keepingHost)
+            let other = try await transport.tunnel(to: member.key)
+            do {
+                try await other.write(outgoing.head(.none, allocator: other.channel.allocator))
+                var parser = ResponseHeadParser()
+                let deadline = answerTimeout.map { NIODeadline.now() + $0.timeAmount }
+                while var bytes = try await other.read(by: deadline) {
+                    var found: (head: ResponseHeadParser.Head, count: Int)?
+                    try bytes.withUnsafeReadableBytes { view in found = try parser.read(view) }
+                    guard let found else { continue }
+                    bytes.moveReaderIndex(forwardBy: found.count)
+                    let answer = found.head.head
+                    guard answer.status.rawValue == 101, ProxyHandler.isWebSocket(answer.fields) else { break }
+                    var fields = HopByHopFields.responseFields(answer.fields)
+                    fields[.upgrade] = "websocket"
+                    via?.append(to: &fields, version: "1.1")
+                    return opened(request, to: other, status: 101, fields: fields, rest: bytes)
+                }
+                other.close()
+                return .none
+            } catch {
+                other.close()
+                throw OriginFailure.serviceError(for: error, progress: .headSent, connectionReused: false)
+            }
+        }
+
+        /// Whether Connection and Upgrade ask for WebSocket, or grant it, and nothing else: other protocols would pass these rules by.
+        private static func isWebSocket(_ fields: HeaderFields) -> Bool {
+            let words = fields.values(of: .connection).flatMap { $0.split(separator: ",") }
+            return fields.values(of: .upgrade).map { $0.loweringASCII() } == ["websocket"]
+                && words.contains { word in String(word).loweringASCII().filter { $0 != " " } == "upgrade" }
+        }
+
+        private func opened(
+            _ request: ProxiedRequest,
+            to other: ByteChannel,
+            status: StatusCode,
+            fields: HeaderFields,
+            rest: ByteBuffer
+        ) -> TunnelOffer {
+            var head = ByteBuffer()
+            let connection: ResponseHeadWriter.Framing.Connection = status.rawValue == 101 ? .upgrade : .unsaid
+            ResponseHeadWriter.write(status, fields: fields, framing: .init(.unsaid, connection: connection), to: &head)
+            head.writeImmutableBuffer(rest)
+            let response = Response(status: status)
+            let begun = clock.now
+            return .open(other, head: head) { [onAnswer, clock] bytes in
+                guard let onAnswer else { return }
+                var record = ProxyRecord(
+                    request,
+                    answer: response,
+                    start: clock.timestamp,
+                    begun: begun,
+                    now: clock.now
+                )
+                record.bodyBytes = bytes
+                onAnswer(record)
+            }
         }
     }
 
@@ -245,8 +407,9 @@
         var fields = HeaderFields()
         /// The content.
         var body = RequestBody.none
-        /// The address of the client, without its port.
+        /// The address of the client, without its port; made only where something asks for it.
         var clientAddress: String?
+        var remoteAddress: SocketAddress?
         /// Sends an interim response to the client.
         var sendInterim: (@Sendable (ResponseHead) -> Void)?
 
@@ -269,7 +432,7 @@
         }
     }
 
-    /// One request and how it was answered, for logs; told when the head of the answer is there.
+    /// One request and how it was answered, for logs; told when the answer has been handed over, or has broken off.
     public struct ProxyRecord: Sendable {
         /// The method as it arrived.
         public let method: RequestMethod
@@ -284,17 +447,131 @@
         public let referer: String?
         /// The status of the answer.
         public let status: StatusCode
-        /// The length of its body where it is known by then.
-        public let bodyLength: Int?
+        /// How many bytes of its body were handed over to the connection.
+        public internal(set) var bodyBytes = 0
+        /// Whether that is all of the body: false where the origin broke off or the client went away.
+        public internal(set) var isComplete = true
         /// What the cache did; nil where none was asked.
         public let decision: CacheDecision?
         /// Where the answer came from.
         public let source: ResponseSource
         /// How many times the origin was asked.
         public let attempts: Int
-        /// When the request began to be answered, and how long it took up to the head of the answer.
+        /// How long the origin took to answer, all attempts together; nil where it was not asked for this request.
+        public let originDuration: Duration?
+        /// When the head of the answer was there, and how long that took.
         public let start: Timestamp
         public let duration: Duration
+    }
+
+    extension ProxyRecord {
+        fileprivate init(
+            _ request: ProxiedRequest,
+            answer response: Response,
+            start: Timestamp,
+            begun: MonotonicInstant,
+            now: MonotonicInstant
+        ) {
+            let attempts = response.attempts
+            let asked = response.source.isFromOrigin || response.source == .synthesized || response.source == .stale
+            self.init(
+                method: request.method,
+                target: request.target,
+                version: request.version,
+                clientAddress: request.clientAddress,
+                userAgent: request.fields[.userAgent],
+                referer: request.fields[.referer],
+                status: response.status,
+                decision: response.cacheDecision,
+                source: response.source,
+                attempts: response.source.isFromOrigin ? max(1, attempts.count) : attempts.count,
+                originDuration: asked && !attempts.isEmpty
+                    ? attempts.reduce(.zero) { $0 + $1.start.duration(to: $1.end) } : nil,
+                start: start,
+                duration: begun.duration(to: now)
+            )
+        }
+    }
+
+    /// Something that went wrong, for a log of failures: one line without line breaks.
+    public struct ProxyFailure: Sendable, Hashable {
+        /// Where it went wrong.
+        public enum Kind: String, Sendable, Hashable, CaseIterable {
+            /// The origin could not be asked, did not answer, or broke off; the cause stands in the text.
+            case origin
+            /// A request was refused: by the rules, or because it could not be read.
+            case request
+            /// A connection was refused or could not be taken: too many, or no descriptor left.
+            case connection
+            /// The store failed: a full disk, a Redis that cannot be reached.
+            case store
+        }
+
+        /// Where.
+        public let kind: Kind
+        /// What happened, and the cause as the system names it; at most 1,024 characters, none of them a control character.
+        public let text: String
+        /// The address of the client, without its port, where there is one.
+        public let clientAddress: String?
+
+        /// A failure; what cannot stand in a line is replaced.
+        public init(_ kind: Kind, text: String, clientAddress: String? = nil) {
+            self.kind = kind
+            self.text = String(
+                String.UnicodeScalarView(
+                    text.unicodeScalars.prefix(1_024).map {
+                        $0.value < 0x20 || (0x7F...0x9F).contains($0.value) ? "?" : $0
+                    }
+                )
+            )
+            self.clientAddress = clientAddress
+        }
+    }
+
+    /// A body whose end is told, and how much of it was read.
+    private final class RecordedBody: ByteSource {
+        private struct State {
+            var bytes = 0
+            var isOver = false
+        }
+
+        private let upstream: any ByteSource
+        private let state = Mutex(State())
+        private let ended: @Sendable (_ bytes: Int, _ error: (any Error)?, _ isWhole: Bool) -> Void
+
+        init(
+            _ upstream: any ByteSource,
+            ended: @escaping @Sendable (_ bytes: Int, _ error: (any Error)?, _ isWhole: Bool) -> Void
+        ) {
+            self.upstream = upstream
+            self.ended = ended
+        }
+
+        deinit { end(nil, isWhole: false) }
+
+        func next() async throws -> ByteChunk? {
+            do {
+                let chunk = try await upstream.next()
+                if let chunk { state.withLock { $0.bytes += chunk.count } } else { end(nil, isWhole: true) }
+                return chunk
+            } catch {
+                end(error, isWhole: false)
+                throw error
+            }
+        }
+
+        func cancel() {
+            upstream.cancel()
+            end(nil, isWhole: false)
+        }
+
+        private func end(_ error: (any Error)?, isWhole: Bool) {
+            let bytes: Int? = state.withLock { state in
+                defer { state.isOver = true }
+                return state.isOver ? nil : state.bytes
+            }
+            if let bytes { ended(bytes, error, isWhole) }
+        }
     }
 
     /// What was made of the targets of late: a hot target is read once, and not for each request.
@@ -319,20 +596,23 @@
         func made(
             _ method: RequestMethod,
             target: String,
+            host: String?,
             make: () throws(ProxyRefusal) -> ExactRequestHead
         ) throws(ProxyRefusal) -> Made {
-            let isHeld = method == .get && target.utf8.count <= RecentHeads.length
-            if isHeld, let known = made.withLock({ $0[target] }) { return known }
+            let isHeld = method == .get && target.utf8.count + (host?.utf8.count ?? 0) <= RecentHeads.length
+            let name = host.map { "\($0) \(target)" } ?? target
+            if isHeld, let known = made.withLock({ $0[name] }) { return known }
             let head = try make()
             let new = Made(
                 head: head,
                 request: head.makeRequest(),
                 isKeyedOtherwise: TargetRules.hasDotSegments(head.requestTarget)
+                    || TargetRules.hasStrayPercent(head.requestTarget)
             )
             guard isHeld else { return new }
             made.withLock { made in
                 if made.count >= RecentHeads.count { made.removeAll(keepingCapacity: true) }
-                made[target] = new
+                made[name] = new
             }
             return new
         }

@@ -15,6 +15,8 @@
         var retryAfter: Int?
         /// Every time the origin was asked.
         var attempts: [AttemptRecord] = []
+        /// What went wrong as the system names it: for the operator, never for the client.
+        var cause: String?
 
         init(_ status: StatusCode, text: String, retryAfter: Int? = nil) {
             self.status = status
@@ -27,14 +29,18 @@
         init(_ error: any Error) {
             guard let error = error as? ServiceError else {
                 self.init(.badGateway, text: "the exchange with the origin failed")
+                cause = "\(error)"
                 return
             }
             if let refusal = error.cause as? ProxyRefusal {
                 self = refusal
                 return
             }
-            let (status, text) =
+            var (status, text) =
                 ProxyRefusal.answers[error.code] ?? (.badGateway, "the exchange with the origin failed")
+            if let fault = error.cause as? MessageFault, fault.isOverLimit {
+                text = "the head of the origin's answer is larger than this proxy allows: \(fault.message)"
+            }
             let seconds = error.retryAfter.map { max(1, Int(clamping: ($0 + .milliseconds(999)).components.seconds)) }
             self.init(
                 status,
@@ -42,6 +48,7 @@
                 retryAfter: status == .serviceUnavailable ? min(seconds ?? 1, 86_400) : nil
             )
             attempts = error.attempts
+            cause = error.message + (error.cause.map { " (\(OriginFailure.text(of: $0)))" } ?? "")
         }
 
         private static let answers: [ServiceError.Code: (StatusCode, String)] = [

@@ -35,59 +35,191 @@
 
         /// What answers the requests.
         public let pipeline: Pipeline
-        /// The port it listens on.
+        /// The port it listens on; of a socket in the file system the configured one.
         public let port: Int
+        /// The port of the admin listener; nil where there is none, or it listens on a socket in the file system.
+        public var adminPort: Int? { admin.withLock { $0 }?.port }
 
         private let server: HTTPServer
         private let transport: OriginTransport
+        private let origins: OriginGroup?
+        private let tls: ServerTLS?
+        private let clock: any HoldfastClock
+        private let admin = Mutex<AdminServer?>(nil)
+        private let isDraining = Atomic(false)
 
-        private init(_ server: HTTPServer, port: Int, pipeline: Pipeline, transport: OriginTransport) {
+        private init(
+            _ server: HTTPServer,
+            port: Int,
+            pipeline: Pipeline,
+            transport: OriginTransport,
+            origins: OriginGroup?,
+            tls: ServerTLS?
+        ) {
+            self.tls = tls
             self.server = server
             self.port = port
             self.pipeline = pipeline
             self.transport = transport
+            self.origins = origins
+            clock = pipeline.configuration.clock
         }
 
         /// Begins to listen and to serve.
         ///
-        /// - Throws: ``ProxyConfigurationError``, or what the system says when it cannot listen there; see
-        ///   ``systemErrorNumber(_:)``.
+        /// - Throws: ``ProxyConfigurationError``, or ``ProxyListenError`` where it cannot listen.
         public static func start(_ configuration: ProxyConfiguration) async throws -> ProxyServer {
             try configuration.validate()
-            let transport = OriginTransport(configuration: transportConfiguration(configuration))
+            var configuration = configuration
+            let metrics = configuration.admin.map { _ in ProxyMetrics() }
+            if let metrics {
+                let (onAnswer, onFailure) = (configuration.onAnswer, configuration.onFailure)
+                configuration.observers.append(metrics)
+                configuration.onAnswer = { record in
+                    metrics.note(record)
+                    onAnswer?(record)
+                }
+                configuration.onFailure = { failure in
+                    metrics.note(failure)
+                    onFailure?(failure)
+                }
+            }
+            var model: InspectorModel?
+            if configuration.admin != nil, let cache = configuration.cache {
+                let new = InspectorModel(cache: cache, clock: configuration.clock)
+                configuration.observers.append(new)
+                model = new
+            }
+            let origins = configuration.originGroup
+            let tls = try configuration.certificate.map { files throws(ProxyConfigurationError) in try ServerTLS(files)
+            }
+            let transport = OriginTransport(configuration: transportConfiguration(configuration, origins: origins))
+            let pipeline = pipeline(configuration, transport: transport)
+            let port = BoundPort(configuration.port)
+            let handler = handler(
+                configuration,
+                pipeline: pipeline,
+                transport: transport,
+                port: port,
+                origins: origins
+            )
+            let proxy: ProxyServer
+            do {
+                let server = try await HTTPServer.start(
+                    at: HTTPServer.Address(host: configuration.host, port: configuration.port),
+                    configuration: serverConfiguration(configuration),
+                    tls: tls,
+                    handler: handler
+                )
+                port.number = server.port ?? configuration.port
+                proxy = ProxyServer(
+                    server,
+                    port: port.number,
+                    pipeline: pipeline,
+                    transport: transport,
+                    origins: origins,
+                    tls: tls
+                )
+            } catch {
+                await transport.shutdown()
+                throw ProxyListenError(host: configuration.host, port: configuration.port, cause: error)
+            }
+            guard let admin = configuration.admin, let metrics else { return proxy }
+            do {
+                try await proxy.open(admin, metrics: metrics, model: model, of: configuration)
+            } catch {
+                await proxy.close()
+                throw ProxyListenError(host: admin.host, port: admin.port, cause: error)
+            }
+            return proxy
+        }
+
+        private func open(
+            _ admin: AdminConfiguration,
+            metrics: ProxyMetrics,
+            model: InspectorModel?,
+            of configuration: ProxyConfiguration
+        ) async throws {
+            let governor = configuration.retrierFactory.governor
+            var origin: ProxyOrigin?
+            if case .reverse(let own) = configuration.role.kind { origin = own }
+            let started = try await AdminServer.start(admin) { [weak self, origin] port in
+                let isOpen = admin.token != nil || admin.host.hasPrefix("unix:")
+                let guarding = InspectorGuard(port: port, isOpen: isOpen)
+                return AdminDesk(
+                    cache: configuration.cache,
+                    metrics: metrics,
+                    token: admin.token,
+                    guarding: guarding,
+                    inspector: model.map { InspectorResponder(model: $0, governor: governor, guarding: guarding) },
+                    origin: origin,
+                    unready: { [weak self] in self?.unreadiness },
+                    connections: { [weak self] in self?.connections }
+                )
+            }
+            self.admin.withLock { $0 = started }
+        }
+
+        /// Why requests should go elsewhere; nil while it is ready for them.
+        private var unreadiness: String? {
+            if isDraining.load(ordering: .relaxed) { return "The proxy is draining." }
+            let standings = origins?.standings(at: clock.now) ?? []
+            return standings.isEmpty || standings.contains(where: \.isUp) ? nil : "Every origin fails."
+        }
+
+        private var connections: ProxyMetrics.Connections {
+            ProxyMetrics.Connections(server: statistics, origins: origins?.standings(at: clock.now) ?? [])
+        }
+
+        private static func pipeline(_ configuration: ProxyConfiguration, transport: OriginTransport) -> Pipeline {
             var settings = PipelineConfiguration()
             settings.clock = configuration.clock
             // The handler limits the whole of a call, and long uploads have to be possible.
             settings.attemptTimeout = nil
             settings.redirects = .handUp
             settings.observers = configuration.observers
-            let pipeline = Pipeline(
+            if let onFailure = configuration.onFailure { settings.observers.append(StoreFailures(tell: onFailure)) }
+            return Pipeline(
                 transport: transport,
                 cache: configuration.cache,
                 retrierFactory: configuration.retrierFactory,
                 configuration: settings
             )
-            let port = BoundPort(configuration.port)
-            let handler = ProxyHandler(
+        }
+
+        private static func handler(
+            _ configuration: ProxyConfiguration,
+            pipeline: Pipeline,
+            transport: OriginTransport,
+            port: BoundPort,
+            origins: OriginGroup?
+        ) -> ProxyHandler {
+            let asksByHost = configuration.keepsHost || configuration.clientAddressFields != .none
+            var handler = ProxyHandler(
                 pipeline: pipeline,
-                targets: TargetRules(role: configuration.role, ownHost: configuration.host, ownPort: port),
+                targets: TargetRules(
+                    role: configuration.role,
+                    ownHost: configuration.host,
+                    ownPort: port,
+                    asksByHost: origins != nil && asksByHost
+                ),
                 via: configuration.via,
                 clientAddress: configuration.clientAddressFields,
                 answerTimeout: configuration.answerTimeout,
-                onAnswer: configuration.onAnswer
+                onAnswer: configuration.onAnswer,
+                onFailure: configuration.onFailure
             )
-            do {
-                let server = try await HTTPServer.start(
-                    at: .host(configuration.host, port: configuration.port),
-                    configuration: serverConfiguration(configuration.limits),
-                    handler: handler
-                )
-                port.number = server.port ?? configuration.port
-                return ProxyServer(server, port: port.number, pipeline: pipeline, transport: transport)
-            } catch {
-                await transport.shutdown()
-                throw error
-            }
+            handler.transport = transport
+            handler.clientScheme = configuration.clientScheme ?? (configuration.certificate == nil ? "http" : "https")
+            if let origins, !origins.keepsHost { handler.hiddenOrigins = origins.members.map(\.origin) }
+            return handler
+        }
+
+        /// Reads the certificate and its key anew, for connections from now on.
+        ///
+        /// - Throws: ``ProxyConfigurationError`` where the files are wrong; those that were read last then stay in force.
+        public func reloadCertificate() throws(ProxyConfigurationError) {
+            try tls?.reload()
         }
 
         /// What its connections have come to so far.
@@ -106,6 +238,7 @@
         /// Takes no more connections, lets the requests under way and the work in the background end, and cuts what is left when
         /// the time is up or the waiting task is cancelled.
         public func drain(within limit: Duration) async {
+            isDraining.store(true, ordering: .relaxed)
             let end = ContinuousClock.now + limit
             await server.drain(within: limit.timeAmount)
             await withTaskGroup { group in
@@ -117,6 +250,7 @@
                 await group.next()
                 group.cancelAll()
             }
+            await admin.withLock { $0 }?.close()
         }
 
         /// Cuts everything and returns when it has ended. Idempotent.
@@ -124,15 +258,21 @@
             await server.close()
             await transport.shutdown()
             await pipeline.drain()
+            await admin.withLock { $0 }?.close()
         }
 
         /// The number by which the system says why it could not listen, such as `EADDRINUSE`; nil for other errors.
         public static func systemErrorNumber(_ error: any Error) -> Int32? {
-            (error as? IOError)?.errnoCode
+            if let error = error as? ProxyListenError { return systemErrorNumber(error.cause) }
+            return (error as? IOError)?.errnoCode
         }
 
-        private static func transportConfiguration(_ proxy: ProxyConfiguration) -> OriginTransport.Configuration {
+        private static func transportConfiguration(
+            _ proxy: ProxyConfiguration,
+            origins: OriginGroup?
+        ) -> OriginTransport.Configuration {
             var configuration = proxy.transport
+            configuration.origins = origins
             // Retriers make a stale connection good by rules of their own; both together would send more often than these say.
             if proxy.retrierFactory.governor != nil { configuration.resendsAfterStaleConnection = false }
             if case .forward(let rules) = proxy.role.kind, rules.deniesPrivate {
@@ -141,8 +281,10 @@
             return configuration
         }
 
-        private static func serverConfiguration(_ limits: ProxyConfiguration.Limits) -> ServerConfiguration {
+        private static func serverConfiguration(_ proxy: ProxyConfiguration) -> ServerConfiguration {
+            let limits = proxy.limits
             var configuration = ServerConfiguration()
+            configuration.onFailure = proxy.onFailure
             configuration.headLimits = HeadLimits(
                 bytes: limits.headBytes,
                 fieldLines: limits.headLines,
@@ -154,6 +296,26 @@
             configuration.bodyStall = limits.stallTimeout.timeAmount
             configuration.writeStall = limits.stallTimeout.timeAmount
             return configuration
+        }
+    }
+
+    /// A proxy, or its admin listener, cannot listen where it was told to.
+    public struct ProxyListenError: Error, Sendable {
+        /// Where.
+        public let host: String
+        public let port: Int
+        /// What the system said; see ``ProxyServer/systemErrorNumber(_:)``.
+        public let cause: any Error
+    }
+
+    /// Tells of a store that fails, which costs no client its answer.
+    private struct StoreFailures: EventObserver {
+        let tell: @Sendable (ProxyFailure) -> Void
+
+        func observe(_ event: ServiceEvent) {
+            guard event.name == .storeFailed else { return }
+            let what = event.error.map { "\($0)" } ?? event.detail ?? ""
+            tell(ProxyFailure(.store, text: "the store failed, and the origin is asked instead: \(what)"))
         }
     }
 

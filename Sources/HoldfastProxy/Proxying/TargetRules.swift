@@ -20,15 +20,29 @@
         /// Where the proxy itself listens.
         let ownHost: String
         let ownPort: BoundPort
+        /// Whether a reverse proxy asks, and stores, for the host that the client named.
+        var asksByHost = false
 
         /// The head to send.
         ///
+        /// - Parameter host: what the client's Host field says.
         /// - Throws: ``ProxyRefusal`` where the proxy has to answer itself.
-        func head(_ method: RequestMethod, target: String) throws(ProxyRefusal) -> ExactRequestHead {
-            guard method != .connect else {
-                throw ProxyRefusal(.notImplemented, text: "this proxy opens no tunnels; https has to go past it")
+        func head(
+            _ method: RequestMethod,
+            target: String,
+            host: String? = nil
+        ) throws(ProxyRefusal) -> ExactRequestHead {
+            guard method != "PURGE" else {
+                throw ProxyRefusal(.forbidden, text: "purging is for the operator, at the admin listener (--admin)")
             }
-            let (origin, rest) = try split(method, target: target)
+            guard method != .connect else {
+                throw ProxyRefusal(
+                    .notImplemented,
+                    text:
+                        "this proxy opens tunnels only to hosts that it is told to (--allow-host); https has to go past it"
+                )
+            }
+            let (origin, rest) = try split(method, target: target, host: host)
             // What stands behind it is no part of a request; a cache would key by what stands before, and the origin might not.
             guard !rest.utf8.contains(UInt8(ascii: "#")) else {
                 throw ProxyRefusal(
@@ -39,7 +53,7 @@
             do throws(ServiceError) {
                 return try ExactRequestHead(method: method, origin: origin, requestTarget: rest)
             } catch {
-                throw ProxyRefusal(.badRequest, text: "the request target is no path with a query as RFC 3986 has it")
+                throw ProxyRefusal(.badRequest, text: "the request target holds a blank or a control character")
             }
         }
 
@@ -59,12 +73,37 @@
             }
         }
 
+        /// Whether a target holds a "%" that begins no escape: one origin takes it for itself, another one refuses it, so that what is
+        /// answered must not be kept under the key of the escaped form.
+        static func hasStrayPercent(_ target: String) -> Bool {
+            let bytes = target.utf8
+            guard var rest = bytes.firstIndex(of: UInt8(ascii: "%")).map({ bytes[$0...] }) else { return false }
+            while let percent = rest.firstIndex(of: UInt8(ascii: "%")) {
+                rest = rest[percent...].dropFirst()
+                let digits = rest.prefix(2)
+                guard digits.count == 2, digits.allSatisfy({ $0.hexDigit != nil }) else { return true }
+            }
+            return false
+        }
+
         /// The origin, and the target as it is to be sent there.
-        private func split(_ method: RequestMethod, target: String) throws(ProxyRefusal) -> (String, String) {
+        private func split(
+            _ method: RequestMethod,
+            target: String,
+            host: String?
+        ) throws(ProxyRefusal) -> (String, String) {
             let isOriginForm = target.utf8.first == UInt8(ascii: "/") || target == "*"
             switch role.kind {
             case .reverse(let origin):
-                return (origin.description, isOriginForm ? target : try absolute(method, target: target).rest)
+                let named = isOriginForm ? nil : try absolute(method, target: target)
+                guard asksByHost, let host = named?.uri.origin.split(separator: "/").last.map({ String($0) }) ?? host,
+                    !host.isEmpty
+                else { return (origin.description, named?.rest ?? target) }
+                let scheme = origin.description.prefix { $0 != ":" }
+                guard let uri = try? TargetURI("\(scheme)://\(host)/"), uri.userinfo == nil else {
+                    throw ProxyRefusal(.badRequest, text: "the field Host names no host")
+                }
+                return (uri.origin, named?.rest ?? target)
             case .forward(let rules):
                 guard !isOriginForm else {
                     throw ProxyRefusal(
@@ -115,7 +154,7 @@
         }
 
         /// Whether an authority is where the proxy itself listens, as far as the text says.
-        private func isOwn(_ host: String, port: Int) -> Bool {
+        func isOwn(_ host: String, port: Int) -> Bool {
             guard port == ownPort.number else { return false }
             return TargetRules.isThisMachine(host) || host == ownHost || host == "[\(ownHost)]"
         }

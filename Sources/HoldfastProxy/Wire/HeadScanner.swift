@@ -94,6 +94,9 @@
             self.message = message
         }
 
+        /// Whether the message may be right, and is only larger than a limit.
+        var isOverLimit: Bool { status.rawValue == 431 || status.rawValue == 414 }
+
         /// The message.
         package var description: String { message }
     }

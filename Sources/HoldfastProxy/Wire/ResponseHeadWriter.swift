@@ -26,6 +26,7 @@
                 case unsaid
                 case close
                 case keepAlive
+                case upgrade
             }
 
             package var content: Content
@@ -131,6 +132,9 @@
                 case .keepAlive:
                     write("Connection: keep-alive")
                     endLine()
+                case .upgrade:
+                    write("Connection: Upgrade")
+                    endLine()
                 }
             }
         }
@@ -141,6 +145,7 @@
         static func of(_ status: StatusCode) -> StaticString {
             switch status.rawValue {
             case 100: "Continue"
+            case 101: "Switching Protocols"
             case 102: "Processing"
             case 103: "Early Hints"
             case 200: "OK"

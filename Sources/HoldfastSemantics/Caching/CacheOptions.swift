@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// The rules of one cache that HTTP leaves open.
+/// The rules of a cache that HTTP leaves open.
 ///
-/// Values out of range are clamped, never refused.
+/// Values out of range are clamped, never rejected.
 public struct CacheOptions: Sendable, Hashable {
     /// For whom the cache stores (RFC 9111 §1).
     public enum Mode: Sendable, Hashable {
         /// For one user; each principal has entries of its own.
         case `private`
-        /// For many users; what is meant for one of them is kept apart or not stored.
+        /// For many users; responses for one user are kept apart or not stored.
         case shared
     }
 
     /// For whom the cache stores; `.private` by default.
     public var mode: Mode
 
-    /// Whether a lifetime may be guessed from Last-Modified; true by default (RFC 9111 §4.2.2).
+    /// Whether a lifetime may be estimated from Last-Modified; true by default (RFC 9111 §4.2.2).
     ///
     /// Only for statuses that are heuristically cacheable, or responses marked `public`.
     public var heuristicFreshness: Bool
@@ -26,51 +26,63 @@ public struct CacheOptions: Sendable, Hashable {
         didSet { heuristicFraction = CacheOptions.clamped(heuristicFraction) }
     }
 
-    /// The longest guessed lifetime; 7 days by default, never negative.
+    /// The longest estimated lifetime; 7 days by default, never negative.
     public var heuristicCap: Duration {
         didSet { heuristicCap = max(heuristicCap, .zero) }
     }
 
-    /// The longest lifetime of any response, whatever gave it; nil, the default: no limit. Negative counts as zero.
+    /// The longest lifetime of any response, wherever it comes from; nil, the default: no limit. Negative counts as zero.
     ///
-    /// A response is then asked about sooner than its server needs, which RFC 9111 always allows.
+    /// The origin is then asked about a response sooner than necessary, which RFC 9111 always allows.
     public var maximumLifetime: Duration? {
         didSet { maximumLifetime = maximumLifetime.map { max($0, .zero) } }
     }
 
-    /// How long every stored response counts as fresh, whatever its server says; nil, the default: as HTTP has it.
+    /// How long a response counts as fresh whose server does not say; nil, the default: as long as Last-Modified lets it be guessed.
     ///
-    /// **Cache-Control, Expires, Pragma and Age of responses do not count, `no-store`, `no-cache` and `must-revalidate`
-    /// included**: for servers that say nothing of use, and never for responses that must not be kept. What is stored is each
-    /// 2xx response to a GET that the call accepts. Its age counts from its receipt, to the millisecond, and it is fresh up to
-    /// this age and at it; after that the origin is asked, with conditions where there is a validator.
+    /// It replaces that guess for a 2xx or 3xx that may be guessed at (RFC 9111 §4.2.2), and nothing the server says: max-age, Expires,
+    /// no-cache and no-store are obeyed. A call's own ``CacheDirective/lifetime`` goes before it. Negative counts as zero.
+    public var defaultLifetime: Duration? {
+        didSet { defaultLifetime = defaultLifetime.map { max($0, .zero) } }
+    }
+
+    /// How long every stored response counts as fresh, whatever its server says; nil, the default: by the rules of HTTP.
     ///
-    /// What is about whose response it is stays in force: Vary, the partition of a principal, `private` and Authorization in
-    /// shared mode. A response without the server's own word is lent to nobody, so ``cookiesMayBorrow`` does not hold. What
-    /// the request and the call ask counts as ever, but for ``CacheDirective/lifetime``. Stale responses are used as these options say;
-    /// `no-store`, `no-cache`, `must-revalidate` and their like forbid that, and nothing in a response allows it.
-    /// ``maximumLifetime`` is a limit to this lifetime too. Negative counts as zero.
+    /// **Cache-Control, Expires, Pragma and Age of responses are ignored, including `no-store`, `no-cache` and
+    /// `must-revalidate`**: use it for servers that say nothing useful, and never for responses that must not be kept. Each 2xx
+    /// response to a GET that the call accepts is stored. Its age counts from its receipt, to the millisecond, and it is fresh
+    /// up to and including this age; after that the origin is asked, with conditions if there is a validator.
+    ///
+    /// Rules about whose response it is still apply: Vary, the partition of a principal, and `private` and Authorization in
+    /// shared mode. Such a response is never shared with requests that have a cookie, so ``cookiesMayBorrow`` has no effect.
+    /// Directives of the request and the call apply as usual, except for ``CacheDirective/lifetime``. Stale responses are used
+    /// as these options say; `no-store`, `no-cache`, `must-revalidate` and similar directives forbid that, and directives of a
+    /// response that allow it are ignored. ``maximumLifetime`` limits this lifetime too. Negative counts as zero.
     public var fixedLifetime: Duration? {
         didSet { fixedLifetime = fixedLifetime.map { max($0, .zero) } }
     }
 
-    /// How long a 4xx or 5xx counts as fresh whose server does not say; nil, the default: nothing is made of such a response.
+    /// How long a 4xx or 5xx counts as fresh if its server does not say; nil, the default: no such lifetime.
     ///
-    /// Replaces the guess from Last-Modified. Never for a status that is about one request, connection or user rather than
-    /// the resource (401, 406, 407, 408, 412, 413, 415, 416, 417, 421, 425, 426, 428, 429, 431, 511), nor for a response
-    /// with Retry-After, whose server names a time of its own. A 5xx never takes the place of a stored response that is no error.
+    /// Replaces the estimate from Last-Modified. Does not apply to a status that is about one request, connection or user
+    /// rather than the resource (401, 406, 407, 408, 412, 413, 415, 416, 417, 421, 425, 426, 428, 429, 431, 511), nor to a
+    /// response with Retry-After, whose server gives its own time. A 5xx never replaces a stored response that is not an error.
     /// Negative counts as zero.
     public var negativeLifetime: Duration? {
         didSet { negativeLifetime = negativeLifetime.map { max($0, .zero) } }
     }
 
-    /// The fields that are obeyed in the place of Cache-Control and Expires, the most specific first (RFC 9213 §2.2).
+    /// The fields that are used instead of Cache-Control and Expires, the most specific first (RFC 9213 §2.2).
     ///
-    /// nil, the default: CDN-Cache-Control in shared mode and none in private mode, since that field speaks to caches in
-    /// front of an origin. The first that is present and valid rules alone.
+    /// nil, the default: CDN-Cache-Control in shared mode and none in private mode, since that field is for caches in front of
+    /// an origin. Only the first field that is present and valid is used.
     public var targetedFields: [FieldName]?
 
-    /// The name under which the cache tells in Cache-Status what it did; nil, the default: it does not (RFC 9211).
+    /// The fields of responses whose words become tags of what is stored, beside those of the call: `Surrogate-Key` and `Cache-Tag`, say.
+    /// None by default. Words are divided by blanks and commas, and a store keeps 64 an entry.
+    public var tagFields: [FieldName] = []
+
+    /// The cache's name in the Cache-Status field, which says what it did; nil, the default: no such field (RFC 9211).
     public var cacheName: String?
 
     /// Whether the entry in Cache-Status shows method and URI of the key; false by default (RFC 9211 §2.7).
@@ -79,85 +91,104 @@ public struct CacheOptions: Sendable, Hashable {
     /// Whether, in private mode, a fresh response stored for a request without credentials may answer one whose only
     /// credential is a Cookie; true by default (RFC 9111 §4).
     ///
-    /// An origin that makes something else for a Cookie has to say `Vary: Cookie` or `private`. Set false for origins that do
-    /// not, such as one whose page for guests would be seen for a while after logging in.
+    /// An origin whose response depends on a Cookie has to say `Vary: Cookie` or `private`. Set false for origins that do not:
+    /// otherwise a page for guests might, for example, still be shown after logging in.
     public var cookiesMayBorrow = true
 
-    /// The cookies that take no part in whose response it is, and are never stored; a trailing `*` stands for any rest of a name.
+    /// Cookies that do not affect whose response it is, and are never stored; a trailing `*` matches any rest of a name.
     ///
-    /// ``IgnoredCookies/wellKnown`` by default: cookies of load balancers and analytics, which change too often for anything that is
-    /// stored under them to be found again. Partition, scope and Vary see requests as if they had no such cookies, and stored
-    /// responses lose the Set-Cookie lines that set them. What is sent to the origin and what the caller of an exchange is handed
-    /// stay as they are.
+    /// ``IgnoredCookies/wellKnown`` by default: cookies of load balancers and analytics, which change so often that a response
+    /// stored under them would not be found again. Partition, scope and Vary treat requests as if they had no such cookies, and
+    /// the Set-Cookie lines that set them are not stored. The request to the origin and the response to its caller are not
+    /// changed.
     ///
-    /// Extend it by cookies of your own (`options.ignoredCookies += ["visit"]`), or empty it for an origin that makes its content by one
-    /// of them. **Never add a cookie that says who the user is:** one user would be shown what was sent to another.
+    /// Add your own cookies (`options.ignoredCookies += ["visit"]`), or empty the list for an origin whose content depends on
+    /// one of them. **Never add a cookie that says who the user is:** one user would be shown what was sent to another.
     public var ignoredCookies: [String] {
         get { ignored.names }
-        set { ignored = IgnoredCookies(names: newValue) }
+        set {
+            ignored = IgnoredCookies(names: newValue)
+            if ruleTable != nil { rules = CacheRules(rules.rules) }
+        }
     }
 
-    /// ``ignoredCookies``, ready to be asked.
-    package private(set) var ignored = IgnoredCookies.wellKnown
+    /// ``ignoredCookies``, ready to be asked where no rule adds to them.
+    package var ignored = IgnoredCookies.wellKnown
 
-    /// What the keys leave out of queries where no rule of ``keyRules`` applies; nothing by default.
+    /// What the keys leave out of queries if no rule says; nothing by default.
     public var query = QueryOptions()
 
-    /// What the keys of some origins and paths leave out or take in; none by default.
-    public var keyRules: [KeyRule] = []
+    /// Settings that differ by host, path and content type; none by default.
+    ///
+    /// The first rule that matches applies; its settings replace the options of the same name.
+    public var rules: CacheRules {
+        get { ruleTable?.rules ?? CacheRules() }
+        set { ruleTable = newValue.rules.isEmpty ? nil : CacheRuleTable(newValue, ignored: ignored) }
+    }
 
-    /// How many bytes of content are read for the key of a QUERY or a cached POST; 1 MiB by default. A longer one passes the
-    /// cache by.
+    /// ``rules``, ready to be asked; nil where there are none.
+    var ruleTable: CacheRuleTable?
+
+    /// Whether a rule says that nothing is stored; only where the rules were applied to a response.
+    var neverStores = false
+
+    /// The most bytes of content to read for the key of a QUERY or a cached POST; 1 MiB by default. Longer ones bypass the
+    /// cache.
     public var maximumKeyContent = 1 << 20
 
-    /// Whether `Clear-Site-Data: "cache"` of an https origin removes what is stored of it; true by default.
+    /// Whether `Clear-Site-Data: "cache"` of an https origin removes the stored responses of that origin; true by default.
     public var honorsClearSiteData = true
 
-    /// How long past its freshness an entry stays useful for revalidation or stale answers; 30 days by default.
+    /// How long after it becomes stale an entry is kept for revalidation or stale responses; 30 days by default.
     public var retention: Duration {
         didSet { retention = max(retention, .zero) }
     }
 
-    /// How long past its freshness a response that says nothing of it may be used while it is revalidated; none by default
-    /// (RFC 5861 §3).
+    /// How long after it becomes stale a response may be used while it is revalidated, if it does not say itself; zero by
+    /// default (RFC 5861 §3).
     public var staleWhileRevalidate: Duration = .zero
 
-    /// How long past its freshness a response that says nothing of it may stand in for a 500, 502, 503 or 504; none by
+    /// How long after it becomes stale a response may replace a 500, 502, 503 or 504, if it does not say itself; zero by
     /// default (RFC 5861 §4).
     public var staleIfError: Duration = .zero
 
-    /// How long past its freshness a response may stand in where no response comes at all; 30 days by default, zero for
-    /// never (RFC 9111 §4.2.4).
-    public var staleWhenDisconnected: Duration = .seconds(30 * 86_400)
+    /// How long after it becomes stale a response may be used if no response arrives at all; one day by default, zero for never
+    /// (RFC 9111 §4.2.4).
+    ///
+    /// Only responses with a lifetime or a validator are used: about others, their server has said nothing at all. Such a
+    /// response has `source == .stale` and a Cache-Status field, and counts as `staleOnError`, not as a hit.
+    public var staleWhenDisconnected: Duration = .seconds(86_400)
 
-    /// How long a call waits for the origin while something stale is at hand that may stand in; nil, the default: as long as it
-    /// takes. The exchange then goes on in the background.
+    /// How long a call waits for the origin if there is a stale response that may be used instead; nil, the default: as long as
+    /// it takes. The exchange then continues in the background.
     public var serveStaleAfter: Duration?
 
-    /// How many revalidations may run in the background at once; 16 by default. A stale response beyond that is served without
-    /// one.
+    /// The most revalidations that may run in the background at once; 16 by default. Beyond that, a stale response is served
+    /// without one.
     public var maximumBackgroundRevalidations = 16
 
     /// Whether equal calls that need the origin at the same time share one exchange; true by default (RFC 9111 §4).
     public var collapsesRequests = true
 
-    /// How long a call waits while another process that shares the store fetches the same; 5 s by default, and never more than half
-    /// of the time that is left until the call's deadline. Zero: processes do not wait for each other.
+    /// How long a call waits while another process that shares the store fetches the same response; 5 s by default, and never
+    /// more than half of the time left until the call's deadline. Zero: processes do not wait for each other.
     public var longestFillWait: Duration = .seconds(5) {
         didSet { longestFillWait = max(longestFillWait, .zero) }
     }
 
-    /// For how long others wait for a process that has died while it fetched; 5 s by default, at least 100 ms. One that lives
+    /// How long others wait for a process that died while it was fetching; 5 s by default, at least 100 ms. A live process
     /// keeps its lease for a minute at most.
     public var fillLease: Duration = .seconds(5) {
         didSet { fillLease = max(fillLease, .milliseconds(100)) }
     }
 
-    /// How many bytes of a body of known length are still fetched for the store after the last reader left; 0 by default.
-    public var abandonedBodyAllowance = 0
+    /// The most bytes of a body of known length that are still fetched for the store after the last reader has left; 16 KiB by
+    /// default, which servers send before they wait for an acknowledgement (RFC 6928), so that they are on their way anyway. 0:
+    /// none.
+    public var abandonedBodyAllowance = 16 << 10
 
-    /// How many variants of one URI are offered for revalidation at once; 16 by default, at least 1. A store has a bound of its
-    /// own on how many it keeps.
+    /// The most variants of one URI that are offered for revalidation at once; 16 by default, at least 1. A store has its own
+    /// limit on how many it keeps.
     public var maximumVariants: Int {
         didSet { maximumVariants = max(maximumVariants, 1) }
     }
@@ -168,7 +199,7 @@ public struct CacheOptions: Sendable, Hashable {
     /// The options of a shared cache.
     public static let shared = CacheOptions(mode: .shared)
 
-    /// Creates options; each default stands at its property.
+    /// Creates options; each property documents its default.
     public init(
         mode: Mode = .private,
         heuristicFreshness: Bool = true,
@@ -207,14 +238,14 @@ extension Duration {
     }
 }
 
-/// What one call asks of the cache, beside what its request's own Cache-Control says.
+/// What one call asks of the cache, in addition to its request's own Cache-Control.
 ///
-/// The stricter of both holds, except that a tolerance given here replaces the field's.
+/// The stricter of the two applies, except that a tolerance given here replaces the field's.
 public struct CacheDirective: Sendable, Hashable {
-    /// Skip the look-up; the response is stored as usual.
+    /// Skip the lookup; the response is stored as usual.
     public var reload: Bool
 
-    /// Use a stored response only after the origin confirmed it, as `no-cache` does (RFC 9111 §5.2.1.4).
+    /// Use a stored response only after the origin has confirmed it, as `no-cache` does (RFC 9111 §5.2.1.4).
     public var revalidate: Bool
 
     /// Send nothing: answer from the store or not at all (RFC 9111 §5.2.1.7).
@@ -229,16 +260,17 @@ public struct CacheDirective: Sendable, Hashable {
     /// How long the response must stay fresh from now on; nil leaves it to the request's fields.
     public var minFresh: Duration?
 
-    /// Take anything stored that matches, whatever its age and whatever it says of revalidation.
+    /// Use any stored response that matches, whatever its age and whatever it says about revalidation.
     public var ignoresAge: Bool
 
-    /// How long to wait for the origin while something stale is at hand that may stand in; nil leaves it to the cache's options.
+    /// How long to wait for the origin if there is a stale response that may be used instead; nil leaves it to the cache's
+    /// options.
     public var serveStaleAfter: Duration?
 
-    /// How long a response of this call counts as fresh where its server does not say; nil leaves it to the cache's rules.
+    /// How long a response of this call counts as fresh if its server does not say; nil leaves it to the cache's rules.
     ///
-    /// Kept with the entry. It replaces the guess from Last-Modified for a 2xx or 3xx that may be guessed at (RFC 9111 §4.2.2),
-    /// and nothing the server says: max-age, Expires, no-cache and no-store stand. Negative counts as zero.
+    /// Stored with the entry. It replaces the estimate from Last-Modified for a 2xx or 3xx that may have one (RFC 9111 §4.2.2),
+    /// but nothing that the server says: max-age, Expires, no-cache and no-store still apply. Negative counts as zero.
     public var lifetime: Duration?
 
     /// Creates a directive; by default it asks for nothing special.
@@ -265,7 +297,7 @@ public struct CacheDirective: Sendable, Hashable {
     /// Nothing special.
     public static let `default` = CacheDirective()
 
-    /// Skip the look-up and store the response.
+    /// Skip the lookup and store the response.
     public static let reload = CacheDirective(reload: true)
 
     /// Confirm with the origin before use.
@@ -274,7 +306,7 @@ public struct CacheDirective: Sendable, Hashable {
     /// Answer from the store or not at all.
     public static let onlyIfCached = CacheDirective(onlyIfCached: true)
 
-    /// Pass the cache by.
+    /// Bypass the cache.
     public static let noStore = CacheDirective(noStore: true)
 
     /// Accept a response this far past its lifetime.
@@ -284,9 +316,9 @@ public struct CacheDirective: Sendable, Hashable {
         CacheDirective(maxStale: duration)
     }
 
-    /// Count the response as fresh for so long where its server does not say.
+    /// Count the response as fresh for this long if its server does not say.
     ///
-    /// - Parameter duration: the lifetime, counted from the making of the response; negative counts as zero.
+    /// - Parameter duration: the lifetime, counted from the creation of the response; negative counts as zero.
     public static func lifetime(_ duration: Duration) -> CacheDirective {
         CacheDirective(lifetime: duration)
     }

@@ -268,7 +268,7 @@ public struct CacheHandling: Sendable, Hashable {
             entry.isStored = isStored
             entry.isCollapsed = outcome == .collapsed
         }
-        if !CacheHandling.told.contains(reason) { entry.detail = reason.detail }
+        if !CacheHandling.told.contains(reason) { entry.detail = reason.words }
         return entry
     }
 
@@ -298,7 +298,7 @@ public struct CacheHandling: Sendable, Hashable {
 
 extension CacheReason {
     /// What people are told of it: the code, where that says enough.
-    fileprivate var detail: String {
+    fileprivate var words: String {
         self == .storeLostPower ? "the store lost power" : code
     }
 }

@@ -213,7 +213,8 @@ struct JSONReader {
     private static let numberLimit = 1100
 
     private let bytes: [UInt8]
-    private var position = 0
+    /// How many bytes are read; after a failure, where it was met.
+    private(set) var position = 0
 
     init(_ bytes: [UInt8]) {
         self.bytes = bytes

@@ -174,9 +174,11 @@ package struct SearchVarianceKeys: Sendable {
         return made(digest: SHA256Digest(hashing: frames.bytes).hex)
     }
 
-    /// The key of another URI in the same partition; nil where the text is no URI.
+    /// The key of another URI in the same partition, with the same key fields; nil where the text is no URI.
     package func ofURI(_ text: String) -> CacheKey? {
-        (try? TargetURI(text)).map { CacheKey(partition: key.partition, method: .get, target: $0) }
+        (try? TargetURI(text)).map {
+            CacheKey(partition: key.partition, method: .get, target: $0, contentType: key.contentType)
+        }
     }
 
     /// Whether framed bytes are a key of this kind, and so no key of a response.

@@ -56,6 +56,15 @@ public struct TargetURI: Sendable, Hashable, CustomStringConvertible {
         try self.init(URIReference.mapped(text))
     }
 
+    /// Reads what a client sent or a person typed, whatever stands behind the authority: as ``init(mapping:)``, and there brackets and a
+    /// "%" without two hexadecimal digits are percent-encoded too, as every browser's reader takes them.
+    ///
+    /// - Parameter text: an absolute URI or what passes for one.
+    /// - Throws: ``Rejection`` for what is wrong with scheme and authority, and for control characters.
+    package init(tolerating text: String) throws(Rejection) {
+        try self.init(URIReference.mapped(text, isTolerant: true))
+    }
+
     /// The canonical text.
     public var description: String { canonical }
 
@@ -256,14 +265,22 @@ struct URIReference {
 
     /// Percent-encodes what no URI may hold (RFC 3987 §3.1 step 2); the authority keeps its ASCII as it is, since an
     /// encoded backslash or space there could change which host is meant.
-    static func mapped(_ text: String) -> String {
+    ///
+    /// - Parameter isTolerant: whether brackets and a "%" that begins no escape are encoded as well.
+    static func mapped(_ text: String, isTolerant: Bool = false) -> String {
         let bytes = Array(text.utf8)
         let authority = URIReference(bytes: bytes).authority ?? []
         var result: [UInt8] = []
         result.reserveCapacity(bytes.count)
         for (index, byte) in bytes.enumerated() {
             let isInAuthority = authority.indices.contains(index)
-            if byte >= 0x80 || (!isInAuthority && URICharacters.mappable.contains(byte)) {
+            let isStray =
+                switch byte {
+                case UInt8(ascii: "["), UInt8(ascii: "]"): isTolerant
+                case UInt8(ascii: "%"): isTolerant && !isEscape(bytes[index...])
+                default: URICharacters.mappable.contains(byte)
+                }
+            if byte >= 0x80 || !isInAuthority && isStray {
                 result += "%".utf8
                 let hex = String(byte, radix: 16, uppercase: true)
                 result += (hex.utf8.count == 1 ? "0" + hex : hex).utf8
@@ -272,6 +289,12 @@ struct URIReference {
             }
         }
         return String(decoding: result, as: UTF8.self)
+    }
+
+    /// Whether the bytes begin with "%" and two hexadecimal digits.
+    static func isEscape(_ bytes: ArraySlice<UInt8>) -> Bool {
+        let digits = bytes.dropFirst().prefix(2)
+        return digits.count == 2 && digits.allSatisfy { $0.hexValue != nil }
     }
 
     private static func text(

@@ -29,6 +29,13 @@ public struct RetryBudget: Sendable, Hashable {
     /// succeeds, up to 16.
     public static let pool = RetryBudget(kind: .pool(.standard))
 
+    /// The ``pool`` with tokens enough for one call of so many attempts at an origin about which nothing is known.
+    package static func pool(forAttempts attempts: Int) -> RetryBudget {
+        var rules = PoolRules.standard
+        rules.start = min(max(rules.start, Double(attempts - 1)), rules.capacity)
+        return RetryBudget(kind: .pool(rules))
+    }
+
     /// The pool for work that may wait: at most 4 retries in flight, and calls that waited through an outage return over
     /// 10 s. Goes with ``RetryRules/parks``.
     public static let patientPool = RetryBudget(kind: .pool(.patient))

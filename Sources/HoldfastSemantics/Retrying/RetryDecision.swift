@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// What is done after a failed attempt.
+/// What to do after a failed attempt.
 public enum RetryDecision: Sendable, Hashable {
-    /// Send once more, not before this length has passed.
+    /// Send once more, after at least this wait.
     case retry(after: Duration)
-    /// Hand the outcome up.
+    /// Return the outcome.
     case stop(StopReason)
 
     /// Send once more at once.
@@ -13,9 +13,11 @@ public enum RetryDecision: Sendable, Hashable {
 }
 
 /// Why no further attempt is made.
-public struct StopReason: RawRepresentable, Sendable, Hashable {
-    /// The stable code, fit for metric labels.
+public struct StopReason: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
+    /// The stable code, suitable for metric labels.
     public let rawValue: String
+
+    public var description: String { rawValue }
 
     /// Creates a reason from its stable code.
     public init(rawValue: String) {
@@ -24,22 +26,22 @@ public struct StopReason: RawRepresentable, Sendable, Hashable {
 
     /// The outcome would be the same again.
     public static let notRetryable = StopReason(rawValue: "not-retryable")
-    /// The request may have taken effect, and sending it twice could do it twice (RFC 9110 §9.2.2). How far it had come
-    /// stands in the record of the attempt; a label must not multiply by it.
+    /// The request may have taken effect, and sending it twice could do it twice (RFC 9110 §9.2.2). The record of the attempt
+    /// says how far it got; this is not part of the code, to keep the number of labels small.
     public static let notIdempotent = StopReason(rawValue: "not-idempotent")
     /// The content was one-shot and part of it is gone.
     public static let notReplayable = StopReason(rawValue: "not-replayable")
-    /// The request asked for a tunnel or an upgrade, and a part of it was sent: the connection is no longer ours to repeat.
+    /// The request asked for a tunnel or an upgrade, and part of it was sent, so it cannot be repeated.
     public static let committed = StopReason(rawValue: "committed")
-    /// As many attempts were made as the rules allow.
+    /// The rules allow no more attempts.
     public static let attemptsExhausted = StopReason(rawValue: "attempts-exhausted")
     /// The wait would pass the call's deadline.
     public static let deadline = StopReason(rawValue: "deadline")
     /// The server asks for a longer wait than the rules allow.
     public static let serverDelayTooLong = StopReason(rawValue: "server-delay-too-long")
-    /// A retrier said no.
+    /// A retrier declined.
     public static let retrierDeclined = StopReason(rawValue: "retrier-declined")
-    /// The server asked not to be asked again.
+    /// The server asked not to retry.
     public static let serverForbids = StopReason(rawValue: "server-forbids")
     /// The retry budget of the partition is spent.
     public static let budget = StopReason(rawValue: "budget")
@@ -47,11 +49,11 @@ public struct StopReason: RawRepresentable, Sendable, Hashable {
     public static let gateClosed = StopReason(rawValue: "gate-closed")
     /// The circuit of the partition is open.
     public static let circuitOpen = StopReason(rawValue: "circuit-open")
-    /// A layer beneath has retried already and given up.
+    /// A lower layer has already retried and given up.
     public static let retriedBeneath = StopReason(rawValue: "retried-beneath")
-    /// Whoever sent the request retries it itself.
+    /// The client that sent the request retries it itself.
     public static let retriedAbove = StopReason(rawValue: "retried-above")
-    /// The credentials were refreshed and are refused all the same.
+    /// The credentials were refreshed and still rejected.
     public static let unauthorized = StopReason(rawValue: "unauthorized")
     /// The caller cancelled.
     public static let cancelled = StopReason(rawValue: "cancelled")

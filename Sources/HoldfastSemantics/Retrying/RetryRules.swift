@@ -1,36 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// The rules of a retrier: how often, how long, whom to obey, and what may be sent twice.
+/// The rules of a retrier: how often to retry, how long to wait, what the server may ask for, and what may be sent twice.
 ///
-/// A value of vars with a default each; the presets (``default``, ``strict``, ``patient``, ``interactive``, ``gateway``,
-/// ``none``) are starting points. Four attempts are more than RFC 9110 §9.2.2 asks of a client by itself; backoff and a
-/// budget make up for it. ``validate()`` refuses values that make no sense.
+/// Each property has a default; the presets (``default``, ``strict``, ``patient``, ``interactive``, ``gateway``, ``none``) are
+/// starting points. Four attempts are more than RFC 9110 §9.2.2 suggests for a client by itself; backoff and a budget make up
+/// for it. ``validate()`` rejects values that make no sense.
 public struct RetryRules: Sendable, Hashable {
     // MARK: How often
 
-    /// How many attempts a call may make, the first included; 4 by default, 1 to 1,000. With 1 nothing is sent twice.
+    /// How many attempts a call may make, the first included; 4 by default, 1 to 1,000. With 1, nothing is sent twice.
     public var maxAttempts = 4
 
-    /// Whether resends that cure a failure at once (of a stale connection, of what the server refused to process, after
-    /// 421, 425 and 417) count as attempts; false by default: one of each kind a call, outside ``maxAttempts``.
+    /// Whether immediate resends (after a stale connection, a request that the server refused to process, 421, 425 and 417)
+    /// count as attempts; false by default: each call may have one of each kind in addition to ``maxAttempts``.
     public var countsFreeResends = false
 
     /// The waits between attempts; 100 ms, 200 ms, … up to 20 s with full jitter by default.
     public var backoff = Backoff()
 
-    /// The waits after the server asked for less (429, 503, 413 with Retry-After); from 1 s by default.
+    /// The waits after the server asked for fewer requests (429, 503, 413 with Retry-After); from 1 s by default.
     public var throttlingBackoff = Backoff(base: .seconds(1))
 
     /// How many retries the calls to one origin may make together; ``RetryBudget/pool`` by default.
     public var budget = RetryBudget.pool
 
-    /// Whether a retry that the budget refuses waits its turn, for ``maxParking``, instead of being given up; false by default.
+    /// Whether a retry that the budget refuses waits for its turn, up to ``maxParking``, instead of being dropped; false by
+    /// default.
     ///
-    /// Where it is false, a retry waits up to 1 s for its turn in the ``RetryBudget/pool``, and for no other budget.
+    /// If it is false, a retry waits up to 1 s for its turn in the ``RetryBudget/pool``, and does not wait for other budgets.
     public var parks = false
 
-    /// The longest a retry waits for its turn where the rules park, or where it has no deadline; 60 s by default.
+    /// The longest that a retry waits for its turn if ``parks`` is true, or if it has no deadline; 60 s by default.
     public var maxParking: Duration = .seconds(60)
 
     /// How many calls to one origin may wait at a closed gate or for the budget; 1,000 by default. Further ones fail at once.
@@ -41,22 +42,22 @@ public struct RetryRules: Sendable, Hashable {
     /// Whether Retry-After is obeyed (RFC 9110 §10.2.3), by retries and by the gate; true by default.
     public var obeysRetryAfter = true
 
-    /// The longest wait asked for by a server that is waited out; 60 s by default. A longer one ends the call at once rather
-    /// than being cut.
+    /// The longest wait that a server may ask for; 60 s by default. A longer one ends the call at once rather than being
+    /// shortened.
     public var maxServerDelay: Duration = .seconds(60)
 
-    /// Whether Retry-After holds back other calls than the one it was told; true by default.
+    /// Whether Retry-After also holds back calls other than the one that got it; true by default.
     ///
-    /// A 429 holds back the caller's other calls to the origin, until a probe is answered; a 503 those to its resource, from
-    /// the second in a row, and all of the origin where several resources say so. False leaves all gates open,
-    /// ``obeysRateLimit`` included.
+    /// A 429 holds back the caller's other calls to the origin until a probe is answered. A 503 holds back those to its
+    /// resource, from the second in a row, and those to the whole origin if several resources answer like this. If false, all
+    /// gates stay open, including those of ``obeysRateLimit``.
     public var closesGate = true
 
-    /// Whether a RateLimit field with nothing left closes the gate of its resource before a 429 does, and holds back a retry
-    /// where there is no Retry-After; true by default.
+    /// Whether a RateLimit field that says that nothing is left closes the gate of its resource before a 429 does, and delays a
+    /// retry if there is no Retry-After; true by default.
     public var obeysRateLimit = true
 
-    /// Which vendors' own fields are read; none by default.
+    /// Which vendor-specific fields are read; none by default.
     public var vendorHints: VendorHints = []
 
     /// Whether the rate of requests is learned from throttling (the adaptive mode of the AWS SDKs); false by default.
@@ -64,15 +65,16 @@ public struct RetryRules: Sendable, Hashable {
 
     // MARK: What may be sent twice
 
-    /// Whether this is a gateway, which must not resend what is not idempotent (RFC 9110 §9.2.2); false by default.
+    /// Whether this is a gateway, which must not resend requests that are not idempotent (RFC 9110 §9.2.2); false by default.
     ///
-    /// Nothing overrules it: no declaration, no key, no other rule; what certainly was not processed is still sent again.
+    /// Declarations, keys and other rules do not override this; requests that were certainly not processed are still sent
+    /// again.
     public var isGateway = false
 
-    /// The methods of requests that are sent again although the server may have acted; nil, the default: the idempotent ones.
+    /// The methods of requests that are sent again even if the server may have acted; nil, the default: the idempotent ones.
     ///
-    /// What certainly was not processed is sent again whatever its method. A gateway takes out of its own methods those that are
-    /// missing here and adds none.
+    /// A request that was certainly not processed is sent again whatever its method. A gateway removes the methods that are
+    /// missing here from its own, and does not add any.
     public var repeatableMethods: Set<RequestMethod>?
 
     /// Whether requests that are not idempotent are sent again after 429, 503 and 413 with Retry-After; false by default.
@@ -82,15 +84,15 @@ public struct RetryRules: Sendable, Hashable {
     /// answer; false by default, because the server may have acted (RFC 9110 §9.2.2 calls it the riskier approach).
     public var retriesUnsafeOnStaleSocket = false
 
-    /// Further statuses, of 400 or more, that count as passing failures; none by default. A 422 to an Idempotency-Key is
-    /// final all the same: the key was used with other content.
+    /// Further statuses, of 400 or more, that count as temporary failures; none by default. A 422 to an Idempotency-Key is
+    /// still final: the key was used with other content.
     public var retryableStatuses: Set<StatusCode> = []
 
-    /// Statuses that are final although they would be retried; none by default. Wins over ``retryableStatuses``.
+    /// Statuses that are final although they would be retried; none by default. Overrides ``retryableStatuses``.
     public var finalStatuses: Set<StatusCode> = []
 
-    /// Whether requests that are not idempotent are given an Idempotency-Key, one for all attempts of a call; false by
-    /// default. Set it where the server is known to honour the key: such requests then count as idempotent.
+    /// Whether requests that are not idempotent are given an Idempotency-Key, one for all attempts of a call; false by default.
+    /// Set it if the server is known to honor the key: such requests then count as idempotent.
     public var mintsIdempotencyKey = false
 
     /// The most bytes of a one-shot body that are kept so that it can be sent again; 64 KiB by default, 0 keeps nothing.
@@ -98,59 +100,59 @@ public struct RetryRules: Sendable, Hashable {
 
     // MARK: Time
 
-    /// The time a call may take up to its response head, where neither it nor its pipeline limits it; nil, the default: none.
+    /// The time that a call may take up to its response head, if neither it nor its pipeline sets a limit; nil, the default: no
+    /// limit.
     public var callTimeout: Duration?
 
-    /// The time one attempt may take up to its response head; nil, the default: as the pipeline is configured.
+    /// The time that one attempt may take up to its response head; nil, the default: that of the pipeline's configuration.
     public var attemptTimeout: Duration?
 
-    /// The least time an attempt needs to make sense: no retry is begun that would have less; 0 by default.
+    /// The least time that an attempt needs: a retry that would have less is not begun; 0 by default.
     public var minimumAttemptTime: Duration = .zero
 
-    /// Whether a call waits for the network to return where the machine is offline; false by default. The time offline
-    /// costs no attempts.
+    /// Whether a call waits for the network if the machine is offline; false by default. Time offline does not use up attempts.
     public var waitsForConnectivity = false
 
     // MARK: Layers
 
-    /// Whether a failure that a layer beneath has retried already is final here; true by default.
+    /// Whether a failure that a lower layer has already retried is final here; true by default.
     public var respectsInnerRetries = true
 
-    /// The field that tells the server the number of the attempt, from the second on; nil, the default, sends none.
+    /// The field that tells the server the number of the attempt, from the second on; nil, the default: none.
     public var attemptField: FieldName?
 
-    /// Whether a request that bears the attempt field already (`x-retry-attempt` where ``attemptField`` is nil) is left to
-    /// who sent it: one attempt; false by default.
+    /// Whether a request that already has the attempt field (`x-retry-attempt` if ``attemptField`` is nil) is left to its
+    /// sender to retry, and so makes one attempt; false by default.
     public var leavesRetriesToCaller = false
 
-    /// The field that tells the server how many milliseconds are left; nil, the default, sends none.
+    /// The field that tells the server how many milliseconds are left; nil, the default: none.
     public var timeLeftField: FieldName?
 
     // MARK: Parts
 
-    /// Whether a response body whose connection broke goes on by Range and If-Range, where the response has a strong ETag
+    /// Whether a response body whose connection broke is resumed with Range and If-Range, if the response has a strong ETag
     /// (RFC 9110 §13.1.5); false by default.
     ///
-    /// At most three times a body, after the waits of ``backoff``, out of ``budget``, and never with one attempt alone. The
-    /// reader sees one body, or the failure that broke it.
+    /// At most three times for each body, after the waits of ``backoff``, within ``budget``, and never if ``maxAttempts`` is 1.
+    /// The reader sees one body, or the failure that broke it.
     public var resumesBodies = false
 
     /// When a second copy of a slow request is sent; nil, the default: never.
     ///
     /// The rules of the pipeline's factory decide whether and how it is hedged at all; those of a single call
-    /// (`CallOptions.retryRules`) can only leave that call out, by nil here or a ``maxAttempts`` of 1.
+    /// (`CallOptions.retryRules`) can only exclude that call, with nil here or a ``maxAttempts`` of 1.
     public var hedging: HedgeRules?
 
-    /// When attempts are held back because most fail; nil, the default: never.
+    /// When attempts are held back because most of them fail; nil, the default: never.
     ///
-    /// An open circuit ends a call at once with ``StopReason/circuitOpen``, unless the rules park. The rules of the
-    /// pipeline's factory decide whether there is one; those of a single call change nothing about it.
+    /// An open circuit ends a call at once with ``StopReason/circuitOpen``, unless ``parks`` is true. The rules of the
+    /// pipeline's factory decide whether there is one; those of a single call do not change it.
     public var circuit: CircuitRules?
 
     /// The defaults.
     public init() {}
 
-    /// Rules that differ from the defaults in what is commonly changed.
+    /// Creates rules with parameters for what is commonly changed.
     public init(
         backoff: Backoff = Backoff(),
         maxAttempts: Int = 4,
@@ -163,19 +165,19 @@ public struct RetryRules: Sendable, Hashable {
         self.retriesUnsafeWhenThrottled = retriesUnsafeWhenThrottled
     }
 
-    /// Four attempts, full jitter from 100 ms, the pool.
+    /// Four attempts, full jitter from 100 ms, and the pool budget.
     public static let `default` = RetryRules()
 
-    /// One retry and no more, as RFC 9110 §9.2.2 has it.
+    /// One retry and no more, as in RFC 9110 §9.2.2.
     ///
-    /// The resend that cures a stale connection counts as that retry.
+    /// The resend after a stale connection counts as that retry.
     public static let strict: RetryRules = {
         var rules = RetryRules(maxAttempts: 2)
         rules.countsFreeResends = true
         return rules
     }()
 
-    /// For work that may wait: many attempts, and a retry waits its turn, for a minute, instead of being given up.
+    /// For work that can wait: many attempts, and a retry waits up to a minute for its turn instead of being dropped.
     public static let patient: RetryRules = {
         var rules = RetryRules(maxAttempts: 50)
         rules.parks = true
@@ -183,9 +185,10 @@ public struct RetryRules: Sendable, Hashable {
         return rules
     }()
 
-    /// For somebody who looks on: short waits, an end within 10 s, and a server that asks for more than 2 s is not waited for.
+    /// For a person who is waiting: short waits, an end within 10 s, and no retry if the server asks for a wait of more than 2
+    /// s.
     ///
-    /// An attempt may take 4 s and the whole call 10 s, where neither the call nor its pipeline sets another limit.
+    /// An attempt may take 4 s and the whole call 10 s, if neither the call nor its pipeline sets another limit.
     public static let interactive: RetryRules = {
         var rules = RetryRules(
             backoff: Backoff(base: .milliseconds(50), cap: .seconds(1)),
@@ -198,9 +201,9 @@ public struct RetryRules: Sendable, Hashable {
         return rules
     }()
 
-    /// For a gateway: one retry, never of what is not idempotent, and none of what its client retries itself.
+    /// For a gateway: one retry, only of idempotent requests, and none if the client retries itself.
     ///
-    /// What certainly was not processed is sent again whatever its method (RFC 9110 §9.2.2).
+    /// A request that was certainly not processed is sent again whatever its method (RFC 9110 §9.2.2).
     public static let gateway: RetryRules = {
         var rules = RetryRules(maxAttempts: 2)
         rules.countsFreeResends = true
@@ -210,15 +213,15 @@ public struct RetryRules: Sendable, Hashable {
         return rules
     }()
 
-    /// One attempt. A closed gate still holds back what would be refused.
+    /// One attempt. A closed gate still holds back calls that would be refused.
     public static let none = RetryRules(maxAttempts: 1)
 
-    /// Refuses values that make no sense.
+    /// Rejects values that make no sense.
     ///
-    /// Rules that overrule each other are no fault: ``isGateway`` beats what is allowed beside it, ``finalStatuses`` beats
-    /// ``retryableStatuses``.
+    /// Rules that contradict each other are accepted: ``isGateway`` overrides what other rules allow, ``finalStatuses``
+    /// overrides ``retryableStatuses``.
     ///
-    /// - Throws: ``RetryRulesError`` for the first one found, which names it.
+    /// - Throws: ``RetryRulesError`` for the first such value.
     public func validate() throws(RetryRulesError) {
         try check("maxAttempts", value: maxAttempts, complaint: "is no number of attempts; use 1 to 1000") {
             1...1000 ~= $0
@@ -288,9 +291,9 @@ public struct RetryRules: Sendable, Hashable {
     }
 }
 
-/// A value among rules that makes no sense, and what would.
+/// A value of the rules that makes no sense, and what to set instead.
 public struct RetryRulesError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The name of the property, as it stands in ``RetryRules``, such as `hedging.percentile`.
+    /// The name of the property, as written in ``RetryRules``, such as `hedging.percentile`.
     public var property: String
     /// What is wrong with its value and what to set instead.
     public var message: String

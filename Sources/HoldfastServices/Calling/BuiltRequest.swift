@@ -69,7 +69,7 @@ extension ServiceClient {
         guard RequestMethod(validating: prepared.httpMethod ?? "GET") != nil else {
             throw ServiceError(
                 .badRequest,
-                "The request's method is no token (RFC 9110 §9.1); name one such as PATCH, without spaces and line ends.",
+                "The request's method is invalid (RFC 9110 §9.1). Use a token such as PATCH, without spaces or line breaks.",
                 progress: .notSent
             )
         }
@@ -120,7 +120,7 @@ extension ServiceClient {
         {
             throw ServiceError(
                 .authorizationFailed,
-                "This request needs a credential and the service has none: log in first.",
+                "This request requires a credential, and the service has none. Log in first.",
                 progress: .notSent
             )
         }
@@ -150,10 +150,10 @@ extension ServiceClient {
 
     /// The URL a request goes to.
     func url<R: Request>(of request: R) throws -> URL {
-        let isSecure = request.usesSecureProtocol ?? service.usesSecureProtocol
         return try ServiceURL.make(
             base: (request.url ?? service.apiUrl).urlText,
-            scheme: isSecure ? "https" : "http",
+            isSecure: request.usesSecureProtocol,
+            isSecureByDefault: service.usesSecureProtocol,
             route: try request.routes,
             query: try request.query
         )

@@ -31,7 +31,8 @@ extension ServiceClient {
     }
 
     private func run<R: Request>(_ request: R) async throws -> DecodedResponse<R.Result> {
-        let deadline = request.timeout.map { pipeline.configuration.clock.now.advanced(by: $0) }
+        let timeout = request.timeout ?? pipeline.timeout(of: request.options)
+        let deadline = timeout.map { pipeline.configuration.clock.now.advanced(by: $0) }
         let built: BuiltRequest
         do {
             built = try await build(request, until: deadline)
@@ -54,7 +55,8 @@ extension ServiceClient {
         let answer: DecodedResponse<R.Result>
         do {
             answer = try await exchange(request, built: built, deadline: deadline)
-        } catch {
+        } catch let unnamed {
+            let error = unnamed.named(built.urlRequest, hasSwitch: !(service is ProxyService))
             guard !error.isCancellation, !Task.isCancelled else {
                 for hook in passed.reversed() { hook.onCancel(request) }
                 throw CancellationError()

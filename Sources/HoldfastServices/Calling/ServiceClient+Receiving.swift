@@ -63,30 +63,18 @@ extension ServiceClient {
         request: R,
         deadline: MonotonicInstant?
     ) async throws -> R.Result {
-        // What has come needs no race.
-        guard let deadline, response.body.source != nil else { return try await request.receive(&response) }
         let arrived = response
-        let (result, taken): (Result<R.Result, any Error>, Response)
-        do {
-            (result, taken) = try await withDeadline(deadline, on: pipeline.configuration.clock, discard: { _ in }) {
-                var taken = arrived
-                do {
-                    return (.success(try await request.receive(&taken)), taken)
-                } catch {
-                    return (.failure(error), taken)
-                }
+        let (result, taken) = try await takingContent(
+            of: arrived,
+            until: deadline,
+            on: pipeline.configuration.clock
+        ) { () -> (Result<R.Result, any Error>, Response) in
+            var taken = arrived
+            do {
+                return (.success(try await request.receive(&taken)), taken)
+            } catch {
+                return (.failure(error), taken)
             }
-        } catch {
-            arrived.body.discard()
-            guard !error.isCancellation else { throw error }
-            var error = ServiceError(
-                .deadlineExceeded,
-                "The time for this call was over before its content had come; allow more time, or ask for less.",
-                progress: .headReceived,
-                response: arrived
-            )
-            error.attempts = arrived.attempts
-            throw error
         }
         response = taken
         return try result.get()

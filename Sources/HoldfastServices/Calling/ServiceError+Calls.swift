@@ -4,6 +4,27 @@
 internal import Holdfast
 internal import HoldfastSemantics
 
+#if canImport(FoundationNetworking)
+    internal import Foundation
+    internal import FoundationNetworking
+#else
+    internal import Foundation
+#endif
+
+extension Error {
+    /// The error with the call it belongs to, and with what a typed client knows of its cause.
+    ///
+    /// - Parameter hasSwitch: whether the service says itself if TLS is used.
+    func named(_ request: URLRequest, hasSwitch: Bool) -> any Error {
+        guard var error = naming(CallSubject(request)) as? ServiceError else { return self }
+        if hasSwitch, error.code == .tls, !error.message.contains("usesSecureProtocol") {
+            error.message +=
+                " If it speaks plain HTTP, begin the service's apiUrl with http://, or set usesSecureProtocol to false."
+        }
+        return error
+    }
+}
+
 extension ServiceError {
     /// The content of an accepted response is not what was expected.
     static func decodingFailed(as type: Any.Type, cause: any Error, _ response: Response) -> ServiceError {
@@ -26,7 +47,7 @@ extension ServiceError {
         }
         return ServiceError(
             .resourceUnavailable,
-            "Nothing usable is stored and this call may not be sent; allow it to be, or ask for it earlier.",
+            "The cache has no usable response, and this call may only be answered from the cache. Allow it to be sent, or fetch the response earlier.",
             progress: .notSent,
             response: response
         )

@@ -72,7 +72,7 @@ extension ServiceRouter {
         guard !segment.isEmpty, let url = URL(string: "\(scheme)://\(apiHostname)/\(segment)\(slash)\(extra)") else {
             throw ServiceError(
                 .badRequest,
-                "No URL can be made of the service's identifier and this path; mend whichever is no text of a URL.",
+                "The service's identifier and this path do not form a valid URL. Correct whichever of them is invalid.",
                 progress: .notSent
             )
         }

@@ -148,7 +148,7 @@ public final class ServiceRouter: Transport {
             guard let next else {
                 throw ServiceError(
                     .resolve,
-                    "This router answers for \(apiHostname) only and has no next transport; give it one or mend the URL.",
+                    "This router only answers for \(apiHostname) and has no next transport. Correct the URL, or give the router a next transport.",
                     progress: .notSent
                 )
             }

@@ -45,7 +45,7 @@ struct MockFileReader {
         do {
             root = try JSONSerialization.jsonObject(with: data)
         } catch {
-            throw ServiceError(.decodingFailed, "\(name) is not JSON; mend it.", cause: error)
+            throw ServiceError(.decodingFailed, "\(name) is not valid JSON.", cause: error)
         }
         guard let object = root as? [String: Any], let list = object["mocks"] as? [Any] else {
             throw wrong("the file must be an object whose \"mocks\" is an array")

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+public import Foundation
 internal import Holdfast
 
 /// Why a ``ServiceMock`` refused a request, or is not content at the end.
-public struct MockFailure: Error, Sendable, CustomStringConvertible {
+public struct MockFailure: LocalizedError, Sendable, CustomStringConvertible {
     /// The kind of failure; new ones may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// A short stable word.
@@ -41,6 +42,7 @@ public struct MockFailure: Error, Sendable, CustomStringConvertible {
         self.cause = cause
     }
 
+    public var errorDescription: String? { message }
     public var description: String { "\(code): \(message)" + (cause.map { " (\($0))" } ?? "") }
 
     /// The failure that an error of a call bears in itself: of a `ServiceError` or an ``EndpointError`` it is the cause.

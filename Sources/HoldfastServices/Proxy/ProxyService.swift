@@ -9,7 +9,6 @@ struct ProxyService: HttpService {
     let baseURL: URL
 
     var apiUrl: any UrlConvertible { baseURL }
-    var usesSecureProtocol: Bool { baseURL.scheme?.lowercased() != "http" }
 
     func mapError(_ error: any Error) -> any Error {
         guard let error = error as? ServiceError else { return error }

@@ -53,7 +53,8 @@ public struct WebServiceError: LocalizedError, Sendable, CustomStringConvertible
     }
 
     public var description: String {
-        "status \(statusCode): \(errorDescription ?? "no description")"
+        (serviceError?.subject.map { "\($0): " } ?? "")
+            + "status \(statusCode): \(errorDescription ?? "no description")"
     }
 }
 

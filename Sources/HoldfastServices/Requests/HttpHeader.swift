@@ -10,7 +10,7 @@ public typealias HttpHeader = HeaderFields
 public typealias HttpMethod = RequestMethod
 
 extension HeaderFields {
-    /// The fields of both; where both have one, letter case aside, the right one's lines take the place of the left one's.
+    /// The fields of both; if both have a field (ignoring case), the right one's lines replace the left one's.
     public static func + (left: HeaderFields, right: HeaderFields) -> HeaderFields {
         left.merging(right)
     }

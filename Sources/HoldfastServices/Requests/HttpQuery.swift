@@ -3,8 +3,8 @@
 
 internal import Holdfast
 
-/// Query arguments by name, in the order in which they are sent: by the bytes of their names, those of one name in their own
-/// order. So equal calls have equal URLs in every process.
+/// Query arguments, sorted by the bytes of their names as they are sent; those of one name keep their order. So equal calls
+/// have equal URLs in every process.
 public struct HttpQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral {
     /// One argument.
     public struct Item: Sendable, Hashable {
@@ -20,7 +20,7 @@ public struct HttpQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral {
         }
     }
 
-    /// The arguments, sorted; also those that are left out when it is sent.
+    /// The arguments, sorted, including those that are left out when the query is sent.
     public private(set) var items: [Item]
 
     /// No arguments.
@@ -55,7 +55,7 @@ public struct HttpQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral {
         self.init(items: items)
     }
 
-    /// The value of a name, an array where it has several; nil where it has none. Setting it takes the place of all of them.
+    /// The value of a name: an array if it has several, nil if it has none. Setting it replaces all of them.
     public subscript(name: String) -> QueryArgument? {
         get {
             let values = items.filter { $0.name == name }.map(\.value)
@@ -67,7 +67,7 @@ public struct HttpQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral {
         }
     }
 
-    /// The arguments of both; where both have a name, the right one's value takes the place of the left one's.
+    /// The arguments of both; if both have a name, the right one's value replaces the left one's.
     public static func + (left: HttpQuery, right: HttpQuery) -> HttpQuery {
         let names = Set(right.items.map(\.name))
         return HttpQuery(items: left.items.filter { !names.contains($0.name) } + right.items)
@@ -76,15 +76,15 @@ public struct HttpQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral {
     /// Whether there is nothing to send.
     public var isEmpty: Bool { items.allSatisfy { $0.value.leaves.isEmpty } }
 
-    /// Whether each argument has a name, as each must.
+    /// Whether each argument has a name, which is required.
     public var isValid: Bool { items.allSatisfy { !$0.name.isEmpty } }
 
-    /// The query as it is sent, without its question mark; empty where there is nothing to send.
+    /// The query as it is sent, without its question mark; empty if there is nothing to send.
     ///
-    /// All but unreserved characters (RFC 3986 §2.3) is percent-encoded, "+" as %2B and a space as %20, so that all servers
-    /// read the same.
+    /// All characters except unreserved ones (RFC 3986 §2.3) are percent-encoded, "+" as %2B and a space as %20, so that all
+    /// servers read the same.
     ///
-    /// - Throws: `ServiceError` `.badRequest` where an argument has no name.
+    /// - Throws: `ServiceError` `.badRequest` if an argument has no name.
     public var encoded: String {
         get throws {
             try namedItems.flatMap { item in

@@ -5,10 +5,10 @@ internal import Holdfast
 
 /// A path below a service's URL, segment by segment.
 ///
-/// What is special in a path is percent-encoded, so a segment stays one whatever its text: a slash in it becomes %2F, a
-/// semicolon %3B. What cannot be a segment makes the call fail before anything is sent: `.` and `..`, which would climb out
-/// of the service's path on some servers however they are encoded (RFC 3986 §5.2.4), and nil or empty text, which would make
-/// `users/<id>` the whole of `users`.
+/// Special characters are percent-encoded, so a segment stays one segment whatever its text: a slash in it becomes %2F, a
+/// semicolon %3B. A call with an invalid segment fails before anything is sent: `.` and `..`, which would leave the service's
+/// path on some servers however they are encoded (RFC 3986 §5.2.4), and nil or empty text, which would turn `users/<id>` into
+/// all of `users`.
 public struct HttpRoute: Sendable, Hashable, ExpressibleByArrayLiteral {
     private enum Segment: Sendable, Hashable {
         case text(String)
@@ -22,20 +22,20 @@ public struct HttpRoute: Sendable, Hashable, ExpressibleByArrayLiteral {
     /// No path.
     public init() { segments = [] }
 
-    /// Segments by their text.
+    /// Segments from their text.
     public init(_ segments: [(any CustomStringConvertible & Sendable)?]) {
         self.segments = segments.map { $0.map { .text($0.description) } ?? .missing }
     }
 
-    /// Segments by their text.
+    /// Segments from their text.
     public init(arrayLiteral segments: (any CustomStringConvertible & Sendable)?...) {
         self.init(segments)
     }
 
-    /// A path by its text, divided at slashes. Those at its beginning are left out; one at its end stays, for servers that
-    /// tell `users/` from `users`, and so do empty segments within.
+    /// A path from its text, split at slashes. Leading slashes are left out; a trailing one stays, for servers that distinguish
+    /// `users/` from `users`, and so do empty segments within.
     ///
-    /// Nothing in the text is taken for encoded already: `%` becomes %25 and `?` becomes %3F.
+    /// The text is never taken as already encoded: `%` becomes %25 and `?` becomes %3F.
     public init(path: String) {
         // By scalars: an accent behind a slash makes one Character of both.
         let relative = path.unicodeScalars.drop { $0 == "/" }
@@ -58,9 +58,9 @@ public struct HttpRoute: Sendable, Hashable, ExpressibleByArrayLiteral {
     /// Whether there is no path.
     public var isEmpty: Bool { segments.isEmpty }
 
-    /// The segments as they are sent, percent-encoded, without slashes; a last empty one stands for a slash at the end.
+    /// The segments as they are sent, percent-encoded, without slashes; a final empty one means a trailing slash.
     ///
-    /// - Throws: `ServiceError` `.badRequest` for what cannot be a segment.
+    /// - Throws: `ServiceError` `.badRequest` for an invalid segment.
     public var encodedSegments: [String] {
         get throws {
             try segments.map { segment in

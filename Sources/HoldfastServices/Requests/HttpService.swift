@@ -11,64 +11,68 @@ public import HoldfastSemantics
     public import Foundation
 #endif
 
-/// An API: where it is, what each request to it carries, and how calls are treated.
+/// An API: where it is, what its requests have in common, and how calls are treated.
 ///
-/// One service stands for one API in one environment; the same requests run against a staging and a production service. Only
-/// ``apiUrl`` has no default. A service is a description: hand it to a ``ServiceClient``, which reads what it needs for a
-/// pipeline once and sends.
+/// A service represents one API in one environment; the same requests run against a staging and a production service. Only
+/// ``apiUrl`` has no default. A service is only a description: pass it to a ``ServiceClient``, which reads it once to make a
+/// pipeline, and sends the requests.
 public protocol HttpService: Sendable {
-    /// What callers are thrown; whatever happened, as it is, unless ``mapError(_:)`` makes something of it.
+    /// The type of errors that calls throw; the original error, unless ``mapError(_:)`` changes it.
     associatedtype RequestError: Error = any Error
 
-    /// Where the API is, such as `api.example.com/v2`. A scheme is not needed and gives way to ``usesSecureProtocol``.
+    /// Where the API is, such as `api.example.com/v2` or `http://localhost:8080`. Without a scheme, ``usesSecureProtocol``
+    /// decides.
     var apiUrl: any UrlConvertible { get }
 
-    /// Whether requests go by https (wss) rather than http (ws); true by default. A request may say otherwise.
+    /// Whether requests use https (wss) rather than http (ws) if ``apiUrl`` has no scheme; true by default. A request may
+    /// override it.
     var usesSecureProtocol: Bool { get }
 
-    /// Fields that each request bears; a request's own fields win over them, letter case of names aside. None by default.
+    /// Fields of every request; a request's own fields override them, ignoring the case of names. None by default.
     ///
-    /// They count as credentials: but for those that are known to hold none, such as User-Agent, they name whose responses a
-    /// cache keeps, and stay behind when a redirect leaves the origin.
+    /// They count as credentials, except for those that are known to hold none, such as User-Agent: they determine the cache's
+    /// partition, and are dropped when a redirect leaves the origin.
     var header: HttpHeader { get }
 
-    /// Fields that take time to find, such as a token; they win over ``header`` and lose to the request's own. None by default.
+    /// Fields that are found asynchronously, such as a token; they override ``header``, and the request's own override them.
+    /// None by default.
     ///
-    /// Asked when a call is made, and again before each retry of it. They count as credentials, as those of ``header`` do.
+    /// Read when a call is made, and again before each retry. They count as credentials, like those of ``header``.
     var asyncHeader: HttpHeader { get async throws }
 
-    /// The credential of requests that want one, by their ``AuthorizationRequirement``; it wins over both headers and loses to
-    /// the request's own. None by default. Asked like ``asyncHeader``.
+    /// The credential of requests that need one, by their ``AuthorizationRequirement``; it overrides both headers, and the
+    /// request's own overrides it. None by default. Read like ``asyncHeader``.
     var authorization: Authorization { get async throws }
 
-    /// How the default ``transport`` is set up; `URLSessionConfiguration.default`, whose cache is not used.
+    /// The configuration of the default ``transport``; `URLSessionConfiguration.default`, whose cache is not used.
     var sessionConfiguration: URLSessionConfiguration { get }
 
-    /// What sends; a URLSession of the service's own by default.
+    /// Sends the requests; the service's own URLSession by default.
     var transport: any Transport { get }
 
-    /// What opens streams; URLSession's WebSocket tasks by default.
+    /// Opens streams; URLSession's WebSocket tasks by default.
     var streamTransport: any StreamTransport { get }
 
-    /// What stores and answers by RFC 9111; nil, the default: nothing.
+    /// Stores and reuses responses by RFC 9111; nil, the default: no cache.
     var cache: HTTPCache? { get }
 
-    /// Makes the retriers of calls that fail; by default there are none and each request is sent once.
+    /// Makes the retriers of calls that fail; by default, each request is sent once.
     var retrierFactory: any RetrierFactory { get }
 
-    /// What takes part in each call on requests and responses, in this order; none by default.
+    /// Hooks for the requests and responses of each call, in this order; none by default.
     var hooks: [any ServiceHook] { get }
 
-    /// What takes part in each call on decoded results, above ``hooks``, in this order; none by default.
+    /// Hooks for the decoded results of each call, above ``hooks``, in this order; none by default.
     var requestHooks: [any RequestHook] { get }
 
     /// Clock, time limits, redirects, observers; the defaults of `PipelineConfiguration`.
     var pipelineConfiguration: PipelineConfiguration { get }
 
-    /// Is told of each call that failed, after all hooks and before the caller; for notifications. Does nothing by default.
+    /// Called for each call that failed, after all hooks and before the caller, for notifications; does nothing by default.
     func process(_ error: any Error)
 
-    /// Makes what the caller is thrown of what happened, cancellation included; hooks and ``process(_:)`` see what happened.
+    /// Makes the error that the call throws from the original one, including cancellation; hooks and ``process(_:)`` get the
+    /// original.
     func mapError(_ error: any Error) -> RequestError
 }
 

@@ -5,9 +5,9 @@ public import Foundation
 
 /// A request whose response is JSON.
 ///
-/// Where ``Request/Result`` is an Optional, a response without content is nil.
+/// If ``Request/Result`` is an Optional, a response without content is nil.
 public protocol JsonRequest: Request where Result: Decodable {
-    /// Decodes the response; by default that of ``ServiceJSON``, and keys in snake_case become camelCase.
+    /// Decodes the response; by default that of ``ServiceJSON``, with keys converted from snake_case to camelCase.
     var decoder: JSONDecoder { get }
 }
 

@@ -10,22 +10,22 @@ internal import HoldfastStorage
     public import FoundationNetworking
 #endif
 
-/// One kind of request to an API, with what it is answered by; everything has a default where ``Result`` is `Void`, `Data` or
-/// `String`, and in a ``JsonRequest``.
+/// One kind of request to an API, and its result; everything has a default if ``Result`` is `Void`, `Data` or `String`, and in
+/// a ``JsonRequest``.
 ///
-/// Send it by ``schedule(with:)``. The request is built in this order: URL, scheme, method, route, query, header (the service's,
-/// its asynchronous one, its credential, the request's own; each wins over those before), body, and ``prepare(_:)`` at the
-/// end. It is built before anything is scheduled; where that fails nothing is sent.
+/// Send it with ``schedule(with:)``. The request is built in this order: URL, scheme, method, route, query, header (the
+/// service's, its asynchronous one, its credential, the request's own; each overrides those before), body, and finally
+/// ``prepare(_:)``. It is built before anything is scheduled; if that fails, nothing is sent.
 public protocol Request: Sendable {
-    /// What a response is decoded to.
+    /// The type that a response is decoded to.
     associatedtype Result: Sendable
 
-    /// Takes the place of the service's ``HttpService/apiUrl``; nil by default. The service's headers and credential go there too,
+    /// Replaces the service's ``HttpService/apiUrl``; nil by default. The service's headers and credential are sent there too,
     /// so another host needs ``authorizationRequirement`` `.none` unless it may see them.
     var url: (any UrlConvertible)? { get }
-    /// Takes the place of the service's ``HttpService/usesSecureProtocol``; nil by default.
+    /// Whether the request uses https, whatever the service and the text of the URL say; nil, the default: as they say.
     var usesSecureProtocol: Bool? { get }
-    /// GET by default.
+    /// The method; GET by default.
     var method: HttpMethod { get }
     /// The path below the service's URL; empty by default.
     var routes: HttpRoute { get throws }
@@ -33,66 +33,66 @@ public protocol Request: Sendable {
     var query: HttpQuery { get throws }
     /// Fields of this request; none by default.
     ///
-    /// One counts as a credential where its name says so, as X-Api-Key does, or where ``options`` name it in `credentialFields`.
+    /// A field counts as a credential if its name says so, like X-Api-Key, or if `credentialFields` of ``options`` includes it.
     var header: HttpHeader { get throws }
-    /// The content; empty by default. Its content type is set where no header names one.
+    /// The content; empty by default. Its content type is set unless a header sets one.
     var body: HttpBody { get throws }
-    /// Whether the service's credential is wanted; `.optional` by default.
+    /// Whether the service's credential is sent; `.optional` by default.
     var authorizationRequirement: AuthorizationRequirement { get }
     /// The statuses that are a success; 200 to 299 by default.
     var acceptedStatusCodes: ClosedRange<Int> { get }
     /// How urgent it is; `.userInitiated` by default.
     var priority: RequestPriority { get }
-    /// The time the whole call may take, from the moment it is made until its content is there: building the request, waits
-    /// and retries included; nil, the default: the pipeline's limits alone.
+    /// The time that the whole call may take until its content has arrived, including building the request, waits and retries;
+    /// nil, the default: only the pipeline's limits.
     ///
-    /// It interrupts no hook: that is over before the time is looked at again.
+    /// It does not interrupt a hook; the time is checked again after the hook.
     var timeout: Duration? { get }
-    /// What else is asked for each call: cache directive, principal, tags, rules of retrying. All defaults by default.
+    /// Other options of each call: cache directive, principal, tags, retry rules; all defaults by default.
     var options: CallOptions { get }
-    /// The most bytes of content that are taken in; 64 MiB by default.
+    /// The most bytes of content to read; 64 MiB by default.
     var contentLimit: Int { get }
 
-    /// The last word on what is sent: edits the request as it was built. The content of ``body`` travels beside it; an `httpBody`
-    /// or `httpBodyStream` that is set here takes its place.
+    /// Makes the final changes to the request after it was built. The content of ``body`` is separate; an `httpBody` or
+    /// `httpBodyStream` that is set here replaces it.
     ///
-    /// Called when a call is made, and again before each retry of it: what differs in the header fields, in the query and in the user
-    /// of the URL is sent. A field that it adds or changes counts as a credential, as those of the service do.
+    /// Called when a call is made, and again before each retry: changes to the header fields and to the query and user of the
+    /// URL are sent. A field that it adds or changes counts as a credential, like those of the service.
     func prepare(_ request: URLRequest) async throws -> URLRequest
 
-    /// Takes a response in: by default reads its content and hands both to ``accept(_:content:)``.
+    /// Receives a response: by default reads its content and passes both to ``accept(_:content:)``.
     ///
-    /// Runs within the call, beneath the hooks that see one outcome. Leave a body in the response that can still be read.
+    /// Runs within the call, below the hooks of scope `.call`. Leave a body in the response that can still be read.
     func receive(_ response: inout Response) async throws -> Result
 
-    /// Judges a response and makes the result: by default checks the status and decodes. Throws to refuse it.
+    /// Checks a response and makes the result, or throws to reject it: by default checks the status and decodes the content.
     ///
     /// May be called more than once for one call, and on content from a cache.
     func accept(_ response: Response, content: Data) throws -> Result
 
-    /// Makes the result of the content of an accepted response.
+    /// Makes the result from the content of an accepted response.
     func decode(_ data: Data) throws -> Result
 
-    /// What becomes of a call whose response was refused: by default it fails with `error`.
+    /// Decides what happens to a call whose response was rejected: by default it fails with `error`.
     func handle(_ error: any Error, response: Response) -> ErrorHandling
 }
 
-/// What becomes of a call whose response was refused; closed.
+/// What happens to a call whose response was rejected; closed.
 public enum ErrorHandling: Sendable {
     /// The call fails with this error.
     case error(any Error)
-    /// The same request, content included, is sent to another URL; credentials stay behind where that is another origin. A call
-    /// is sent on 16 times at most.
+    /// The same request, including its content, is sent to another URL, without credentials if that is another origin. A call
+    /// is redirected 16 times at most.
     case redirect(to: URL)
 }
 
 /// How urgent a request is; closed.
 public enum RequestPriority: Sendable, Hashable {
-    /// Nobody waits for it.
+    /// Not urgent: nobody is waiting for it.
     case utility
-    /// Neither of the others.
+    /// Neither of the other two.
     case `default`
-    /// Somebody looks on.
+    /// A person is waiting for it.
     case userInitiated
 }
 
@@ -130,9 +130,9 @@ extension Request {
         }
     }
 
-    /// Sends the request and returns what its response is decoded to.
+    /// Sends the request and returns its decoded response.
     ///
-    /// - Throws: what the service's ``HttpService/mapError(_:)`` makes of what happened; by default `ServiceError` or
+    /// - Throws: the error that the service's ``HttpService/mapError(_:)`` returns; by default `ServiceError` or
     ///   `CancellationError`.
     public func schedule<Service>(
         with client: ServiceClient<Service>

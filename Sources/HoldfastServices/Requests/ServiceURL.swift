@@ -9,14 +9,22 @@ internal import HoldfastSemantics
 enum ServiceURL {
     /// The URL of a route below a base, with the base's query and then these arguments.
     ///
-    /// The base's scheme gives way to `scheme`, and its fragment is dropped, as none is ever sent. Its user, port and
-    /// trailing slash stay. Dots in its path stay too: they are the service's own.
+    /// The base's fragment is dropped, as none is ever sent. Its user, port and trailing slash stay. Dots in its path stay too: they
+    /// are the service's own.
     ///
     /// - Parameters:
     ///   - base: such as `api.example.com/v2?key=1`, `https://[::1]:8080` or `//host`.
-    ///   - scheme: without a colon.
+    ///   - isSecure: whether the scheme is https, whatever the base says; nil: as the base says.
+    ///   - isSecureByDefault: whether it is https where the base names neither http nor https (nor ws and wss).
     /// - Throws: ``ServiceError`` `.badRequest`, which shows neither user nor query: they may bear credentials.
-    static func make(base: String, scheme: String, route: HttpRoute, query: HttpQuery) throws -> URL {
+    static func make(
+        base: String,
+        isSecure: Bool?,
+        isSecureByDefault: Bool,
+        route: HttpRoute,
+        query: HttpQuery
+    ) throws -> URL {
+        let isSecure = isSecure ?? isSecured(base) ?? isSecureByDefault
         // By scalars: an accent behind a "?" makes one Character of both.
         let rest = Substring(withoutScheme(base).unicodeScalars.prefix { $0 != "#" })
         let place = Substring(rest.unicodeScalars.prefix { $0 != "?" })
@@ -30,18 +38,29 @@ enum ServiceURL {
         }
         queries.append(try query.encoded)
         queries.removeAll { $0.isEmpty }
-        var text = "\(scheme)://\(authority)\(path)"
+        var text = "\(isSecure ? "https" : "http")://\(authority)\(path)"
         if !queries.isEmpty { text += "?" + queries.joined(separator: "&") }
         guard let url = URL(string: text), isUnambiguous(url, authority: authority) else {
             let shown = place[(authority.lastIndex(of: "@").map { authority.index(after: $0) } ?? place.startIndex)...]
             throw ServiceError(
                 .badRequest,
-                "\(String(reflecting: String(shown))) names no host as in api.example.com/v2; mend the service's apiUrl or "
-                    + "the request's url.",
+                "\(String(reflecting: String(shown))) names no host as in api.example.com/v2; correct the service's apiUrl "
+                    + "or the request's url.",
                 progress: .notSent
             )
         }
         return url
+    }
+
+    /// Whether the scheme of a text is one of those with TLS; nil where it names none that is known.
+    private static func isSecured(_ base: String) -> Bool? {
+        let scheme = base.prefix { $0 != ":" }
+        guard base[scheme.endIndex...].hasPrefix("://") else { return nil }
+        return switch scheme.lowercased() {
+        case "https", "wss": true
+        case "http", "ws": false
+        default: nil
+        }
     }
 
     private static func withoutScheme(_ base: String) -> Substring {

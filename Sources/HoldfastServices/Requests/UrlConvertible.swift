@@ -3,9 +3,9 @@
 
 public import Foundation
 
-/// What names a URL: a URL, or text that is one but for its scheme.
+/// A value that gives a URL: a URL, or text that may lack the scheme.
 public protocol UrlConvertible: Sendable {
-    /// The URL's text; a scheme may be missing, and what is special must be percent-encoded.
+    /// The URL's text; the scheme may be missing, and special characters must be percent-encoded.
     var urlText: String { get }
 }
 
@@ -22,6 +22,6 @@ extension URL: UrlConvertible {
 }
 
 extension URLComponents: UrlConvertible {
-    /// The components put together; empty, and so refused when a request is built, where they do not fit together.
+    /// The URL of the components; empty if they do not make one, which makes building a request fail.
     public var urlText: String { string ?? "" }
 }

@@ -165,7 +165,12 @@ public struct RequestTrace: Sendable {
         freshUntil: Timestamp? = nil
     ) -> Bool {
         guard request.method == .get else { return false }
-        let key = CacheKey(partition: principal, method: .get, target: options.keyTarget(of: request.target))
+        let key = CacheKey(
+            partition: principal,
+            method: .get,
+            target: options.keyTarget(of: request.target),
+            contentType: options.keyFieldText(of: request.fields, to: request.target, secret: [])
+        )
         return append(
             key: Self.hash(of: key.framed + variant.framed),
             size: UInt32(clamping: bodyLength),

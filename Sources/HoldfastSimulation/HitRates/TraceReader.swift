@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+public import Foundation
 internal import HoldfastStorage
 
 #if canImport(Darwin)
@@ -90,7 +91,7 @@ public struct TraceReader: ~Copyable {
 }
 
 /// Why a trace could not be read or written, and what helps.
-public struct TraceError: Error, Sendable, CustomStringConvertible {
+public struct TraceError: LocalizedError, Sendable, CustomStringConvertible {
     /// The kind of failure; new ones may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// A short stable word.
@@ -113,13 +114,14 @@ public struct TraceError: Error, Sendable, CustomStringConvertible {
     }
 
     /// A call that the system refused.
-    public struct SystemFailure: Error, Sendable, Hashable, CustomStringConvertible {
+    public struct SystemFailure: LocalizedError, Sendable, Hashable, CustomStringConvertible {
         /// The call's name.
         public let call: String
         /// The system's number for what went wrong.
         public let errno: Int32
 
-        public var description: String { "\(call): errno \(errno)" }
+        public var description: String { "\(call): \(String(cString: strerror(errno))) (errno \(errno))" }
+        public var errorDescription: String? { description }
     }
 
     /// The kind of failure.
@@ -136,6 +138,7 @@ public struct TraceError: Error, Sendable, CustomStringConvertible {
         self.cause = cause
     }
 
+    public var errorDescription: String? { message }
     public var description: String {
         "\(code): \(message)" + (cause.map { " (\($0))" } ?? "")
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+public import Foundation
+
 /// A load, a server and what goes wrong with it: what ``Storm`` runs retriers through.
 ///
 /// Times are in seconds of the virtual clock. As JSON every property is optional but ``name`` and one of ``rate``,
@@ -386,7 +388,7 @@ extension StormScenario.Server: Codable {
 }
 
 /// A value in a scenario that makes no sense, and what would.
-public struct StormScenarioError: Error, Sendable, Hashable, CustomStringConvertible {
+public struct StormScenarioError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
     /// The property, as it stands in scenario files, such as `server.workers`.
     public let property: String
     /// What is wrong with it and what to write instead.
@@ -398,6 +400,7 @@ public struct StormScenarioError: Error, Sendable, Hashable, CustomStringConvert
     }
 
     public var description: String { "\(property): \(message)" }
+    public var errorDescription: String? { description }
 }
 
 /// Something that is wrong with a simulated server for a while.

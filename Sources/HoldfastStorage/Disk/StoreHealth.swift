@@ -41,7 +41,10 @@ final class StoreHealth: Sendable {
         case .admitted: return
         case .closed: throw StoreError.closed
         case .resting:
-            throw StoreError(.resting, "The store rests after repeated failures of the device; treat this as a miss.")
+            throw StoreError(
+                .resting,
+                "The store is paused after repeated failures of the device. Treat this as a miss."
+            )
         case .displaced: throw StoreError.displaced
         }
     }

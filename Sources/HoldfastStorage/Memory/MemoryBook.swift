@@ -68,7 +68,7 @@ struct MemoryLimits: Sendable {
     /// Throws `.tooLarge` unless an entry may take so many bytes, none of the numbers being negative.
     func check(_ bytes: Int, and more: Int = 0) throws(StoreError) {
         if bytes > entrySize || more > entrySize - bytes {
-            throw StoreError(.tooLarge, "The entry is larger than the \(entrySize) bytes that one entry may take.")
+            throw .tooLarge(limit: entrySize)
         }
     }
 }

@@ -36,9 +36,10 @@ public struct LoopbackConnectionEnd: Sendable, Hashable {
 /// it is dropped.
 public final class LoopbackServer: LoopbackOrigin {
     /// The server could not be started.
-    public struct StartError: Error, CustomStringConvertible {
+    public struct StartError: LocalizedError, CustomStringConvertible {
         /// What failed, with its errno.
         public let description: String
+        public var errorDescription: String? { description }
     }
 
     /// The TCP port it listens on.

@@ -3,6 +3,10 @@
 
 #if Tool
     internal import ArgumentParser
+    internal import Foundation
+    internal import Holdfast
+    internal import HoldfastCommand
+    internal import HoldfastSemantics
 
     /// A number of bytes as people write it: `512`, `64MB`, `1.5GiB`.
     ///
@@ -83,7 +87,8 @@
         private static let units: [String: Double] = ["": 1, "ms": 0.001, "s": 1, "m": 60, "h": 3_600, "d": 86_400]
     }
 
-    /// Where to listen, as people write it: `127.0.0.1:8080`, `[::1]:8080`, `:8080` and `8080` for this machine alone.
+    /// Where to listen, as people write it: `127.0.0.1:8080`, `[::1]:8080`, `:8080` and `8080` for this machine alone, `unix:PATH` for a
+    /// socket in the file system, and `systemd` for the one that the service manager hands over.
     struct ListenAddress: ExpressibleByArgument, Sendable, Hashable, CustomStringConvertible {
         /// The host, an IPv6 address without its brackets.
         let host: String
@@ -95,7 +100,30 @@
             self.port = port
         }
 
+        /// Whether it is no host with a port.
+        var isSocket: Bool { host.hasPrefix("unix:") || host == "systemd" }
+
+        /// The address for people: a URL where it is one.
+        var link: String { isSocket ? host : "http://\(self)" }
+
+        /// The host as the proxy takes it.
+        ///
+        /// - Throws: ``CommandFailure`` where no service manager has handed a socket over.
+        func resolved(_ environment: [String: String]) throws(CommandFailure) -> String {
+            guard host == "systemd" else { return host }
+            guard environment["LISTEN_PID"] == "\(ProcessInfo.processInfo.processIdentifier)",
+                let count = environment["LISTEN_FDS"].flatMap({ Int($0) }), count > 0
+            else {
+                throw .usage("--listen systemd: no socket was handed over; start this by a .socket unit")
+            }
+            return "fd:3"
+        }
+
         init?(argument: String) {
+            if argument == "systemd" || argument.hasPrefix("unix:") && argument.utf8.count > 5 {
+                self.init(host: argument, port: 0)
+                return
+            }
             var host = "127.0.0.1"
             var digits = argument[...]
             if let colon = argument.lastIndex(of: ":") {
@@ -111,13 +139,29 @@
             guard !digits.isEmpty, digits.utf8.allSatisfy({ $0 >= 48 && $0 <= 57 }), let port = Int(digits),
                 port <= 65_535
             else { return nil }
-            self.host = host
-            self.port = port
+            self.init(host: host, port: port)
         }
 
         /// The address as it stands in a URL.
-        var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+        var description: String {
+            if isSocket { return host }
+            return host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+        }
 
         var defaultValueDescription: String { description }
+    }
+
+    extension CacheRules {
+        /// The rules in the file that `--rules` names.
+        ///
+        /// - Throws: ``CommandFailure`` with the place of what is wrong.
+        init(ofOption file: String) throws(CommandFailure) {
+            do {
+                self = try CacheRules(contentsOf: URL(fileURLWithPath: file))
+            } catch {
+                let text = (error as? CacheRulesError)?.description ?? SystemText.of(error)
+                throw CommandFailure.usage("--rules \(file): \(text)")
+            }
+        }
     }
 #endif

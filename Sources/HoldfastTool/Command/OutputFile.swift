@@ -19,7 +19,7 @@
         private let handle: FileHandle
         private let isOpen = Mutex(true)
 
-        private init(_ path: URL, isPrivate: Bool) throws(CommandFailure) {
+        private init(_ path: URL, isPrivate: Bool, continuingAt start: Int?) throws(CommandFailure) {
             target = path.resolvingSymlinksInPath()
             let type = try? FileManager.default.attributesOfItem(atPath: target.path)[.type] as? FileAttributeType
             let refused = CommandFailure("\(path.path) cannot be written; check the directory and its permissions")
@@ -27,6 +27,15 @@
             if let type, type != .typeRegular {
                 draft = nil
                 guard let handle = FileHandle(forWritingAtPath: target.path) else { throw refused }
+                self.handle = handle
+                return
+            }
+            if let start {
+                let isThere = type != nil || FileManager.default.createFile(atPath: target.path, contents: nil)
+                guard isThere, let handle = FileHandle(forUpdatingAtPath: target.path),
+                    (try? handle.truncate(atOffset: UInt64(start))) != nil, (try? handle.seekToEnd()) != nil
+                else { throw refused }
+                draft = nil
                 self.handle = handle
                 return
             }
@@ -47,8 +56,13 @@
         /// - Parameters:
         ///   - path: where it is to lie, once it is whole.
         ///   - isPrivate: whether nobody but its owner may read it.
-        static func open(_ path: URL, isPrivate: Bool = false) async throws -> OutputFile {
-            try await BlockingWork.run { try OutputFile(path, isPrivate: isPrivate) }
+        ///   - start: how much of the file stays and is added to in its place, whatever becomes of it; nil: none, as above.
+        static func open(
+            _ path: URL,
+            isPrivate: Bool = false,
+            continuingAt start: Int? = nil
+        ) async throws -> OutputFile {
+            try await BlockingWork.run { try OutputFile(path, isPrivate: isPrivate, continuingAt: start) }
         }
 
         /// Adds bytes at the end, off the cooperative pool.
@@ -90,6 +104,13 @@
             }
             if isFirst { try? handle.close() }
             return isFirst
+        }
+
+        /// Whether a path leads to something that is written as it is, such as a pipe or a device.
+        static func isDevice(_ path: String) -> Bool {
+            let resolved = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
+            let type = try? FileManager.default.attributesOfItem(atPath: resolved)[.type] as? FileAttributeType
+            return type.map { $0 != .typeRegular && $0 != .typeDirectory } ?? false
         }
 
         /// The name to save a URL's content under: the last part of its path, and never a way out of the folder.

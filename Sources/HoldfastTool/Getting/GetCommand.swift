@@ -40,6 +40,16 @@
         @Flag(name: [.customShort("O"), .long], help: "Save each body under the last part of its URL's path.")
         var remoteName = false
 
+        @Option(
+            name: [.customShort("C"), .long],
+            parsing: .unconditional,
+            help: ArgumentHelp(
+                "With -, go on where a file broke off that -C began, past the cache; begins anew where the server has no ranges.",
+                valueName: "-"
+            )
+        )
+        var continueAt: String?
+
         @Flag(
             name: [.short, .long],
             help: "Show requests, responses, attempts and what the cache decided, on standard error."
@@ -95,6 +105,11 @@
         @Option(help: ArgumentHelp("How much the cache takes on the disk at most.", valueName: "size"))
         var cacheSize = ByteCount(256_000_000)
 
+        @Option(
+            help: ArgumentHelp("Rules by route for the cache (docs/reference/rules.md), as JSON.", valueName: "file")
+        )
+        var rules: String?
+
         @Flag(help: "Neither look into a cache nor keep anything.")
         var noCache = false
 
@@ -142,6 +157,11 @@
         func validate() throws {
             if output.count > urls.count { throw ValidationError("There are more -o than URLs.") }
             if remoteName, !output.isEmpty { throw ValidationError("Write -o or -O, not both.") }
+            if let continueAt {
+                if continueAt != "-" { throw ValidationError("-C takes - alone: the file says where it broke off.") }
+                if output.isEmpty, !remoteName { throw ValidationError("-C needs a file: -o or -O.") }
+                if head || data != nil { throw ValidationError("-C is for GET; leave out -I and --data.") }
+            }
             if head, data != nil || method != nil {
                 throw ValidationError("-I sends HEAD; leave out --data and --method.")
             }

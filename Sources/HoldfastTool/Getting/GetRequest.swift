@@ -31,10 +31,9 @@
         init(_ text: String, method: String?, headers: [String], body: RequestBody) throws(CommandFailure) {
             let target: TargetURI
             do {
-                target = try TargetURI(mapping: text)
+                target = try TargetURI(tolerating: Self.withScheme(text))
             } catch {
-                let hint = error.reason == .notAbsolute ? "; write https://\(HeadText.printable(text))" : ""
-                throw .usage("'\(HeadText.printable(text))' is no URL to get: \(error.message)\(hint)")
+                throw .usage("'\(HeadText.printable(text))' is no URL to get: \(error.message)")
             }
             guard let url = URL(string: target.canonical) else {
                 throw .usage("'\(HeadText.printable(text))' is no URL to get")
@@ -58,6 +57,21 @@
             self.request = request
             self.body = body
             name = target.canonical
+        }
+
+        /// The URL with the scheme that it is asked by where it was typed without one: http for this machine, https for all others.
+        static func withScheme(_ text: String) -> String {
+            if text.contains("://") { return text }
+            let authority = text.prefix { !"/?#".contains($0) }
+            // `localhost:80` is a host and a port, `mailto:me` a URL of another kind.
+            if let colon = authority.lastIndex(of: ":"), !authority.hasSuffix("]"),
+                !authority[colon...].dropFirst().allSatisfy(\.isNumber)
+            {
+                return text
+            }
+            let host = authority.hasPrefix("[") ? authority.prefix { $0 != "]" } + "]" : authority.prefix { $0 != ":" }
+            let isOwn = host == "localhost" || host.hasSuffix(".localhost") || host.hasPrefix("127.") || host == "[::1]"
+            return (isOwn ? "http://" : "https://") + text
         }
 
         private static func fields(_ lines: [String]) throws(CommandFailure) -> HeaderFields {

@@ -31,7 +31,7 @@
                 requests.append(try GetRequest(url, method: method, headers: command.header, body: body))
             }
             let places = try command.places(of: requests, in: environment.workingDirectory)
-            let cache = await openCache()
+            let cache = try await openCache()
             let pipeline = pipeline(cache)
             var status: Int32 = 0
             do {
@@ -67,6 +67,7 @@
                 }
             } catch {
                 if error is CancellationError || Task.isCancelled { throw CancellationError() }
+                if let failure = console.outputFailure() { throw failure }
                 let failure = error as? ServiceError
                 let text = failure?.message ?? "\(error)"
                 let attempts = failure?.attempts.count ?? 0
@@ -78,9 +79,19 @@
 
         private func exchange(_ request: GetRequest, to place: URL?, pipeline: Pipeline) async throws -> Int32 {
             let start = environment.clock.now
-            let response = try await pipeline.send(request.request, body: request.body, options: callOptions)
+            var sent = request.request
+            var part: Int?
+            if command.continueAt != nil, let place {
+                let size = try? FileManager.default.attributesOfItem(atPath: place.path)[.size] as? NSNumber
+                part = size?.intValue ?? 0
+                if let part, part > 0 { sent.setValue("bytes=\(part)-", forHTTPHeaderField: "Range") }
+            }
+            let response = try await pipeline.send(sent, body: request.body, options: callOptions)
             let status = GetStatus.of(response.status)
             if command.verbose { tell(response, start: start) }
+            if let part, let place {
+                return try await resume(request, with: response, at: part, place: place)
+            }
             if command.fail, status != 0 {
                 response.body.discard()
                 console.error("holdfast: \(request.name): status \(response.status)\n")
@@ -96,12 +107,39 @@
             return status
         }
 
-        private func save(_ body: ResponseBody, to place: URL?) async throws {
+        /// Adds what a server sends of a file to the part of it that is there; what is no part of it leaves the file alone.
+        private func resume(_ request: GetRequest, with response: Response, at part: Int, place: URL) async throws
+            -> Int32
+        {
+            let range = response.fields["Content-Range"] ?? ""
+            var start: Int?
+            switch response.status.rawValue {
+            case 200: start = 0
+            case 206 where range.hasPrefix("bytes \(part)-"): start = part
+            case 206:
+                throw CommandFailure("the server sent another part (\(HeadText.printable(range))); nothing was added")
+            case 416 where range == "bytes */\(part)":
+                response.body.discard()
+                console.error("holdfast: \(request.name): the file is whole already\n")
+                return 0
+            default: break
+            }
+            guard let start else {
+                response.body.discard()
+                console.error("holdfast: \(request.name): status \(response.status); the file stays as it is\n")
+                return max(GetStatus.of(response.status), 1)
+            }
+            try await save(response.body, to: place, from: start)
+            return 0
+        }
+
+        /// - Parameter start: where a file goes on that is written in its place; nil: a new one, which appears when it is whole.
+        private func save(_ body: ResponseBody, to place: URL?, from start: Int? = nil) async throws {
             // A progress line amid a text on the same terminal would tear it.
             let shows = console.errorIsTerminal && (place != nil || !console.outputIsTerminal)
             let progress = shows ? TransferProgress(console, length: body.length, clock: environment.clock) : nil
             defer { progress?.end() }
-            let file: OutputFile? = if let place { try await OutputFile.open(place) } else { nil }
+            let file: OutputFile? = if let place { try await OutputFile.open(place, continuingAt: start) } else { nil }
             defer { file?.discard() }
             for try await chunk in body {
                 if let file {
@@ -118,6 +156,7 @@
         private func write(_ data: Data) async throws {
             let console = console
             try await BlockingWork.run { console.write(data) }
+            if let failure = console.outputFailure() { throw failure }
         }
 
         private func tell(_ response: Response, start: MonotonicInstant) {
@@ -143,7 +182,7 @@
             var options = CallOptions()
             options.cache.reload = command.reload
             options.cache.onlyIfCached = command.onlyIfCached
-            options.cache.noStore = command.noStore
+            options.cache.noStore = command.noStore || command.continueAt != nil
             options.cache.maxStale = command.maxStale?.duration
             options.timeout = command.deadline?.duration
             return options
@@ -175,10 +214,11 @@
         }
 
         /// The cache on the disk; one in memory where another process has that, or where the disk says no.
-        private func openCache() async -> HTTPCache? {
+        private func openCache() async throws -> HTTPCache? {
             if command.noCache { return nil }
             var options = CacheOptions.private
             options.cacheName = "holdfast"
+            if let rules = command.rules { options.rules = try CacheRules(ofOption: rules) }
             let directory = command.cacheDir.map { URL(fileURLWithPath: $0) } ?? environment.cacheDirectory
             do {
                 return try await HTTPCache.onDisk(at: directory, capacity: command.cacheSize.bytes, options: options)

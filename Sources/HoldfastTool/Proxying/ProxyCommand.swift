@@ -23,7 +23,8 @@
             discussion: """
                 With --origin it is a reverse proxy: whatever it is asked, it asks that server. With --forward it is a forward proxy for plain \
                 http: programs name it in HTTP_PROXY, and it asks whom they name. Responses are stored and answered by RFC 9111. It writes one \
-                line to standard error when it listens; SIGTERM or Control-C lets the requests under way end, and a second one cuts them off.
+                line to standard error when it listens, and tells failures there; SIGHUP opens the log anew; SIGTERM or Control-C lets the \
+                requests under way end, and a second one cuts them off.
 
                 Sizes are written 64MB or 1GiB, times 250ms, 10s or 5m; a time of 0 is no limit.
 
@@ -34,14 +35,22 @@
 
         @Option(
             help: ArgumentHelp(
-                "Where to listen: an address and a port, or a port of 127.0.0.1; port 0 takes any.",
+                "Where to listen: an address and a port, a port of 127.0.0.1 (0: any), unix:PATH, or systemd for its socket.",
                 valueName: "host:port"
             )
         )
         var listen = ListenAddress(host: "127.0.0.1", port: 8080)
 
-        @Option(help: ArgumentHelp("The server to stand in front of, without a path.", valueName: "url"))
-        var origin: String?
+        @Option(
+            help: ArgumentHelp(
+                "The server to stand in front of, without a path; given several times, servers that take turns.",
+                valueName: "url"
+            )
+        )
+        var origin: [String] = []
+
+        @Option(help: "What Host the origin sees: its own, or the one that the client sent (keep).")
+        var host = HostField.origin
 
         @Flag(help: "Be a forward proxy for plain http.")
         var forward = false
@@ -77,11 +86,19 @@
         )
         var redis: String?
 
+        @Option(
+            help: ArgumentHelp(
+                "Lifetimes, keys and what is never stored, by host, path and content type, from this JSON file.",
+                valueName: "file"
+            )
+        )
+        var rules: String?
+
         @Option(help: "How failed requests are repeated.")
         var retry = Retry.gateway
 
         @Option(help: ArgumentHelp("How long the origin may take to answer, retries included.", valueName: "time"))
-        var timeout = TimeSpan(.seconds(9))
+        var timeout = TimeSpan(.seconds(60))
 
         @Option(help: ArgumentHelp("Name this proxy so in Via, by which loops are seen.", valueName: "name"))
         var via: String?
@@ -89,14 +106,41 @@
         @Option(help: ArgumentHelp("Tell under this name in Cache-Status what the cache did.", valueName: "name"))
         var cacheStatus: String?
 
-        @Option(help: "Tell the origin who asked.")
+        @Option(help: "Tell the origin who asked, for which host and by which scheme.")
         var clientAddress = ClientAddress.none
+
+        @Option(
+            help: ArgumentHelp(
+                "The scheme that the origin is told: https where TLS ends in front of this proxy. (default: the proxy's own)",
+                valueName: "scheme"
+            )
+        )
+        var clientScheme: String?
+
+        @Option(
+            help: ArgumentHelp(
+                "Serve https with the certificate in this file (PEM, with those behind it); SIGHUP reads it anew.",
+                valueName: "file"
+            )
+        )
+        var tlsCert: String?
+
+        @Option(help: ArgumentHelp("The key of the certificate (PEM).", valueName: "file"))
+        var tlsKey: String?
 
         @Option(help: ArgumentHelp("How many client connections are served at a time.", valueName: "count"))
         var maxConnections = 10_000
 
         @Option(help: ArgumentHelp("How large the head of a request may be.", valueName: "size"))
         var headerLimit = ByteCount(65_536)
+
+        @Option(
+            help: ArgumentHelp(
+                "How many lines the head of a request may have; of an answer as many, or 256 where that is more.",
+                valueName: "count"
+            )
+        )
+        var headerLines = 100
 
         @Option(help: ArgumentHelp("How long a client's connection may lie idle.", valueName: "time"))
         var clientIdle = TimeSpan(.seconds(75))
@@ -106,17 +150,30 @@
 
         @Option(
             help: ArgumentHelp(
-                "Serve a page on this port of 127.0.0.1 that shows what the cache does.",
-                valueName: "port"
+                "Serve metrics, health, purges and the inspector here: a port of 127.0.0.1, an address and a port, or unix:PATH.",
+                valueName: "host:port"
             )
         )
-        var inspect: Int?
+        var admin: ListenAddress?
 
-        @Option(help: "Write a line for each request to standard output.")
+        @Option(
+            help: ArgumentHelp("A file whose first line is the token that --admin asks for.", valueName: "file")
+        )
+        var adminToken: String?
+
+        @Option(help: "Write a line for each request; failures are told on standard error in any case.")
         var log = Log.none
 
+        @Option(
+            help: ArgumentHelp(
+                "Add the lines to this file rather than to standard output; SIGHUP opens it anew.",
+                valueName: "file"
+            )
+        )
+        var logFile: String?
+
         func run() async throws {
-            try await run(on: .standard, until: Signals.ending())
+            try await run(on: .standard, until: Signals.ending(), reloading: Signals.hangUps())
         }
 
         /// For whom the cache stores.
@@ -124,9 +181,14 @@
             case `private`, shared
         }
 
-        /// What is written to standard output for each request.
+        /// What is written for each request.
         enum Log: String, ExpressibleByArgument, CaseIterable {
-            case none, access, decisions
+            case none, access, decisions, json
+        }
+
+        /// Whose Host the origin sees.
+        enum HostField: String, ExpressibleByArgument, CaseIterable {
+            case origin, keep
         }
 
         /// What the origin is told of the client.
@@ -156,8 +218,18 @@
         /// - Throws: ``CommandFailure`` with status 64.
         func proxyConfiguration() throws -> ProxyConfiguration {
             var configuration = ProxyConfiguration(try role())
-            configuration.host = listen.host
+            configuration.host = try listen.resolved(ProcessInfo.processInfo.environment)
             configuration.port = listen.port
+            configuration.keepsHost = host == .keep
+            if !forward { configuration.furtherOrigins = Array(try origins().dropFirst()) }
+            configuration.clientScheme = clientScheme
+            switch (tlsCert, tlsKey) {
+            case (nil, nil): break
+            case (let certificate?, let key?):
+                configuration.certificate = ProxyCertificate(certificatePath: certificate, keyPath: key)
+            default: throw CommandFailure.usage("--tls-cert and --tls-key go together")
+            }
+            configuration.admin = try adminConfiguration()
             configuration.retrierFactory = retry.factory
             configuration.viaName = via
             configuration.clientAddressFields =
@@ -173,10 +245,16 @@
                 throw CommandFailure.usage("--header-limit is to lie between 1KiB and 16MiB")
             }
             configuration.limits.headBytes = headerLimit.bytes
-            configuration.limits.idleTimeout = clientIdle.limit ?? .seconds(86_400)
-            if let inspect, !(0...65_535).contains(inspect) {
-                throw CommandFailure.usage("--inspect \(inspect) is no port; choose one from 1 to 65535, or 0 for any")
+            guard (1...100_000).contains(headerLines) else {
+                throw CommandFailure.usage("--header-lines is to lie between 1 and 100000")
             }
+            configuration.limits.headLines = headerLines
+            configuration.transport.headLines = max(configuration.transport.headLines, headerLines)
+            configuration.transport.headBytes = max(configuration.transport.headBytes, headerLimit.bytes)
+            if logFile != nil, log == .none {
+                throw CommandFailure.usage("--log-file needs --log access, decisions or json")
+            }
+            configuration.limits.idleTimeout = clientIdle.limit ?? .seconds(86_400)
             if let cacheStatus, FieldName(cacheStatus) == nil {
                 throw CommandFailure.usage(
                     "--cache-status '\(cacheStatus)' is no token; choose letters, digits and hyphens"
@@ -191,30 +269,60 @@
             return configuration
         }
 
+        private func adminConfiguration() throws -> AdminConfiguration? {
+            guard let admin else {
+                guard adminToken == nil else { throw CommandFailure.usage("--admin-token is for --admin") }
+                return nil
+            }
+            var configuration = AdminConfiguration()
+            configuration.host = admin.host
+            configuration.port = admin.port
+            if let adminToken {
+                guard let text = try? String(contentsOfFile: adminToken, encoding: .utf8) else {
+                    throw CommandFailure(
+                        "--admin-token \(adminToken) cannot be read; check the path and its permissions"
+                    )
+                }
+                configuration.token = String(text.prefix { !$0.isNewline })
+            }
+            return configuration
+        }
+
         private func role() throws -> ProxyRole {
             if forward {
-                guard origin == nil else { throw CommandFailure.usage("--origin and --forward exclude each other") }
+                guard origin.isEmpty else { throw CommandFailure.usage("--origin and --forward exclude each other") }
                 var rules = ForwardRules()
                 rules.isOpen = openForwardProxy
                 rules.allowedHosts = allowHost
                 rules.deniesPrivateAddresses = denyPrivate ? true : nil
                 return .forward(rules)
             }
-            guard let origin else { throw CommandFailure.usage("say whom to ask: --origin URL, or --forward") }
+            guard let first = try origins().first else {
+                throw CommandFailure.usage("say whom to ask: --origin URL, or --forward")
+            }
             guard allowHost.isEmpty, !denyPrivate, !openForwardProxy else {
                 throw CommandFailure.usage("--allow-host, --deny-private and --open-forward-proxy are for --forward")
             }
-            do throws(ProxyConfigurationError) {
-                return .reverse(try ProxyOrigin(origin))
-            } catch {
-                throw CommandFailure.usage("--origin: \(error)")
+            return .reverse(first)
+        }
+
+        private func origins() throws(CommandFailure) -> [ProxyOrigin] {
+            var origins: [ProxyOrigin] = []
+            for text in origin {
+                do throws(ProxyConfigurationError) {
+                    origins.append(try ProxyOrigin(text))
+                } catch {
+                    throw .usage("--origin: \(error)")
+                }
             }
+            return origins
         }
 
         /// The rules of the cache.
         var cacheOptions: CacheOptions {
             var options: CacheOptions = mode == .shared ? .shared : .private
             options.cacheName = cacheStatus
+            options.tagFields = ["Surrogate-Key", "Cache-Tag"]
             return options
         }
 
@@ -222,9 +330,11 @@
         ///
         /// - Throws: ``CommandFailure``: 64 for options that do not go together, 1 where a store cannot be opened.
         func makeCache() async throws -> HTTPCache? {
+            var cacheOptions = self.cacheOptions
+            if let rules { cacheOptions.rules = try CacheRules(ofOption: rules) }
             if let redis {
                 guard disk == nil else { throw CommandFailure.usage("--disk and --redis exclude each other") }
-                return try await redisCache(redis)
+                return try await redisCache(redis, options: cacheOptions)
             }
             guard let disk else {
                 return memory.bytes > 0 ? .inMemory(capacity: memory.bytes, options: cacheOptions) : nil
@@ -241,11 +351,11 @@
                     options: cacheOptions
                 )
             } catch let error as StoreError {
-                throw CommandFailure("--disk \(disk): \(error.message)")
+                throw CommandFailure("--disk \(disk): \(CommandFailure(error))")
             }
         }
 
-        private func redisCache(_ url: String) async throws -> HTTPCache {
+        private func redisCache(_ url: String, options cacheOptions: CacheOptions) async throws -> HTTPCache {
             #if Redis
                 var options = RedisOptions()
                 options.memory = memory.bytes
@@ -265,61 +375,77 @@
         }
 
         /// Serves until an element of `endings` comes, lets the requests under way end, and closes the cache; a second element cuts
-        /// them off.
+        /// them off. At each element of `hangUps` it opens its log anew.
         ///
         /// - Throws: ``CommandFailure``.
-        func run(on console: Console, until endings: AsyncStream<Void>) async throws {
+        func run(
+            on console: Console,
+            until endings: AsyncStream<Void>,
+            reloading hangUps: AsyncStream<Void> = AsyncStream { $0.finish() }
+        ) async throws {
             var configuration = try proxyConfiguration()
+            let logging = try ProxyLog(log, file: logFile, on: console)
             let cache = try await makeCache()
             configuration.cache = cache
-            let logging = log == .none ? nil : ProxyLog(log, on: console)
-            if let logging { configuration.onAnswer = { logging.note($0) } }
-            var inspector: Inspector?
-            if inspect != nil, let cache {
-                let model = InspectorModel(cache: cache)
-                configuration.observers.append(model)
-                inspector = Inspector(model: model, governor: configuration.retrierFactory.governor)
-            }
+            if log != .none { configuration.onAnswer = { logging.note($0) } }
+            configuration.onFailure = { logging.note($0) }
             do {
-                try await serve(configuration, inspector: inspector, console: console, endings: endings)
+                try await serve(configuration, logging: logging, console: console, endings: endings, hangUps: hangUps)
             } catch {
                 await cache?.close()
                 throw error
             }
             await cache?.close()
-            await logging?.flush()
+            await logging.flush()
         }
 
         private func serve(
             _ configuration: ProxyConfiguration,
-            inspector: Inspector?,
+            logging: ProxyLog,
             console: Console,
-            endings: AsyncStream<Void>
+            endings: AsyncStream<Void>,
+            hangUps: AsyncStream<Void>
         ) async throws {
             let server: ProxyServer
             do {
                 server = try await ProxyServer.start(configuration)
+            } catch let error as ProxyConfigurationError {
+                throw CommandFailure(error.description)
             } catch {
-                throw CommandFailure("cannot listen on \(listen): \(ProxyCommand.reason(error))")
-            }
-            if let inspector, let port = inspect {
-                do {
-                    let port = try await inspector.start(port: port)
-                    console.error("inspector on http://127.0.0.1:\(port)/\n")
-                } catch {
-                    await server.close()
-                    throw CommandFailure("cannot listen on 127.0.0.1:\(port): \(ProxyCommand.reason(error))")
+                var place = "\(listen)"
+                if let error = error as? ProxyListenError, error.host != configuration.host || error.port != listen.port
+                {
+                    place = "\(ListenAddress(host: error.host, port: error.port))"
                 }
-            } else if inspect != nil {
-                console.error("there is no cache to inspect: --memory 0\n")
+                throw CommandFailure("cannot listen on \(place): \(ProxyCommand.reason(error))")
             }
-            let address = ListenAddress(host: listen.host, port: server.port)
-            console.error("listening on http://\(address)\n")
+            if let admin {
+                let address = ListenAddress(host: admin.host, port: server.adminPort ?? admin.port)
+                console.error("admin on \(address.link)\n")
+                if configuration.cache == nil { console.error("there is no cache to inspect: --memory 0\n") }
+            }
+            let address = listen.isSocket ? listen : ListenAddress(host: listen.host, port: server.port)
+            let link = tlsCert == nil ? address.link : address.link.replacing("http://", with: "https://")
+            console.error("listening on \(link)\n")
+            ServiceManager.tell("READY=1")
+            let reloading = Task {
+                for await _ in hangUps {
+                    ServiceManager.tell("RELOADING=1")
+                    logging.reopen()
+                    do throws(ProxyConfigurationError) {
+                        try server.reloadCertificate()
+                    } catch {
+                        console.error("holdfast: going on with the former certificate: \(error)\n")
+                    }
+                    ServiceManager.tell("READY=1")
+                }
+            }
+            defer { reloading.cancel() }
             var iterator = endings.makeAsyncIterator()
             _ = await iterator.next()
+            ServiceManager.tell("STOPPING=1")
             console.error("draining; once more to end at once\n")
             await ProxyCommand.drain(server, within: drainTimeout.duration, endings: endings)
-            await inspector?.stop()
         }
 
         private static func drain(_ server: ProxyServer, within limit: Duration, endings: AsyncStream<Void>) async {
@@ -340,7 +466,7 @@
         /// What kept a server from listening, in a few words.
         private static func reason(_ error: any Error) -> String {
             guard let code = ProxyServer.systemErrorNumber(error) else {
-                return "\(error)"
+                return "\((error as? ProxyListenError)?.cause ?? error)"
             }
             return switch code {
             case EADDRINUSE: "the port is taken; choose another one"

@@ -10,7 +10,7 @@
     internal import HoldfastSemantics
     internal import Synchronization
 
-    /// Writes a line for each request to standard output, on a queue of its own.
+    /// Writes a line for each request to standard output or a file, and one for each failure to standard error, on a queue of its own.
     ///
     /// Who reads the output slowly loses lines, and is told how many; no request waits for it.
     final class ProxyLog: Sendable {
@@ -18,17 +18,25 @@
             var pending: [UInt8] = []
             var lost = 0
             var isWriting = false
+            /// The second that the last failures were told in, how many in it, and how many since were not.
+            var failures = (second: Int64(0), told: 0, untold: 0)
         }
 
         private let kind: ProxyCommand.Log
         private let console: Console
+        private let file: LogFile?
         private let state = Mutex(State())
         private let queue = DispatchQueue(label: "holdfast.log")
         private static let limit = 1 << 20
+        /// How many failures a second are told; of more only their number.
+        static let failuresPerSecond = 10
 
-        init(_ kind: ProxyCommand.Log, on console: Console) {
+        /// - Parameter path: the file that lines are added to; nil: standard output.
+        /// - Throws: ``CommandFailure`` where the file cannot be opened.
+        init(_ kind: ProxyCommand.Log, file path: String? = nil, on console: Console) throws(CommandFailure) {
             self.kind = kind
             self.console = console
+            if let path { file = try LogFile(path) } else { file = nil }
         }
 
         /// Takes a line down.
@@ -44,6 +52,46 @@
                 return !state.isWriting
             }
             if begins { queue.async { self.write() } }
+        }
+
+        /// Tells of a failure; of many in a second only their number.
+        func note(_ failure: ProxyFailure, at time: Timestamp = SystemClock().timestamp) {
+            let second = time.millisecondsSinceEpoch / 1_000
+            let untold: Int? = state.withLock { state in
+                if state.failures.second != second { (state.failures.second, state.failures.told) = (second, 0) }
+                guard state.failures.told < ProxyLog.failuresPerSecond else {
+                    state.failures.untold += 1
+                    return nil
+                }
+                state.failures.told += 1
+                defer { state.failures.untold = 0 }
+                return state.failures.untold
+            }
+            guard let untold else { return }
+            var line = untold > 0 ? "holdfast: \(untold) further failures were not told\n" : ""
+            if kind == .json {
+                let object = JSONText.object([
+                    ("time", .string(ProxyLog.instant(time))), ("failure", .string(failure.kind.rawValue)),
+                    ("client", failure.clientAddress.map { .string($0) } ?? .null), ("text", .string(failure.text)),
+                ])
+                line += object.text + "\n"
+            } else {
+                let client = failure.clientAddress.map { " (client \($0))" } ?? ""
+                line += "\(ProxyLog.instant(time)) \(failure.kind.rawValue) failure: \(failure.text)\(client)\n"
+            }
+            queue.async { [console, line] in console.error(line) }
+        }
+
+        /// Opens the file anew, under whatever its name leads to now.
+        func reopen() {
+            guard let file else { return }
+            queue.async { [console] in
+                do throws(CommandFailure) {
+                    try file.reopen()
+                } catch {
+                    console.error("holdfast: going on with the former log: \(error)\n")
+                }
+            }
         }
 
         /// Waits until all is written.
@@ -64,30 +112,63 @@
                     return (state.pending, state.lost)
                 }
                 guard !bytes.isEmpty else { return }
-                console.write(Data(bytes))
-                if lost > 0 { console.output("# \(lost) lines lost, since the output is read too slowly\n") }
+                var data = Data(bytes)
+                if lost > 0 { data += Data("# \(lost) lines lost, since the output is read too slowly\n".utf8) }
+                guard let file else {
+                    console.write(data)
+                    continue
+                }
+                if let trouble = file.write(data) { console.error("holdfast: \(trouble); lines are lost\n") }
             }
         }
 
         /// The line for a request.
         ///
-        /// `access` is the combined format of web servers with the length at the head of the answer; `decisions` says what was
-        /// done and why.
+        /// `access` is the combined format of web servers; `decisions` says what was done and why; `json` has both and more in an object.
         static func line(_ record: ProxyRecord, kind: ProxyCommand.Log) -> String {
+            if kind == .json { return json(record).text }
             let client = record.clientAddress ?? "-"
             let target = quotable(record.target)
             if kind == .decisions {
-                let milliseconds =
-                    record.duration.components.seconds * 1_000
-                    + record.duration.components.attoseconds / 1_000_000_000_000_000
                 let decision = record.decision.map { "\($0)" } ?? "not from a cache"
-                return "\(record.method) \(target) \(record.status.rawValue) \(milliseconds)ms "
+                return "\(record.method) \(target) \(record.status.rawValue) \(record.duration.wholeMilliseconds)ms "
                     + "\(record.attempts) sent, \(decision)"
             }
-            let length = record.bodyLength.map(String.init) ?? "-"
             return "\(client) - - [\(commonTime(record.start))] \"\(record.method) \(target) HTTP/\(record.version)\" "
-                + "\(record.status.rawValue) \(length) \"\(quotable(record.referer ?? "-"))\" "
+                + "\(record.status.rawValue) \(record.bodyBytes) \"\(quotable(record.referer ?? "-"))\" "
                 + "\"\(quotable(record.userAgent ?? "-"))\""
+        }
+
+        private static func json(_ record: ProxyRecord) -> JSONText {
+            func text(_ value: String?) -> JSONText { value.map { .string($0) } ?? .null }
+            return .object([
+                ("time", .string(instant(record.start))),
+                ("client", text(record.clientAddress)),
+                ("method", .string(record.method.rawValue)),
+                ("target", .string(record.target)),
+                ("status", .int(record.status.rawValue)),
+                ("bytes", .int(record.bodyBytes)),
+                ("complete", .bool(record.isComplete)),
+                ("cache", text(record.decision.map { "\($0.outcome)" })),
+                ("reason", text(record.decision.map { "\($0.reason)" })),
+                (
+                    "stored",
+                    record.decision?.storage.map { storage in
+                        if case .notStored = storage { .bool(false) } else { .bool(true) }
+                    } ?? .null
+                ),
+                ("ms", .int(Int(record.duration.wholeMilliseconds))),
+                ("origin_ms", record.originDuration.map { .int(Int($0.wholeMilliseconds)) } ?? .null),
+                ("attempts", .int(record.attempts)),
+                ("user_agent", text(record.userAgent)),
+                ("referer", text(record.referer)),
+            ])
+        }
+
+        /// A time by RFC 3339 in UTC, to the millisecond.
+        private static func instant(_ time: Timestamp) -> String {
+            let digits = String(1_000 + time.millisecondsSinceEpoch % 1_000).dropFirst()
+            return ReadableText.instant(time).replacing("Z", with: ".\(digits)Z")
         }
 
         /// Text of a client's, so that it ends neither a quotation nor a line.
@@ -112,6 +193,56 @@
             let parts = HTTPDate(time).description.split(separator: " ")
             guard parts.count == 6 else { return "-" }
             return "\(parts[1])/\(parts[2])/\(parts[3]):\(parts[4]) +0000"
+        }
+    }
+
+    /// A file that lines are added to, and that can be opened anew under its name once somebody has moved it away.
+    final class LogFile: Sendable {
+        private let path: String
+        private let state: Mutex<(descriptor: Int32, hasFailed: Bool)>
+
+        init(_ path: String) throws(CommandFailure) {
+            self.path = path
+            state = Mutex((try LogFile.open(path), false))
+        }
+
+        deinit { state.withLock { _ = close($0.descriptor) } }
+
+        /// Opens the file anew; the former one stays in use where that fails.
+        func reopen() throws(CommandFailure) {
+            let descriptor = try LogFile.open(path)
+            let former = state.withLock { state in
+                defer { state = (descriptor, false) }
+                return state.descriptor
+            }
+            _ = close(former)
+        }
+
+        /// Adds bytes.
+        ///
+        /// - Returns: what is wrong, the first time since it went well; nil otherwise.
+        func write(_ data: Data) -> String? {
+            state.withLock { state in
+                let failure: Int32? = data.withUnsafeBytes { bytes in
+                    var rest = bytes[...]
+                    while let base = UnsafeRawBufferPointer(rebasing: rest).baseAddress, !rest.isEmpty {
+                        let count = Foundation.write(state.descriptor, base, rest.count)
+                        if count > 0 { rest = rest.dropFirst(count) } else if errno != EINTR { return errno }
+                    }
+                    return nil
+                }
+                defer { state.hasFailed = failure != nil }
+                guard let failure, !state.hasFailed else { return nil }
+                return "the log \(path) cannot be written: \(String(cString: strerror(failure)))"
+            }
+        }
+
+        private static func open(_ path: String) throws(CommandFailure) -> Int32 {
+            let descriptor = Foundation.open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o640)
+            guard descriptor >= 0 else {
+                throw CommandFailure("the log \(path) cannot be opened: \(String(cString: strerror(errno)))")
+            }
+            return descriptor
         }
     }
 #endif

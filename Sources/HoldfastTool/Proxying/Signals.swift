@@ -12,9 +12,16 @@
         ///
         /// A closed pipe of standard output does not end it either.
         static func ending() -> AsyncStream<Void> {
+            signal(SIGPIPE, SIG_IGN)
+            return arriving([SIGTERM, SIGINT])
+        }
+
+        /// An element for each SIGHUP from now on, which then ends no program.
+        static func hangUps() -> AsyncStream<Void> { arriving([SIGHUP]) }
+
+        private static func arriving(_ numbers: [Int32]) -> AsyncStream<Void> {
             AsyncStream(bufferingPolicy: .bufferingOldest(2)) { continuation in
-                signal(SIGPIPE, SIG_IGN)
-                let sources = [SIGTERM, SIGINT].map { number in
+                let sources = numbers.map { number in
                     signal(number, SIG_IGN)
                     let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
                     source.setEventHandler { continuation.yield() }
@@ -25,6 +32,35 @@
                     for source in sources { source.cancel() }
                 }
             }
+        }
+    }
+
+    /// The service manager that may have started this process: systemd, or what speaks its protocol (sd_notify).
+    enum ServiceManager {
+        /// Tells it a state, such as `READY=1`; nothing happens where there is none.
+        static func tell(_ state: String) {
+            #if os(Linux)
+                guard let path = ProcessInfo.processInfo.environment["NOTIFY_SOCKET"], path.utf8.count < 108 else {
+                    return
+                }
+                var address = sockaddr_un()
+                address.sun_family = sa_family_t(AF_UNIX)
+                withUnsafeMutableBytes(of: &address.sun_path) { bytes in
+                    bytes.copyBytes(from: path.utf8)
+                    // A name of the abstract kind, which is no file.
+                    if path.hasPrefix("@") { bytes[0] = 0 }
+                }
+                let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+                guard descriptor >= 0 else { return }
+                defer { close(descriptor) }
+                let length = socklen_t(MemoryLayout<sa_family_t>.size + path.utf8.count)
+                let text = Array(state.utf8)
+                withUnsafePointer(to: &address) { pointer in
+                    pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                        _ = sendto(descriptor, text, text.count, Int32(MSG_NOSIGNAL), address, length)
+                    }
+                }
+            #endif
         }
     }
 

@@ -71,9 +71,9 @@
         }
 
         private mutating func target(of line: AccessLogLine) -> TargetURI? {
-            guard line.target.hasPrefix("/") else { return try? TargetURI(mapping: line.target) }
+            guard line.target.hasPrefix("/") else { return try? TargetURI(tolerating: line.target) }
             // What host it is makes no difference where the log has but one.
-            return try? TargetURI(mapping: "http://\(line.host ?? "log.invalid")\(line.target)")
+            return try? TargetURI(tolerating: "http://\(line.host ?? "log.invalid")\(line.target)")
         }
 
         /// The library's own judgement of a response of which the status is all that is known.

@@ -291,7 +291,7 @@
             guard let method = RequestMethod(validating: entry.request.method) else {
                 throw .malformed("request.method is no method")
             }
-            guard let target = try? TargetURI(mapping: entry.request.url) else {
+            guard let target = try? TargetURI(tolerating: entry.request.url) else {
                 throw .bypass("\(CacheReason.target)", method: method.rawValue)
             }
             let status = Int(exactly: entry.response.status.rounded()) ?? 0
@@ -372,6 +372,33 @@
         }
 
         let log: Log
+
+        /// Where text that is no JSON goes wrong: where it was cut off, or what the reader says; nothing for other errors.
+        static func place(of error: any Error, in data: Data) -> String {
+            guard case .dataCorrupted(let context) = error as? DecodingError else { return "" }
+            // Depth by brackets outside strings: what is open at the end was cut off there.
+            var (depth, isText, isEscaped) = (0, false, false)
+            for byte in data {
+                if isEscaped {
+                    isEscaped = false
+                } else if byte == UInt8(ascii: "\\") {
+                    isEscaped = isText
+                } else if byte
+                    == UInt8(ascii: "\"")
+                {
+                    isText.toggle()
+                } else if !isText {
+                    if byte == UInt8(ascii: "{") || byte == UInt8(ascii: "[") { depth += 1 }
+                    if byte == UInt8(ascii: "}") || byte == UInt8(ascii: "]") { depth -= 1 }
+                }
+            }
+            if depth > 0 || isText {
+                let lines = data.reduce(1) { $1 == UInt8(ascii: "\n") ? $0 + 1 : $0 }
+                return "; it ends too early, at byte \(data.count), line \(lines)"
+            }
+            let told = (context.underlyingError as NSError?)?.userInfo[NSDebugDescriptionErrorKey] as? String
+            return told.map { "; \($0)" } ?? ""
+        }
 
         /// Why a part of a file is not what it should be: the path to it, in a few words.
         static func words(_ error: any Error) -> String {

@@ -142,7 +142,9 @@
             do {
                 items = try JSONDecoder().decode(HARFile.self, from: data).log.entries
             } catch {
-                throw CommandFailure("\(name) is no HAR file: \(HARFile.words(error))")
+                throw CommandFailure(
+                    "\(name) is no HAR file: \(HARFile.words(error))\(HARFile.place(of: error, in: data))"
+                )
             }
             var exchanges: [RecordedExchange] = []
             for (index, item) in items.enumerated() {

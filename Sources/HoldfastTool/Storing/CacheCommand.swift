@@ -81,7 +81,20 @@
     extension CommandFailure {
         /// What a store could not do, with what the system said.
         init(_ error: StoreError) {
-            self.init(error.message + (error.cause.map { " (\($0))" } ?? ""))
+            self.init(error.message + (error.cause.map { " (\(SystemText.of($0)))" } ?? ""))
+        }
+    }
+
+    /// What the system says of an error, in its own words.
+    enum SystemText {
+        static func of(_ error: any Error) -> String {
+            if let error = error as? FileSystemError {
+                return "\(error.operation) \(error.path): \(String(cString: strerror(error.errno)))"
+            }
+            let error = error as NSError
+            let system = error.domain == NSPOSIXErrorDomain ? error : error.userInfo[NSUnderlyingErrorKey] as? NSError
+            guard let system, system.domain == NSPOSIXErrorDomain else { return "\(error)" }
+            return String(cString: strerror(Int32(truncatingIfNeeded: system.code)))
         }
     }
 
@@ -90,7 +103,7 @@
         @Option(help: "Responses for this URL; may be given several times.")
         var url: [String] = []
 
-        @Option(help: "Responses for this URL and what lies beneath it.")
+        @Option(help: "Responses for this URL and what lies beneath it; with * at its end, for all that begins so.")
         var prefix: String?
 
         @Option(help: "Responses from this host; *.example.com takes those below it as well.")
@@ -128,13 +141,13 @@
         }
 
         private var prefixTarget: TargetURI? {
-            get throws { try prefix.map(Self.target) }
+            get throws { try prefix.map { try Self.target($0.hasSuffix("*") ? String($0.dropLast()) : $0) } }
         }
 
         /// A URL as people write it.
         static func target(_ text: String) throws -> TargetURI {
             do throws(TargetURI.Rejection) {
-                return try TargetURI(mapping: text)
+                return try TargetURI(tolerating: text)
             } catch {
                 throw ValidationError("Not an absolute http or https URL: \(text.prefix(200))")
             }
@@ -143,13 +156,17 @@
         /// The filter as a question about one response.
         func predicate() throws -> @Sendable (CacheEntryInfo) -> Bool {
             let (targets, prefix, tags) = (try targets, try prefixTarget, Set(tag))
+            let takesText = self.prefix?.hasSuffix("*") == true
             let (fresh, stale) = (fresh, stale)
             let host = host?.lowercased()
             let age = olderThan.map { $0.duration.components.seconds }
             let size = largerThan?.bytes
             return { info in
                 if !targets.isEmpty, !targets.contains(info.target) { return false }
-                if let prefix, !prefix.isPrefix(of: info.target.canonical) { return false }
+                if let prefix {
+                    let text = info.target.canonical
+                    guard takesText ? text.hasPrefix(prefix.canonical) : prefix.isPrefix(of: text) else { return false }
+                }
                 if let host, !Self.isHost(info.target.host, wanted: host) { return false }
                 if fresh, !info.isFresh { return false }
                 if stale, info.isFresh { return false }

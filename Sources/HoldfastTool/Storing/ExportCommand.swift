@@ -33,6 +33,9 @@
         )
         var output: String?
 
+        @Flag(help: "Replace the file where it is there already.")
+        var force = false
+
         @Flag(help: "Leave all bodies out.")
         var noBodies = false
 
@@ -52,6 +55,9 @@
         }
 
         func run(on console: Console, now: Timestamp = SystemClock().timestamp) async throws {
+            if let output, !force, FileManager.default.fileExists(atPath: output), !OutputFile.isDevice(output) {
+                throw CommandFailure("\(output) is there already; --force replaces it")
+            }
             let opened = try await location.read()
             let entries = opened.cache.entries(.matching(try filter.predicate()), pageSize: 32, now: now)
             var file: OutputFile?

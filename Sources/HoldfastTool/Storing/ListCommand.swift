@@ -14,8 +14,8 @@
             commandName: "ls",
             abstract: "List what a cache on disk holds.",
             discussion: """
-                Without --sort the responses come as they are found, in no order, however many there are. With --sort the first 10,000 \
-                are shown, or as many as --limit says.
+                The responses come in the order of their URLs; where there are more than 10,000, as they are found, which is said on \
+                standard error. With --sort the first 10,000 are shown, or as many as --limit says.
 
                 Examples:
                   holdfast cache ls -d cache
@@ -82,17 +82,27 @@
             let entries = opened.cache.entries(.matching(try filter.predicate()), now: now)
             var printer = EntryPrinter(on: console, json: json)
             do throws(StoreError) {
-                if let sort {
-                    var best = BestEntries(limit: limit ?? Self.sortedByDefault, by: sort)
+                if sort != nil || limit != nil {
+                    var best = BestEntries(limit: limit ?? Self.sortedByDefault, by: sort ?? .url)
                     for try await info in entries { best.add(info) }
                     for info in best.all { printer.add(info) }
                 } else {
-                    var left = limit ?? .max
+                    // nil once there are too many to be put in order.
+                    var held: [CacheEntryInfo]? = []
                     for try await info in entries {
-                        printer.add(info)
-                        left -= 1
-                        if left == 0 { break }
+                        guard let found = held else {
+                            printer.add(info)
+                            continue
+                        }
+                        held?.append(info)
+                        guard found.count == Self.sortedByDefault else { continue }
+                        for info in found + [info] { printer.add(info) }
+                        held = nil
+                        console.error(
+                            "holdfast: more than \(found.count) entries, in no order; --sort orders the first\n"
+                        )
                     }
+                    for info in (held ?? []).sorted(by: Order.url.precedes) { printer.add(info) }
                 }
             } catch {
                 throw CommandFailure(error)

@@ -55,7 +55,7 @@
             let tls = try NIOSSLContext(configuration: LoopbackCertificate.servingConfiguration(protocols: ["h2"]))
             let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
                 .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-                .childChannelOption(.socketOption(.tcp_nodelay), value: 1)
+                .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
                 .bind(host: "127.0.0.1", port: 0) { channel -> EventLoopFuture<Connection> in
                     channel.eventLoop.makeCompletedFuture {
                         try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls))

@@ -48,7 +48,7 @@
             let recorder = EventRecorder()
             var configuration = PipelineConfiguration()
             configuration.observers = [recorder]
-            let client = HTTPClient.shared.holdfast(cache: .default, configuration: configuration)
+            let client = HTTPClient.shared.holdfast(cache: .inMemory(), configuration: configuration)
             for count in 1...2 {
                 var request = HTTPClientRequest(url: server.url("/\(status)").absoluteString)
                 request.method = .POST
@@ -69,7 +69,7 @@
             var configuration = PipelineConfiguration()
             configuration.observers = [recorder]
             let transport = AsyncHTTPClientTransport(unread: .shared)
-            let pipeline = Pipeline(transport: transport, cache: .default, configuration: configuration)
+            let pipeline = Pipeline(transport: transport, cache: .inMemory(), configuration: configuration)
             for count in 1...2 {
                 let response = try await pipeline.send(URLRequest(url: server.url("/303")))
                 #expect(response.url == server.url("/there"))
@@ -140,7 +140,7 @@
         @Test("are followed by the pipeline, which stores what it gets at the end")
         func byPipeline() async throws {
             let server = try server()
-            let client = HTTPClient.shared.holdfast(cache: .default)
+            let client = HTTPClient.shared.holdfast(cache: .inMemory())
             for _ in 1...2 {
                 let response = try await client.respond(to: HTTPClientRequest(url: server.url("/302").absoluteString))
                 #expect(try await response.body.data() == Data("there".utf8))

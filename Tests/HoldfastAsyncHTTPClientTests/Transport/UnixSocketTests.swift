@@ -30,7 +30,7 @@
                 .bind(unixDomainSocketPath: path)
                 .get()
             let url = try #require(URL(httpURLWithSocketPath: path, uri: "/a?b"))
-            let client = HTTPClient.shared.holdfast(cache: .default)
+            let client = HTTPClient.shared.holdfast(cache: .inMemory())
             let response = try await client.execute(HTTPClientRequest(url: url.absoluteString), timeout: .minutes(5))
             #expect(try await response.body.collect(upTo: 100) == ByteBuffer(string: "/a?b"))
             try await server.close()

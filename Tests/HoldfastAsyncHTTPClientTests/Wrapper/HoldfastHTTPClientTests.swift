@@ -32,7 +32,7 @@
                 HTTPClientRequest(url: server.url("/a").absoluteString),
                 timeout: .seconds(600)
             )
-            let client = HTTPClient.shared.holdfast(cache: .default)
+            let client = HTTPClient.shared.holdfast(cache: .inMemory())
             for _ in 1...2 {
                 let request = HTTPClientRequest(url: server.url("/a").absoluteString)
                 let response = try await client.execute(request, timeout: .seconds(600))
@@ -144,7 +144,7 @@
             let origin = try await HTTP2Origin.start(
                 LoopbackScript { _ in LoopbackReply(fields: [("Cache-Control", "max-age=60")], body: "secret") }
             )
-            let client = HTTPClient.shared.holdfast(cache: .default)
+            let client = HTTPClient.shared.holdfast(cache: .inMemory())
             var request = HTTPClientRequest(url: origin.url("/").absoluteString)
             request.tlsConfiguration = try LoopbackCertificate.trustingConfiguration()
             for _ in 1...2 {

@@ -21,7 +21,12 @@
     }
 
     extension Response {
-        static func text(_ text: String, status: StatusCode = 200, fields: HeaderFields = [:]) -> Response {
+        // Without the field that the library's own way to make a response adds.
+        static func text(_ text: String) -> Response { .text(text, status: 200, fields: [:]) }
+
+        static func text(_ text: String, status: StatusCode) -> Response { .text(text, status: status, fields: [:]) }
+
+        static func text(_ text: String, status: StatusCode, fields: HeaderFields) -> Response {
             Response(status: status, fields: fields, body: ResponseBody(ByteChunk(copying: text.utf8)))
         }
     }

@@ -185,10 +185,10 @@ struct BuildingTests {
     }
 
     @Test(
-        "S-T38: the scheme of apiUrl gives way, what stands in a query survives",
+        "S-T38: what stands in a query of apiUrl survives; a scheme of its own is honored",
         arguments: [
-            ("http://api.example.com", true, "https://api.example.com/text"),
-            ("https://api.example.com", false, "http://api.example.com/text"),
+            ("http://api.example.com", true, "http://api.example.com/text"),
+            ("https://api.example.com", false, "https://api.example.com/text"),
             (
                 "api.example.com/v2/?back=http://other.example/", true,
                 "https://api.example.com/v2/text?back=http://other.example/"

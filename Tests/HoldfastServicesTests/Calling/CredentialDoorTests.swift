@@ -146,7 +146,7 @@ struct CredentialDoorTests {
         }
     }
 
-    private let sharedCache = HTTPCache.default
+    private let sharedCache = HTTPCache.inMemory()
 
     /// A service whose header is another one each time.
     private struct HeaderService: HttpService {

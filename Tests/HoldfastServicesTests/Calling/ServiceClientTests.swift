@@ -32,7 +32,7 @@ struct ServiceClientTests {
         let client = ServiceClient(
             PlainService(),
             transport: transport,
-            cache: .default,
+            cache: .inMemory(),
             retrierFactory: .default,
             configuration: configuration
         )

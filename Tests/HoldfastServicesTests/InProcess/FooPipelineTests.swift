@@ -29,7 +29,7 @@ struct FooPipelineTests {
     private let calls = CountWatch()
 
     private func pipeline(_ router: ServiceRouter) -> Pipeline {
-        Pipeline(transport: router, cache: .default, retrierFactory: .default, configuration: configuration)
+        Pipeline(transport: router, cache: .inMemory(), retrierFactory: .default, configuration: configuration)
     }
 
     private var configuration: PipelineConfiguration {
@@ -123,7 +123,7 @@ struct FooPipelineTests {
         let client = ServiceClient(
             FooApi(),
             transport: ServiceRouter(types: [Foo.self]),
-            cache: .default,
+            cache: .inMemory(),
             retrierFactory: .default,
             configuration: configuration
         )

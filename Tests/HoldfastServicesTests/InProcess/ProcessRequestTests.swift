@@ -74,7 +74,7 @@ struct ProcessRequestTests {
             return Response(status: .ok, fields: ["Cache-Control": "max-age=60"])
         }
         let router = ServiceRouter(services: [service])
-        let pipeline = Pipeline(transport: router, cache: .default)
+        let pipeline = Pipeline(transport: router, cache: .inMemory())
         let first = try await router.processRequest(serviceId: "s", through: pipeline)
         _ = try await first.body.collect()
         #expect(try await router.processRequest(serviceId: "s", through: pipeline).source == .fresh)

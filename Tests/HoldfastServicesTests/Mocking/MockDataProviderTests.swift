@@ -59,7 +59,7 @@ struct MockDataProviderTests {
         let client = ServiceClient(
             UserService(),
             transport: provider,
-            cache: .default,
+            cache: .inMemory(),
             configuration: Self.configuration()
         )
         let first = try await client.response(to: UserRequest())
@@ -92,7 +92,7 @@ struct MockDataProviderTests {
             try MockData(url, fields: ["ETag": "\"1\"", "Cache-Control": "no-cache"], content: .text("foo")),
             try MockData(url, requestFields: ["If-None-Match": "\"1\""], status: 304, fields: ["ETag": "\"1\""]),
         ])
-        let pipeline = Pipeline(transport: provider, cache: .default, configuration: Self.configuration())
+        let pipeline = Pipeline(transport: provider, cache: .inMemory(), configuration: Self.configuration())
         let first = try await pipeline.send(try request(url))
         #expect(try await first.body.data() == Data("foo".utf8))
         let second = try await pipeline.send(try request(url))

@@ -66,7 +66,7 @@ struct MockFileTests {
     @Test(
         "What is wrong with a file is said, with the mock and the key",
         arguments: [
-            ("{", "is not JSON"), ("[]", "\"mocks\" is an array"), (#"{"mocks": {}}"#, "\"mocks\" is an array"),
+            ("{", "is not valid JSON"), ("[]", "\"mocks\" is an array"), (#"{"mocks": {}}"#, "\"mocks\" is an array"),
             (#"{"mocks": [], "mock": 1}"#, "no key \"mock\""), (#"{"mocks": [1]}"#, "mock 1: it must be an object"),
             (#"{"mocks": [{"url": "http://a"}, {}]}"#, "mock 2: \"url\" is missing"),
             (#"{"mocks": [{"url": 1}]}"#, "\"url\" must be a text"),

@@ -201,7 +201,7 @@ struct HttpServicePageTests {
         await #expect(throws: ServiceError.self) { try await GetNote(id: 8).schedule(with: client) }
         let lines = page.lines.withLock { $0 }
         #expect(lines.prefix(3) == ["GetNote begins", "GetNote is done", "GetNote begins"])
-        #expect(lines.last?.hasPrefix("failed: unacceptable-status") == true)
+        #expect(lines.last?.hasPrefix("failed: GET https://") == true)
     }
 
     @Test("S36: a token is refreshed through another service, by a retrier and for all calls at once")

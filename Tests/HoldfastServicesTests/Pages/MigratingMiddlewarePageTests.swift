@@ -166,7 +166,7 @@ struct MigratingMiddlewarePageTests {
         _ = try await client.data(for: request)
         #expect(transport.sent.count == 1)
         try await cache.remove(.url(url))
-        try await cache.remove(.prefix(folder), softly: true)
+        try await cache.remove(.path(folder), softly: true)
         try await cache.removeAll()
         await cache.close()
         #expect(transport.sent.count == 1)

@@ -94,7 +94,7 @@ struct ProxyFailureTests {
                 .respond(301, ["Location": "/b"]),
                 .respond(304, ["ETag": "\"v\""]),
             ],
-            cache: .default
+            cache: .inMemory()
         )
         #expect(try await scripted.proxy.invoke(.get, path: "a") == [1])
         let again: DecodedResponse<[Int]> = try await scripted.proxy.response(.get, path: "a")

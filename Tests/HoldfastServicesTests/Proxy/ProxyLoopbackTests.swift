@@ -45,7 +45,7 @@ struct ProxyLoopbackTests {
         let webServiceProxy = WebServiceProxy(
             session: URLSession.shared,
             baseURL: server.url("/"),
-            cache: .default,
+            cache: .inMemory(),
             retrierFactory: .default
         )
         for _ in 1...2 {

@@ -19,7 +19,7 @@ struct ProxyPipelineTests {
     func retryThenHit() async throws {
         let scripted = try ScriptedProxy(
             [.respond(503), .respond(200, ProxyPipelineTests.fresh, body: "[0,1,1,2,3]")],
-            cache: .default,
+            cache: .inMemory(),
             retrierFactory: .default
         )
         let first: DecodedResponse<[Int]> = try await scripted.proxy.response(
@@ -46,7 +46,7 @@ struct ProxyPipelineTests {
         let scripted = try ScriptedProxy(
             [.respond(503, ["Content-Type": "text/plain"], body: "busy")],
             repeatsLastStep: true,
-            cache: .default,
+            cache: .inMemory(),
             retrierFactory: .default
         )
         let error = await #expect(throws: WebServiceError.self) {
@@ -65,7 +65,7 @@ struct ProxyPipelineTests {
                 .respond(200, ProxyPipelineTests.fresh, body: "oops"),
                 .respond(200, ProxyPipelineTests.fresh, body: "[1]"),
             ],
-            cache: .default
+            cache: .inMemory()
         )
         await #expect(throws: DecodingError.self) {
             let _: [Int] = try await scripted.proxy.invoke(.get, path: "a")
@@ -82,7 +82,7 @@ struct ProxyPipelineTests {
                 .respond(200, ProxyPipelineTests.fresh, body: "[1]"),
                 .respond(200, ProxyPipelineTests.fresh, body: "[2]"),
             ],
-            cache: .default
+            cache: .inMemory()
         )
         let anna = scripted.proxy.with(headers: ["Authorization": "Bearer a", "X-Client": "1"])
         let bert = anna.with(headers: ["authorization": "Bearer b"])
@@ -103,7 +103,7 @@ struct ProxyPipelineTests {
                 .respond(200, ProxyPipelineTests.fresh, body: "[1]"),
                 .respond(200, ProxyPipelineTests.fresh, body: "[2]"),
             ],
-            cache: .default
+            cache: .inMemory()
         )
         #expect(try await scripted.proxy.invoke(.get, path: "a") == [1])
         var reloading = scripted.proxy

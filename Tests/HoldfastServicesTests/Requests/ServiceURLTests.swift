@@ -28,7 +28,7 @@ struct ServiceURLTests {
     }
 
     @Test(
-        "S-T38, D-T1: the scheme gives way, and what stands in the base stays",
+        "S-T38, D-T1: the scheme gives way to a request's own word, and what stands in the base stays",
         arguments: [
             Case("api.example.com", is: "https://api.example.com/a", ["a"]),
             Case("http://api.example.com/", is: "https://api.example.com/a", ["a"]),
@@ -67,7 +67,13 @@ struct ServiceURLTests {
         ]
     )
     private func made(given: Case) throws {
-        let url = try ServiceURL.make(base: given.base, scheme: "https", route: given.route, query: given.query)
+        let url = try ServiceURL.make(
+            base: given.base,
+            isSecure: true,
+            isSecureByDefault: false,
+            route: given.route,
+            query: given.query
+        )
         #expect(url.absoluteString == given.url)
     }
 
@@ -82,17 +88,33 @@ struct ServiceURLTests {
     )
     func refused(base: String) {
         let error = #expect(throws: ServiceError.self) {
-            try ServiceURL.make(base: base, scheme: "https", route: ["a"], query: [:])
+            try ServiceURL.make(base: base, isSecure: nil, isSecureByDefault: true, route: ["a"], query: [:])
         }
         #expect(error?.code == .badRequest)
         #expect(error?.progress == .notSent)
         #expect(error.map { String(describing: $0) }?.contains("SECRET") == false)
     }
 
-    @Test("Schemes of streams are treated alike")
-    func streams() throws {
-        let url = try ServiceURL.make(base: "http://h.example/s?k=1", scheme: "wss", route: ["a"], query: [:])
-        #expect(url.absoluteString == "wss://h.example/s/a?k=1")
+    @Test(
+        "A scheme in the base decides where the request has no word of its own",
+        arguments: [
+            ("http://h.example", true, "http://h.example/a"), ("HTTP://h.example", true, "http://h.example/a"),
+            ("https://h.example", false, "https://h.example/a"), ("h.example", true, "https://h.example/a"),
+            ("h.example", false, "http://h.example/a"), ("//h.example", true, "https://h.example/a"),
+            ("ws://h.example", true, "http://h.example/a"), ("wss://h.example", false, "https://h.example/a"),
+            ("http:80", true, "https://http:80/a"), ("gopher://h.example", true, "https://h.example/a"),
+            ("h.example/?to=http://x.example", true, "https://h.example/a?to=http://x.example"),
+        ]
+    )
+    func scheme(base: String, isSecureByDefault: Bool, expected: String) throws {
+        let url = try ServiceURL.make(
+            base: base,
+            isSecure: nil,
+            isSecureByDefault: isSecureByDefault,
+            route: ["a"],
+            query: [:]
+        )
+        #expect(url.absoluteString == expected)
     }
 
     @Test("URL, URLComponents and parts of text name a URL")

@@ -30,7 +30,10 @@ struct RequestTraceRequestsTests {
     @Test("the rules for keys apply, and a variant is a key of its own")
     func rulesAndVariants() throws {
         var options = CacheOptions()
-        options.keyRules = [try KeyRule("https://a.example/", query: QueryOptions(ignoredNames: ["utm"]))]
+        options.rules = [
+            try CacheRule(hosts: ["https://a.example"], paths: ["/x"], query: QueryOptions(ignoredNames: ["utm"])),
+            try CacheRule(paths: ["/fields"], keyFields: ["Accept-Language"]),
+        ]
         var trace = RequestTrace()
         for url in ["https://a.example/x?utm=1", "https://a.example/x?utm=2"] {
             trace.append(try head(url), bodyLength: 10, options: options)
@@ -44,6 +47,11 @@ struct RequestTraceRequestsTests {
             trace.append(request, bodyLength: 10, variant: variant)
         }
         #expect(trace.requests.map(\.key) == [0, 0, 1, 2, 1])
+        for language in ["de", "en", "de"] {
+            let request = try head("https://a.example/fields", .get, ["Accept-Language": language])
+            trace.append(request, bodyLength: 10, options: options)
+        }
+        #expect(trace.requests.map(\.key) == [0, 0, 1, 2, 1, 3, 4, 3])
     }
 
     @Test("only GET is added; lengths out of range are the nearest in it")

@@ -21,7 +21,7 @@ final class ReplayingTransport: Transport {
     func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
         try Task.checkCancellation()
         guard let url = request.url else {
-            throw ServiceError(.badRequest, "The request has no URL; give it one.", progress: .notSent)
+            throw ServiceError(.badRequest, "The request has no URL. Set one.", progress: .notSent)
         }
         guard let answer = answers.withLock({ $0[url.absoluteString] }) else {
             throw ServiceError(.connect, "Nothing was recorded for \(url.path); record it first.", progress: .notSent)

@@ -29,7 +29,8 @@ struct DefaultsPageTests {
         guard let duration, duration != .zero else { return "none" }
         let milliseconds = duration / .milliseconds(1)
         for (unit, length) in [("days", 86_400_000.0), ("s", 1_000)] where milliseconds >= length {
-            return "\(Int(milliseconds / length)) \(unit)"
+            let count = Int(milliseconds / length)
+            return "\(count) \(count == 1 && unit == "days" ? "day" : unit)"
         }
         return "\(Int(milliseconds)) ms"
     }
@@ -54,6 +55,8 @@ struct DefaultsPageTests {
             ("retention", Self.text(options.retention)),
             ("maximumLifetime", Self.text(options.maximumLifetime)),
             ("negativeLifetime", Self.text(options.negativeLifetime)),
+            ("defaultLifetime", Self.text(options.defaultLifetime)),
+            ("rules", options.rules == [] ? "none" : "some"),
             ("fixedLifetime", Self.text(options.fixedLifetime)),
             ("staleWhileRevalidate", Self.text(options.staleWhileRevalidate)),
             ("staleIfError", Self.text(options.staleIfError)),

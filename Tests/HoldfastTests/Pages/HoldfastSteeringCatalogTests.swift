@@ -31,7 +31,7 @@ struct HoldfastSteeringCatalogTests {
         #expect(data == Data("hello".utf8))
         await client.drain()
         try await cache.removeAll(tag: "news")
-        try await cache.remove(.prefix(articles), softly: true)
+        try await cache.remove(.path(articles), softly: true)
         try await cache.pin(.url(frontPage))
         _ = try await client.data(for: request)
         #expect(transport.sent.count == 2)
@@ -55,8 +55,11 @@ struct HoldfastSteeringCatalogTests {
     func rules() async throws {
         var rules = CacheOptions.shared
         rules.staleWhenDisconnected = .seconds(3600)
-        rules.keyRules = [
-            try KeyRule("https://shop.example/", query: QueryOptions(sortsNames: true, ignoredNames: ["utm_*"]))
+        rules.rules = [
+            try CacheRule(
+                hosts: ["shop.example"],
+                query: QueryOptions(sortsNames: true, ignoredNames: ["utm_*"])
+            )
         ]
         let cache = HTTPCache.inMemory(capacity: 32 << 20, options: rules)
         let client = Pipeline(transport: ScriptedTransport([step]), cache: cache)

@@ -4,6 +4,7 @@
 #if Tool
     import Foundation
     import Holdfast
+    import HoldfastCommand
     import HoldfastTesting
     import Testing
 
@@ -20,7 +21,7 @@
             #expect(first.status == 0 && first.output == "hello")
             #expect(first.error.contains("> GET \(bed.server.url("/a"))"))
             #expect(first.error.contains("< HTTP 200") && first.error.contains("attempt 1: status 200"))
-            #expect(first.error.contains("* cache: miss: not-stored (RFC 9111 §4); stored"))
+            #expect(first.error.contains("* cache: miss: not-stored (RFC 9111 §4); storing"))
             let second = try await bed.run(["/a", "-v"])
             #expect(second.status == 0 && second.output == "hello")
             #expect(second.error.contains("* cache: hit: fresh (RFC 9111 §4.2), age"))
@@ -55,6 +56,23 @@
             _ = try await bed.run(["/a"])
             let some = try await bed.run(["/a", "--only-if-cached"])
             #expect(some.status == 0 && some.output == "hello" && bed.server.requests.count == 1)
+        }
+
+        @Test("--rules: a lifetime by path, and a wrong file is refused with the place of what is wrong")
+        func rules() async throws {
+            let bed = try GetBed { _ in LoopbackReply(body: "hello") }
+            let good = bed.folder.url.appendingPathComponent("good.json")
+            try Data(#"{"rules": [{"paths": ["/kept/*"], "lifetime": "5m"}]}"#.utf8).write(to: good)
+            for path in ["/kept/a", "/kept/a", "/other", "/other"] {
+                _ = try await bed.run([path, "--rules=\(good.path)"])
+            }
+            #expect(bed.server.requests.map(\.path) == ["/kept/a", "/other", "/other"])
+            let wrong = bed.folder.url.appendingPathComponent("wrong.json")
+            try Data("{\n\"rule\": []}".utf8).write(to: wrong)
+            let failure = await #expect(throws: CommandFailure.self) {
+                try await bed.run(["/kept/a", "--rules=\(wrong.path)"])
+            }
+            #expect(failure?.description.contains("line 2") == true)
         }
 
         @Test("A cache that another one holds is said in one line and done without")

@@ -90,9 +90,23 @@
         }
 
         @Test(
+            "A URL without a scheme is asked for over https, and over http on this machine",
+            arguments: [
+                ("example.com", "https://example.com"), ("example.com:8443/a:b", "https://example.com:8443/a:b"),
+                ("localhost:80?a", "http://localhost:80?a"), ("127.0.0.1/x", "http://127.0.0.1/x"),
+                ("[::1]:8080/", "http://[::1]:8080/"), ("[2001:db8::1]/", "https://[2001:db8::1]/"),
+                ("ftp://a/", "ftp://a/"), ("mailto:a@b", "mailto:a@b"),
+            ]
+        )
+        func scheme(_ typed: String, _ asked: String) {
+            #expect(GetRequest.withScheme(typed) == asked)
+        }
+
+        @Test(
             "What is no URL, field or method is one line and 64, before anything is sent",
             arguments: [
-                ["example.com"], ["ftp://example.com/"], ["http://"], ["http://a b/"], ["/", "-H", "no colon"],
+                ["mailto:a@example.com"], ["ftp://example.com/"], ["http://"], ["http://a b/"],
+                ["/", "-H", "no colon"],
                 ["/", "-H", "a b: c"],
                 ["/", "-H", "a: b\r\nc: d"], ["/", "-X", "GE T"], ["/", "-o", ""],
             ]

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 #if Tool
+    import ArgumentParser
     import Foundation
     import Holdfast
     import HoldfastTesting
@@ -39,6 +40,37 @@
             )
             #expect(outcome.error.contains("Authorization: (not shown)"))
             #expect(!outcome.error.contains("cret") && !outcome.error.contains("Basic"))
+        }
+
+        @Test(
+            "-C - keeps what came of a transfer that broke off, asks for the rest, and adds nothing that is no part of it"
+        )
+        func resuming() async throws {
+            let bed = try GetBed { request in
+                switch (request.path, request.values(of: "Range").first) {
+                case ("/file", nil): LoopbackReply(framing: .length(10), steps: [.send("01234"), .close])
+                case ("/file", "bytes=5-"?):
+                    LoopbackReply(206, fields: [("Content-Range", "bytes 5-9/10")], body: "56789")
+                case ("/file", _): LoopbackReply(416, fields: [("Content-Range", "bytes */10")], body: "")
+                case ("/plain", _): LoopbackReply(body: "anew")
+                case ("/other", _): LoopbackReply(206, fields: [("Content-Range", "bytes 0-1/10")], body: "xx")
+                default: LoopbackReply(404, body: "no")
+                }
+            }
+            let words = ["-C", "-", "-o", "f", "--retry", "none"]
+            #expect(try await bed.run(["/file"] + words).status == GetStatus.broken)
+            #expect(bed.saved("f") == "01234")
+            #expect(try await bed.run(["/file"] + words).status == 0)
+            #expect(bed.saved("f") == "0123456789")
+            let whole = try await bed.run(["/file"] + words)
+            #expect(whole.status == 0 && whole.error.contains("the file is whole already"))
+            #expect(try await bed.run(["/other"] + words).status == 1)
+            #expect(try await bed.run(["/gone"] + words).status == 22)
+            #expect(bed.saved("f") == "0123456789")
+            #expect(try await bed.run(["/plain"] + words).status == 0)
+            #expect(bed.saved("f") == "anew")
+            #expect(throws: (any Error).self) { try GetCommand.parse(["http://a/", "-C", "5", "-o", "f"]) }
+            #expect(throws: (any Error).self) { try GetCommand.parse(["http://a/", "-C", "-"]) }
         }
 
         @Test("-i prints head and body, -I the head alone, a redirect is followed with -L only")

@@ -27,6 +27,7 @@
                 ("127.0.0.1:8080", "127.0.0.1", 8080), ("8081", "127.0.0.1", 8081), (":0", "127.0.0.1", 0),
                 ("[::1]:80", "::1", 80),
                 ("0.0.0.0:65535", "0.0.0.0", 65_535), ("localhost:9", "localhost", 9),
+                ("unix:/run/x.sock", "unix:/run/x.sock", 0), ("systemd", "systemd", 0),
             ]
         )
         func listens(_ text: String, _ host: String, _ port: Int) {
@@ -52,7 +53,10 @@
                 ["--origin", "http://127.0.0.1:8080"], ["--origin", "http://x", "--open-forward-proxy"],
                 ["--origin", "http://x", "--allow-host", "y"], ["--forward", "--listen", "0.0.0.0:80"],
                 ["--origin", "http://x", "--via", "a b"], ["--origin", "http://x", "--max-connections", "0"],
-                ["--origin", "http://x", "--header-limit", "10"], ["--origin", "http://x", "--inspect", "70000"],
+                ["--origin", "http://x", "--header-limit", "10"], ["--origin", "http://x", "--admin", "0.0.0.0:9"],
+                ["--origin", "http://x", "--admin-token", "x"], ["--origin", "http://x", "--listen", "systemd"],
+                ["--origin", "http://x", "--log-file", "x"], ["--origin", "http://x", "--header-lines", "0"],
+                ["--origin", "http://x", "--client-scheme", "ftp"], ["--forward", "--host", "keep"],
                 ["--origin", "http://x", "--cache-status", "a,b"], ["--origin", "ftp://x"],
             ]
         )
@@ -68,7 +72,8 @@
             arguments: [
                 ["--mode", "public"], ["--retry", "often"], ["--memory", "lots"], ["--timeout", "soon"],
                 ["--listen", "nowhere"],
-                ["--log", "all"], ["--client-address", "x"], ["--inspect", "x"], ["--no-such-option"], ["word"],
+                ["--log", "all"], ["--client-address", "x"], ["--admin", "x"], ["--host", "mine"], ["--no-such-option"],
+                ["word"],
             ]
         )
         func unreadable(_ arguments: [String]) {
@@ -124,7 +129,7 @@
             #expect(all.cacheOptions.mode == .private)
             #expect(all.cacheOptions.cacheName == "edge")
             let bare = try command("--origin", "http://x")
-            #expect(try bare.proxyConfiguration().answerTimeout == .seconds(9))
+            #expect(try bare.proxyConfiguration().answerTimeout == .seconds(60))
             #expect(bare.cacheOptions.mode == .shared)
         }
 
@@ -202,6 +207,11 @@
             #expect(
                 ProxyLog.line(record, kind: .decisions) == "GET /a\\x22\\x85\\x5Cb 200 1500ms 2 sent, not from a cache"
             )
+            let json = ProxyLog.line(record, kind: .json)
+            #expect(json.hasPrefix("{\"time\":\"2023-11-14T22:13:20.000Z\",\"client\":null,\"method\":\"GET\","))
+            #expect(json.contains("\"status\":200,\"bytes\":4,\"complete\":true,\"cache\":null,"))
+            #expect(json.contains("\"ms\":1500,\"origin_ms\":1200,\"attempts\":2,"))
+            #expect(!json.contains("\n"))
         }
 
         #if !Redis
@@ -224,10 +234,11 @@
                 userAgent: userAgent,
                 referer: nil,
                 status: .ok,
-                bodyLength: 4,
+                bodyBytes: 4,
                 decision: nil,
                 source: .network(attempts: 2),
                 attempts: 2,
+                originDuration: .milliseconds(1_200),
                 start: Timestamp(secondsSinceEpoch: 1_700_000_000),
                 duration: .milliseconds(1_500)
             )

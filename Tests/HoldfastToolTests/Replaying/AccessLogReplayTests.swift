@@ -122,7 +122,7 @@
                 (["GZIP"], 1, "zcat"), (["LOG", "--sizes", "much"], 64, "--sizes"),
                 (["LOG", "--policies", "best"], 64, "no policy"),
                 (["LOG", "--keep", "3"], 64, "--keep"), (["LOG", "HAR"], 64, "several formats"),
-                (["BROKENHAR"], 1, "no HAR"),
+                (["BROKENHAR"], 1, "no HAR"), (["CUTHAR"], 1, "at byte 37, line 2"),
                 (["LOG", "--plot", "/no/such/folder/x.svg"], 1, "cannot be written"), (["BINARY"], 1, "no text"),
             ] as [([String], Int32, String)]
         )
@@ -132,6 +132,7 @@
                 "TEXT": try folder.file("t.log", "one\ntwo\n"), "EMPTY": try folder.file("e.log", ""),
                 "LOG": try folder.file("l.log", Self.log), "HAR": try folder.file("h.har", #"{"log":{"entries":[]}}"#),
                 "BROKENHAR": try folder.file("b.har", "{}"), "GZIP": folder.path("g.log"),
+                "CUTHAR": try folder.file("c.har", "{\"log\": {\"entries\": [\n{\"request\": {\"u"),
                 "BINARY": try folder.file("x.log", "a\0b\n"),
             ]
             try Data([0x1F, 0x8B, 8, 0]).write(to: URL(fileURLWithPath: folder.path("g.log")))

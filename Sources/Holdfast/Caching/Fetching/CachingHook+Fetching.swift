@@ -54,7 +54,7 @@ extension CachingHook {
         )
         start(alone, fetchRequest: fetchRequest, context: context, leases: false)
         guard let result = try await result(in: .opened(alone), fetchRequest: fetchRequest, context: &context) else {
-            throw ServiceError(.other, "The exchange ended without an answer; send the call again.")
+            throw ServiceError(.other, "The exchange ended without a response. Send the request again.")
         }
         return result
     }
@@ -335,7 +335,7 @@ extension CachingHook {
                     to: fetchRequest.lookup,
                     request: fetchRequest.request,
                     reason: .patience,
-                    kind: .error,
+                    kind: .onError,
                     context: context
                 )
             )
@@ -532,7 +532,8 @@ extension CachingHook {
             if let stored = answer.outcome.storable {
                 response.fields.removeAll { $0.name != .age && !stored.head.fields.contains($0.name) }
             }
-            response.fields = cache.options.ignored.withoutSetCookies(response.fields)
+            response.fields = cache.options.ignoredCookies(for: fetchRequest.lookup.head.target)
+                .withoutSetCookies(response.fields)
             if answer.outcome.storable == nil, isForItsClientAlone(answer) {
                 // That the origin failed is told to all, so that they do not all try again; how, to the client that asked.
                 response.fields.removeAll { ![.retryAfter, .date, .age].contains($0.name) }
@@ -570,7 +571,7 @@ extension CachingHook {
         if let cause = cause as? ServiceError, cause.code == .deadlineExceeded { return cause }
         var error = ServiceError(
             .deadlineExceeded,
-            "The time for this call was over before a response came; allow more time, or find out what took it.",
+            "The call timed out before a response came. Allow more time, or see in `attempts` what took so long.",
             cause: cause,
             progress: .bodySent
         )

@@ -42,7 +42,7 @@ extension CachingHook {
             to: fetchRequest.lookup,
             request: fetchRequest.request,
             reason: reason,
-            kind: .error,
+            kind: .onError,
             context: context
         )
         response.cacheDecision?.originStatus = answer.status
@@ -76,14 +76,13 @@ extension CachingHook {
                 to: fetchRequest.lookup,
                 request: fetchRequest.request,
                 reason: reason,
-                kind: .error,
+                kind: .onError,
                 context: context
             )
         }
         // With a lifetime of the cache's own what the response demands is not what counts, and the failure tells more.
-        guard failure.isDisconnection, cache.options.fixedLifetime == nil,
-            let stored = fetchRequest.staleCandidate?.stored,
-            stored.forbidsStale(cache.options)
+        guard failure.isDisconnection, let stored = fetchRequest.staleCandidate?.stored,
+            !stored.hasFixedLifetime(cache.options), stored.forbidsStale(cache.options)
         else { return nil }
         return gatewayTimeout(after: error, fetchRequest: fetchRequest, context: context)
     }

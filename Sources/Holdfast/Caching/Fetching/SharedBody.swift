@@ -215,7 +215,7 @@ final class SharedBody: Sendable {
             case .expelled:
                 throw ServiceError(
                     .other,
-                    "This reader of a shared response stood still too long and was left behind; send the call again.",
+                    "This reader of a shared response was too slow and was dropped. Send the request again.",
                     progress: .bytesReceived
                 )
             }
@@ -232,13 +232,13 @@ final class SharedBody: Sendable {
             if error.code == .cancelled { throw CancellationError() }
             throw ServiceError(
                 .other,
-                "The response is no longer being stored, and this reader is too far behind; send the call again.",
+                "This reader of a shared response was too slow, and the response is no longer being stored. Send the request again.",
                 cause: error,
                 progress: .bytesReceived
             )
         }
         guard !chunk.isEmpty else {
-            throw ServiceError(.other, "A stored body ended early; send the call again.", progress: .bytesReceived)
+            throw ServiceError(.other, "A stored body ended early. Send the request again.", progress: .bytesReceived)
         }
         let pump = state.withLock { state in
             state.body.advance(reader, by: chunk.count)

@@ -285,12 +285,12 @@ struct CallMetrics: Sendable {
         let now = clock.now
         let saved = max(.zero, min(delay, CallMetrics.longestDelay) - begun.duration(to: now))
         meter.count(for: origin, in: now.minute, stripe: stripe) { counts in
-            counts.timeSaved += saved
+            if hit != .onError { counts.timeSaved += saved }
             switch hit {
             case .fresh: return counts.hits += 1
             case .stale: counts.staleHits += 1
             case .revalidating: counts.revalidatingHits += 1
-            case .error: counts.errorHits += 1
+            case .onError: counts.staleOnError += 1
             }
             counts.reasons[reason, default: 0] += 1
         }
@@ -309,6 +309,7 @@ struct CallMetrics: Sendable {
         count { counts in
             switch bodySource {
             case .hit: counts.hitBytes += bytes
+            case .staleOnError: counts.staleOnErrorBytes += bytes
             case .revalidated: counts.revalidatedBytes += bytes
             case .collapsed: counts.collapsedBytes += bytes
             case .network: counts.networkBytes += bytes
@@ -322,7 +323,7 @@ enum HitKind: Sendable {
     case fresh
     case stale
     case revalidating
-    case error
+    case onError
 
     var isStale: Bool { self != .fresh }
 }
@@ -330,6 +331,7 @@ enum HitKind: Sendable {
 /// By which way body bytes came to a caller.
 enum BodySource: Sendable {
     case hit
+    case staleOnError
     case revalidated
     case collapsed
     case network

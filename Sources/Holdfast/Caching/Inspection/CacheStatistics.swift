@@ -5,8 +5,8 @@ public import HoldfastSemantics
 
 /// What a cache did: since it was made, in a window of time, or for one origin; docs/measuring-hit-rates.md defines every figure.
 ///
-/// Each request that reached the cache is exactly one of: hit, stale hit (accepted, while revalidating, or on error), revalidated,
-/// collapsed, miss, bypass; or still in fetch.
+/// Each request that reached the cache is exactly one of: hit, stale hit (accepted, or while revalidating), stale on error,
+/// revalidated, collapsed, miss, bypass; or still in progress.
 public struct CacheStatistics: Sendable, Hashable {
     /// Calls (hops, where redirects were followed) that reached the cache.
     public internal(set) var requests = 0
@@ -16,65 +16,68 @@ public struct CacheStatistics: Sendable, Hashable {
     public internal(set) var staleHits = 0
     /// Answered from the store although stale, while a revalidation ran in the background.
     public internal(set) var revalidatingHits = 0
-    /// Answered from the store although stale, because the origin failed or took too long.
-    public internal(set) var errorHits = 0
+    /// Answered from the store although stale, because the origin failed, could not be reached, or took too long; these are not
+    /// hits.
+    public internal(set) var staleOnError = 0
     /// Answered with a stored body after the origin said 304.
     public internal(set) var revalidated = 0
     /// Answered by the exchange of another call.
     public internal(set) var collapsed = 0
     /// Looked up and not answered from the store.
     public internal(set) var misses = 0
-    /// Not looked up: another method, `reload`, a URL that is no key.
+    /// Not looked up: another method, `reload`, a URL that cannot be a key.
     public internal(set) var bypasses = 0
     /// Responses whose storing was completed.
     public internal(set) var stored = 0
     /// Store failures that were treated as misses.
     public internal(set) var storeFailures = 0
-    /// Revalidations begun in the background, and those of them that failed.
+    /// Revalidations begun in the background, including those that failed.
     public internal(set) var backgroundRevalidations = 0
     public internal(set) var backgroundFailures = 0
-    /// How often each reason decided, fresh hits apart: why the origin was asked, or why something stale was used.
+    /// How often each reason decided, except for fresh hits: why the origin was asked, or why a stale response was used.
     public internal(set) var reasons: [CacheReason: Int] = [:]
     /// How often each reason kept a response from being stored.
     public internal(set) var notStored: [CacheReason: Int] = [:]
     /// Body bytes delivered by hits, stale ones included.
     public internal(set) var hitBytes = 0
+    /// Body bytes delivered by stale responses that replaced a failure.
+    public internal(set) var staleOnErrorBytes = 0
     /// Body bytes delivered from the store after a 304.
     public internal(set) var revalidatedBytes = 0
     /// Body bytes delivered from the exchanges of other calls.
     public internal(set) var collapsedBytes = 0
     /// Body bytes delivered from the network to calls that were looked up.
     public internal(set) var networkBytes = 0
-    /// What hits, stale ones included, spared their callers of waiting: for each the time that the origin had taken to answer
-    /// with what is stored, less the time the hit took.
+    /// The waiting time that hits, including stale ones, saved: for each, the time that the origin took to answer with the
+    /// stored response, minus the time that the hit took.
     ///
-    /// The origin's time is that from sending the request to the response head, of the exchange that fetched the stored response
-    /// or last confirmed it; no less than nothing counts, and no more than a minute, since a clock that was set may lie between.
+    /// The origin's time is that from sending the request to the response head, in the exchange that fetched the stored
+    /// response or last confirmed it. Each hit counts at least zero and at most a minute, since the clock may have been set in
+    /// between.
     public internal(set) var timeSaved: Duration = .zero
 
     /// All zero.
     public init() {}
 
     /// Body bytes that came from the store.
-    public var bytesFromStore: Int { hitBytes + revalidatedBytes }
+    public var bytesFromStore: Int { hitBytes + staleOnErrorBytes + revalidatedBytes }
 
-    /// Body bytes that callers were given and that did not come over the network for them: from the store, or from the exchanges of
-    /// other calls.
+    /// Body bytes that callers got without a transfer of their own: from the store, or from the exchanges of other calls.
     public var bytesSaved: Int { bytesFromStore + collapsedBytes }
 
-    /// Hits, the stale ones of all kinds included.
-    public var allHits: Int { hits + staleHits + revalidatingHits + errorHits }
+    /// Hits, including stale ones, but not responses that replaced a failure, since the origin was asked.
+    public var allHits: Int { hits + staleHits + revalidatingHits }
 
-    /// Hits, stale ones included, of all requests that were looked up; 0 when there were none.
+    /// The share of hits, including stale ones, in all requests that were looked up; 0 if there were none.
     public var hitRatio: Double { ratio(allHits, of: requests - bypasses) }
 
-    /// Requests answered with a stored body after the origin said 304, of all requests that were looked up; 0 when there were
+    /// The share of requests answered with a stored body after a 304, in all requests that were looked up; 0 if there were
     /// none.
     public var revalidationRatio: Double { ratio(revalidated, of: requests - bypasses) }
 
     /// The share of delivered body bytes that hits delivered; 0 when there were none.
     public var byteHitRatio: Double {
-        ratio(hitBytes, of: hitBytes + revalidatedBytes + collapsedBytes + networkBytes)
+        ratio(hitBytes, of: hitBytes + staleOnErrorBytes + revalidatedBytes + collapsedBytes + networkBytes)
     }
 
     private func ratio(_ part: Int, of whole: Int) -> Double {
@@ -119,9 +122,9 @@ extension CacheStatistics {
     /// Every count that stands alone.
     private static var figures: [WritableKeyPath<CacheStatistics, Int>] {
         [
-            \.requests, \.hits, \.staleHits, \.revalidatingHits, \.errorHits, \.revalidated, \.collapsed, \.misses,
+            \.requests, \.hits, \.staleHits, \.revalidatingHits, \.staleOnError, \.revalidated, \.collapsed, \.misses,
             \.bypasses, \.stored, \.storeFailures, \.backgroundRevalidations, \.backgroundFailures, \.hitBytes,
-            \.revalidatedBytes, \.collapsedBytes, \.networkBytes,
+            \.staleOnErrorBytes, \.revalidatedBytes, \.collapsedBytes, \.networkBytes,
         ]
     }
 }
@@ -134,7 +137,7 @@ extension HTTPCache {
     /// What was counted since the cache was made.
     public var statistics: CacheStatistics { meter.total }
 
-    /// What was counted in the running minute and in as many before it as `duration` takes.
+    /// What was counted in the current minute and in as many before it as `duration` covers.
     ///
     /// - Parameters:
     ///   - duration: rounded up to whole minutes; at least one and at most 60 of them.
@@ -146,11 +149,11 @@ extension HTTPCache {
         meter.total(in: HTTPCache.minutes(duration, now: now, limit: MeterState.totalMinutes))
     }
 
-    /// What was counted minute by minute, the oldest first, the running one last.
+    /// What was counted minute by minute, the oldest first, the current one last.
     ///
     /// - Parameters:
     ///   - duration: how far back, as in ``statistics(overLast:now:)``.
-    ///   - now: as there.
+    ///   - now: as in ``statistics(overLast:now:)``.
     public func statisticsByMinute(
         overLast duration: Duration,
         now: MonotonicInstant = SystemClock().now
@@ -158,16 +161,16 @@ extension HTTPCache {
         meter.totals(in: HTTPCache.minutes(duration, now: now, limit: MeterState.totalMinutes))
     }
 
-    /// What was counted for an origin since the cache was made; zeros where it has no place.
+    /// What was counted for an origin since the cache was made; zeros if it is not counted separately.
     ///
-    /// At least 64 origins have a place; by which rule when there are more: ``originStatistics``.
+    /// At least 64 origins are counted separately; ``originStatistics`` says which, if there are more.
     ///
-    /// - Parameter origin: such as `https://example.com:8443`; a longer URL names its origin.
+    /// - Parameter origin: such as `https://example.com:8443`; a longer URL stands for its origin.
     public func statistics(of origin: String) -> CacheStatistics {
         HTTPCache.name(of: origin).map { meter.origin($0) } ?? CacheStatistics()
     }
 
-    /// What was counted for an origin in the running minute and in as many before it as `duration` takes.
+    /// What was counted for an origin in the current minute and in as many before it as `duration` covers.
     ///
     /// - Parameters:
     ///   - origin: as in ``statistics(of:)``.
@@ -182,12 +185,12 @@ extension HTTPCache {
         return HTTPCache.name(of: origin).map { meter.origin($0, in: minutes) } ?? CacheStatistics()
     }
 
-    /// What was counted since the cache was made for each origin, those with the most requests first, 64 of them at most, and
-    /// last for all others together.
+    /// What was counted for each origin since the cache was made: up to 64 origins, those with the most requests first, and
+    /// then all others together.
     ///
-    /// The sum is ``statistics``. When there are more origins than places, a new one takes that of the origin with the fewest
-    /// requests lately (weights halve every ten minutes), whose counts go over to the others: an origin with more than one in 64 of
-    /// the recent requests keeps its place. To the others also belong requests whose URL is no key, and store failures.
+    /// The sum is ``statistics``. If there are more origins, a new one replaces the one with the fewest recent requests
+    /// (weights halve every ten minutes), whose counts are added to the others. An origin with more than one in 64 of the
+    /// recent requests is never replaced. Requests whose URL cannot be a key, and store failures, also count under the others.
     public var originStatistics: [OriginStatistics] {
         let (each, other) = meter.origins
         return each.map { OriginStatistics(origin: $0.name, statistics: $0.counts) }
@@ -206,7 +209,7 @@ extension HTTPCache {
 
 /// What a cache did for one origin.
 public struct OriginStatistics: Sendable, Hashable {
-    /// Scheme, host and port, such as `https://example.com:8443`; nil: all origins that are not told apart.
+    /// Scheme, host and port, such as `https://example.com:8443`; nil: all origins that are not counted separately.
     public let origin: String?
     /// What was counted.
     public let statistics: CacheStatistics

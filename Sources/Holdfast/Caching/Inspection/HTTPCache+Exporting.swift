@@ -8,14 +8,15 @@ public import HoldfastStorage
 extension HTTPCache {
     /// Opens a stored response as a message that can be shown or written to a file.
     ///
-    /// The newest version is taken, also where the response was freshened or replaced since it was listed. Counts as a look-up of
-    /// the store, and as no request to the cache.
+    /// Opens the newest version, even if the response was freshened or replaced since it was listed. Counts as a lookup in the
+    /// store, but not as a request to the cache.
     ///
     /// - Parameters:
-    ///   - info: names the response, as ``entries(_:pageSize:now:)`` tells it.
-    ///   - now: the time by which its age is judged; the system's by default.
-    /// - Returns: the message; nil where the response is no longer there.
-    /// - Throws: `StoreError`: `.corrupt` for a damaged entry, and what a look-up throws. Damage in the body shows while it is read.
+    ///   - info: identifies the response, as listed by ``entries(_:pageSize:now:)``.
+    ///   - now: the time used to compute its age; the system's by default.
+    /// - Returns: the message; nil if the response is no longer stored.
+    /// - Throws: `StoreError`: `.corrupt` for a damaged entry, and the errors of a lookup. Damage in the body is reported while
+    ///   it is read.
     public func export(
         _ info: CacheEntryInfo,
         now: Timestamp = SystemClock().timestamp
@@ -97,19 +98,20 @@ extension StoredResponse {
     }
 }
 
-/// One stored response as a message of its own: what ``HTTPCache/export(_:now:)`` gives.
+/// One stored response as a complete message, returned by ``HTTPCache/export(_:now:)``.
 ///
-/// Its bytes stay readable whatever becomes of the entry, until the last copy of this value and of what was made from it is gone.
+/// Its bytes stay readable whatever happens to the entry, until the last copy of this value, and of bodies made from it, is
+/// released.
 public struct ExportedEntry: Sendable {
-    /// What the cache tells of the entry, as it was when it was opened; hits and bytes as they were listed.
+    /// Information about the entry as it was when it was opened; hits and bytes are as listed.
     public let info: CacheEntryInfo
-    /// The head as the cache would answer with it at that time: Age and Date set (RFC 9111 §4), and a Content-Length of exactly
-    /// the body's bytes where the status allows one (RFC 9110 §8.6).
+    /// The head with which the cache would answer at that time: with Age and Date (RFC 9111 §4), and a Content-Length of
+    /// exactly the body's bytes if the status allows one (RFC 9110 §8.6).
     ///
-    /// Where only parts of the content are stored it is that of a 206.
+    /// If only parts of the content are stored, it is that of a 206.
     public let head: ResponseHead
 
-    /// How long it is fresh from its making, and by which rule (RFC 9111 §4.2.1).
+    /// How long it is fresh, counted from its creation, and by which rule (RFC 9111 §4.2.1).
     public let lifetime: FreshnessLifetime
 
     private let pieces: [StoredBodySource.Piece]
@@ -129,21 +131,21 @@ public struct ExportedEntry: Sendable {
         self.stored = stored
     }
 
-    /// The content, read as it is asked for; each use of this property begins anew.
+    /// The content, read on demand; each use of this property starts from the beginning.
     public var body: ResponseBody {
         stream(pieces)
     }
 
-    /// Status line and field lines with the empty line behind them (RFC 9112 §4, §5), as HTTP/1.1.
+    /// Status line and field lines, with the empty line after them, as HTTP/1.1 (RFC 9112 §4, §5).
     ///
-    /// Nothing is said of the reason, which has no meaning (RFC 9112 §4).
+    /// There is no reason phrase, which has no meaning (RFC 9112 §4).
     public var headBytes: ByteChunk {
         var text = "HTTP/1.1 \(head.status.rawValue) \r\n"
         for line in head.fields { text += "\(line.name.rawName): \(line.value)\r\n" }
         return ByteChunk(copying: (text + "\r\n").utf8)
     }
 
-    /// The whole message, head and content, chunk by chunk; each use of this property begins anew.
+    /// The whole message, head and content, chunk by chunk; each use of this property starts from the beginning.
     public var message: ResponseBody {
         stream([.literal(headBytes)] + pieces)
     }

@@ -8,15 +8,15 @@ public import HoldfastStorage
 extension HTTPCache {
     /// Lists stored responses, without reading their bodies.
     ///
-    /// Looks at every entry of the store, a page at a time, so that memory stays the same however much is stored. The store may be
-    /// used meanwhile: an entry that stays is listed once, one that comes or goes once or not at all. Listing counts as no
-    /// hit and moves nothing in the order of eviction. Entries of which the cache could make no use (another format) are
-    /// left out.
+    /// Looks at every entry of the store, a page at a time, so that memory use does not depend on how much is stored. The store
+    /// may be used meanwhile: an entry that stays is listed once; one that is added or removed, once or not at all. Listing
+    /// does not count as a hit and does not change the order of eviction. Entries that the cache cannot use (of another format)
+    /// are left out.
     ///
     /// - Parameters:
     ///   - selection: which responses; all by default.
     ///   - pageSize: entries held at a time; 256 by default, at least 1.
-    ///   - now: the time by which ages are judged; the system's by default.
+    ///   - now: the time used to compute ages; the system's by default.
     /// - Returns: a sequence whose iteration throws `StoreError`; `.cancelled` soon after the task is cancelled.
     public func entries(
         _ selection: CacheSelection = .all,
@@ -26,17 +26,17 @@ extension HTTPCache {
         CacheEntries(cache: self, selection: selection, pageSize: max(1, pageSize), now: now)
     }
 
-    /// Reads everything that is stored and checks it; see `InspectableStore.verify(_:)`.
+    /// Reads and checks everything that is stored; see `InspectableStore.verify(_:)`.
     ///
-    /// - Parameter progress: is told how far it is, from any thread; nothing by default.
-    /// - Throws: `StoreError`: `.badConfiguration` where the store has no such operation; `.cancelled`, `.closed`, `.io`.
+    /// - Parameter progress: is called with the progress, from any thread; nothing by default.
+    /// - Throws: `StoreError`: `.badConfiguration` if the store has no such operation; `.cancelled`, `.closed`, `.io`.
     public func verify(
         progress: @escaping @Sendable (VerificationProgress) -> Void = { _ in }
     ) async throws(StoreError) -> VerificationReport {
         try await inspectable.verify(progress)
     }
 
-    /// Gives space back that nothing stored needs; see `InspectableStore.compact()`.
+    /// Frees space that is no longer needed; see `InspectableStore.compact()`.
     ///
     /// - Throws: as ``verify(progress:)``, and `.noSpace`.
     @discardableResult
@@ -56,7 +56,7 @@ extension HTTPCache {
 }
 
 extension VerificationReport.Damage {
-    /// The URI of the damaged response; nil where it cannot be told.
+    /// The URI of the damaged response; nil if it is unknown.
     public var target: TargetURI? {
         key.flatMap { CacheKey.Parts(framed: $0.bytes) }.flatMap { try? TargetURI($0.target) }
     }
@@ -64,7 +64,7 @@ extension VerificationReport.Damage {
 
 /// The stored responses of a cache, one after another in the store's own order; see ``HTTPCache/entries(_:pageSize:now:)``.
 ///
-/// Each iterator begins anew and holds one page of entries at a time.
+/// Each iterator starts from the beginning and holds one page of entries at a time.
 public struct CacheEntries: AsyncSequence, Sendable {
     public typealias Element = CacheEntryInfo
     public typealias Failure = StoreError
@@ -99,7 +99,7 @@ public struct CacheEntries: AsyncSequence, Sendable {
 
         /// The next entry; nil at the end.
         ///
-        /// - Throws: `.cancelled` once the task is cancelled, and what the store fails with. After an error there are no more.
+        /// - Throws: `.cancelled` once the task is cancelled, and the store's errors. After an error there are no more entries.
         public mutating func next() async throws(StoreError) -> CacheEntryInfo? {
             while true {
                 while let listed = page.popFirst() {
@@ -149,43 +149,43 @@ public struct CacheEntries: AsyncSequence, Sendable {
             switch pages.selection.form {
             case .matching(let predicate): return predicate(info) ? info : nil
             case .olderThan(let age): return info.age > age.wholeSeconds ? info : nil
-            case .all, .uri, .prefix, .tag, .principal, .credentials: return isSelected(entry) ? info : nil
+            case .all, .uri, .path, .prefix, .tag, .principal, .credentials: return isSelected(entry) ? info : nil
             }
         }
     }
 }
 
-/// What a cache tells of one stored response, for choosing among them and for looking at them.
+/// Information about one stored response, for selecting and inspecting them.
 ///
-/// Times and ages are as of the moment at which the selection or the listing began.
+/// Times and ages are as of the start of the selection or the listing.
 public struct CacheEntryInfo: Sendable, Hashable {
     /// The target URI of the request that the response answered.
     public let target: TargetURI
-    /// The method of that request: as a rule GET.
+    /// The method of that request, usually GET.
     public let method: RequestMethod
     /// The response's status.
     public let status: StatusCode
-    /// The words the call gave it (``CallOptions/tags``).
+    /// The tags of the call (``CallOptions/tags``).
     public let tags: Set<String>
     /// When it was stored.
     public let storedAt: Timestamp
     /// The length of its body in bytes; 0 while it is still being stored.
     public let bodyLength: Int
-    /// The length of its status, fields and the cache's own notes as stored, in bytes.
+    /// The length in bytes of its status, fields and the cache's metadata, as stored.
     public let headLength: Int
-    /// The bytes that it takes of the store's capacity, its keys and the store's own notes included; nil where a selection is
-    /// asked, for the store tells it to a listing alone.
+    /// The bytes that it takes of the store's capacity, including its keys and the store's metadata; nil in a selection,
+    /// because the store gives it only for a listing.
     public let storedBytes: Int?
-    /// How often it was found since it was written, as far as the store counts (a disk store estimates it, of late, to 14); nil where the
-    /// store does not, and where a selection is asked.
+    /// How often it was found since it was written, if the store counts this (a disk store estimates recent hits, up to 14);
+    /// nil if it does not, and in a selection.
     public let hits: Int?
-    /// Which bytes of its content are there; nil: all of them (RFC 9111 §3.3).
+    /// Which bytes of its content are stored; nil: all of them (RFC 9111 §3.3).
     public let storedRanges: StoredRanges?
-    /// Its age in seconds (RFC 9111 §4.2.3); since its receipt where the cache's options fix lifetimes.
+    /// Its age in seconds (RFC 9111 §4.2.3); counted from its receipt if the cache's options fix lifetimes.
     public let age: Int64
-    /// How many seconds it stays fresh; 0 or less once it is stale, by as many seconds (RFC 9111 §4.2).
+    /// How many seconds it stays fresh; once it is stale, 0 or minus the seconds since then (RFC 9111 §4.2).
     public let freshnessLeft: Int64
-    /// Whether it is one principal's own, and nobody else is answered from it.
+    /// Whether it belongs to one principal, so that it does not answer anybody else.
     public let isPersonal: Bool
     /// Whether it is pinned against eviction.
     public let isPinned: Bool
@@ -196,11 +196,11 @@ public struct CacheEntryInfo: Sendable, Hashable {
     package let variant: StoreKey
     private let fields: NominatedFields
 
-    /// Whether it answers requests without the origin: within its lifetime, and in no need of confirmation.
+    /// Whether it answers requests without asking the origin: it is within its lifetime, and need not be confirmed.
     public var isFresh: Bool { freshnessLeft > 0 && !needsConfirmation }
 
-    /// What its Vary nominates, with the values of the request that it answered, sorted by name (RFC 9111 §4.1); empty where it
-    /// does not vary.
+    /// The fields that its Vary nominates, with the values of the request that it answered, sorted by name (RFC 9111 §4.1);
+    /// empty if it does not vary.
     public var nominated: [NominatedField] { NominatedField.all(of: fields) }
 
     init(
@@ -232,13 +232,13 @@ public struct CacheEntryInfo: Sendable, Hashable {
     }
 }
 
-/// A request field that a stored response's Vary nominates, and the value it was chosen by (RFC 9111 §4.1).
+/// A request field that a stored response's Vary nominates, and the value that selects the response (RFC 9111 §4.1).
 public struct NominatedField: Sendable, Hashable, CustomStringConvertible {
-    /// What is known of the value.
+    /// What is known about the value.
     public struct Value: Sendable, Hashable {
-        /// The value in the form in which the cache compares it; nil where it is absent or hidden.
+        /// The value in the form in which the cache compares it; nil if it is absent or hidden.
         public let text: String?
-        /// Whether it is a credential's: the cache keeps no more than a keyed digest of those.
+        /// Whether it is a credential: the cache only keeps a keyed digest of those.
         public let isHidden: Bool
 
         /// The request had no such field.
@@ -246,7 +246,7 @@ public struct NominatedField: Sendable, Hashable, CustomStringConvertible {
         /// The request had such a field, and its value is not shown.
         public static let hidden = Value(text: nil, isHidden: true)
 
-        /// This very text.
+        /// A value that is shown.
         public static func text(_ text: String) -> Value { Value(text: text, isHidden: false) }
     }
 
@@ -255,7 +255,7 @@ public struct NominatedField: Sendable, Hashable, CustomStringConvertible {
     /// Its value.
     public let value: Value
 
-    /// As `name: value`, with `(absent)` and `(hidden)` where there is no text.
+    /// `name: value`, with `(absent)` or `(hidden)` if there is no text.
     public var description: String {
         "\(name): \(value.text ?? (value.isHidden ? "(hidden)" : "(absent)"))"
     }

@@ -12,23 +12,23 @@ private import Synchronization
 
 /// Purging: a person takes stored responses away, or has them confirmed before they are used again.
 extension HTTPCache {
-    /// Removes the selected responses, or marks them so that none is used again before the origin has confirmed it.
+    /// Removes the selected responses, or marks them so that they are not used again until the origin has confirmed them.
     ///
-    /// *Hard* (the default) entries are gone, pinned ones included. *Softly* their bodies and validators stay: the next request
-    /// makes a conditional one of it, and a 304 lifts the mark and spares the transfer (RFC 9111 §4.4). Until then such a
-    /// response stands in for nothing, neither for a failing origin nor for a caller that takes whatever is stored.
+    /// By default, entries are deleted, including pinned ones. With `softly`, their bodies and validators stay: the next
+    /// request becomes conditional, and a 304 removes the mark and saves the transfer (RFC 9111 §4.4). Until then the response
+    /// is not used at all, not even if the origin fails or the caller accepts whatever is stored.
     ///
-    /// Either way a response whose request was sent before this call is not stored after it, and exchanges under way take no
-    /// further calls in. Cancelling the task does not end a purge half-way.
+    /// Either way, a response whose request was sent before this call is not stored after it, and exchanges in progress are not
+    /// joined by further calls. Cancelling the task does not end a purge half-way.
     ///
     /// - Parameters:
     ///   - selection: which responses.
     ///   - softly: whether they are marked rather than removed.
-    ///   - now: the time by which ages are judged; the system's by default.
-    /// - Returns: how many stored responses were removed or marked, those still being stored not among them; nil where the
-    ///   store marks them as gone in constant time and so has not counted them.
-    /// - Throws: `StoreError`. A hard purge has then removed what the store's promises allow; a soft one has gone through all
-    ///   entries and marked every one it could.
+    ///   - now: the time used to compute ages; the system's by default.
+    /// - Returns: how many stored responses were removed or marked, not counting those still being stored; nil if the store
+    ///   marks them as gone in constant time and so does not count them.
+    /// - Throws: `StoreError`. A hard purge has then removed what the store guarantees; a soft one has gone through all entries
+    ///   and marked every one that it could.
     @discardableResult
     public func remove(
         _ selection: CacheSelection,
@@ -51,7 +51,7 @@ extension HTTPCache {
             now: now
         )
         switch selection.form {
-        case .all, .principal, .credentials, .prefix:
+        case .all, .principal, .credentials, .path, .prefix:
             // What leads to equivalent queries is no response and not counted, but names URIs and goes with them.
             try await writer.purge(.matching(isSelected), now: now)
         case .uri, .tag, .olderThan, .matching: break
@@ -61,8 +61,8 @@ extension HTTPCache {
 
     /// Removes every stored response for a URL, of all partitions and variants.
     ///
-    /// - Returns: how many entries were removed; 0 as well where the URL is no http or https URI, nil where the store has not
-    ///   counted them.
+    /// - Returns: how many entries were removed; also 0 if the URL is not an http or https URI; nil if the store does not count
+    ///   them.
     @discardableResult
     public func remove(_ url: URL) async throws(StoreError) -> Int? {
         try await remove(.url(url))
@@ -73,19 +73,19 @@ extension HTTPCache {
         try await remove(.all)
     }
 
-    /// Removes the stored responses of calls that named `tag`.
+    /// Removes the stored responses of calls that had `tag`.
     ///
-    /// - Returns: how many entries were removed; nil where the store has not counted them.
+    /// - Returns: how many entries were removed; nil if the store does not count them.
     @discardableResult
     public func removeAll(tag: String) async throws(StoreError) -> Int? {
         try await remove(.tag(tag))
     }
 
-    /// Removes what one principal's own partition holds; call it at logout.
+    /// Removes what is in one principal's own partition; call it at logout.
     ///
-    /// - Parameter principal: what the calls gave as ``CallOptions/principal``; for credentials in the request see
+    /// - Parameter principal: the ``CallOptions/principal`` of the calls; for credentials in the request, see
     ///   ``CacheSelection/principal(of:adding:credentialFields:)``.
-    /// - Returns: how many entries were removed; nil where the store has not counted them.
+    /// - Returns: how many entries were removed; nil if the store does not count them.
     @discardableResult
     public func removeAll(principal: String) async throws(StoreError) -> Int? {
         try await remove(.principal(principal))
@@ -167,15 +167,16 @@ private final class FoundEntries: Sendable {
     }
 }
 
-/// Which stored responses are meant: to be removed, marked, pinned or released by an ``HTTPCache``.
+/// A selection of stored responses, for an ``HTTPCache`` to remove, mark, pin or unpin.
 ///
-/// A selection reaches all partitions and all variants, but for those that name one principal. Every form looks at each entry
+/// A selection covers all partitions and all variants, except for those that name one principal. Every form looks at each entry
 /// of the store once.
 public struct CacheSelection: Sendable {
     enum Form: Sendable {
         case all
         case uri(TargetURI?)
-        case prefix(TargetURI?)
+        case path(TargetURI?)
+        case prefix(TargetPrefix)
         case tag(String)
         case principal(String)
         case credentials(HeaderFields, userinfo: String?, credentialFields: [FieldName])
@@ -188,45 +189,57 @@ public struct CacheSelection: Sendable {
     /// Every stored response.
     public static let all = CacheSelection(form: .all)
 
-    /// The stored responses of one URL, compared in canonical form (RFC 9110 §4.2.3), and those that answer for it by their
+    /// The stored responses of one URL, compared in canonical form (RFC 9110 §4.2.3), and those that match it because of their
     /// No-Vary-Search.
     ///
-    /// - Parameter url: its fragment and userinfo count for nothing; no http or https URI selects nothing.
+    /// - Parameter url: its fragment and userinfo are ignored; a URL that is not an http or https URI selects nothing.
     public static func url(_ url: URL) -> CacheSelection {
         CacheSelection(form: .uri(target(url)))
     }
 
-    /// The stored responses of a URL and of everything below it, compared in canonical form.
+    /// The stored responses of a URL and of everything below its path, compared in canonical form.
     ///
-    /// The prefix ends where a part of a URI ends: `https://a.example/img` takes `/img`, `/img/1` and `/img?w=2`, and not
-    /// `/imgs`; `https://a.example/img/` takes what is below alone; `https://a.example` takes the origin. With a query,
-    /// `/img?w=2` takes `/img?w=2` and `/img?w=2&h=3`, and not `/img?w=20`.
+    /// Only whole parts of a URI match: `https://a.example/img` selects `/img`, `/img/1` and `/img?w=2`, but not `/imgs`;
+    /// `https://a.example/img/` selects only what is below it; `https://a.example` selects the whole origin. With a query,
+    /// `/img?w=2` selects `/img?w=2` and `/img?w=2&h=3`, but not `/img?w=20`.
     ///
     /// - Parameter url: as in ``url(_:)``.
-    public static func prefix(_ url: URL) -> CacheSelection {
-        CacheSelection(form: .prefix(target(url)))
+    public static func path(_ url: URL) -> CacheSelection {
+        CacheSelection(form: .path(target(url)))
     }
 
-    /// The stored responses of calls that named this tag (``CallOptions/tags``).
+    @available(*, deprecated, renamed: "path(_:)")
+    public static func prefix(_ url: URL) -> CacheSelection { path(url) }
+
+    /// The stored responses whose URL begins with a text: `/max/pre` selects `/max/pre0`.
+    ///
+    /// - Parameter text: the beginning of a URL, such as `https://a.example/max/pre`, or of path and query at any origin, such
+    ///   as `/max/pre`. It is compared in canonical form, as far as it is the beginning of one; the empty text selects
+    ///   everything.
+    public static func prefix(_ text: String) -> CacheSelection {
+        CacheSelection(form: .prefix(TargetPrefix(text)))
+    }
+
+    /// The stored responses of calls that had this tag (``CallOptions/tags``).
     public static func tag(_ tag: String) -> CacheSelection {
         CacheSelection(form: .tag(tag))
     }
 
     /// The stored responses of one principal's own partition, for a logout.
     ///
-    /// - Parameter name: what the calls gave as ``CallOptions/principal``.
+    /// - Parameter name: the ``CallOptions/principal`` of the calls.
     public static func principal(_ name: String) -> CacheSelection {
         CacheSelection(form: .principal(name))
     }
 
-    /// The stored responses of the partition that a request's credentials name: Authorization, Cookie, userinfo and the fields
-    /// named here. Cookies that the cache ignores (`CacheOptions.ignoredCookies`) name none.
+    /// The stored responses of the partition that a request's credentials determine: Authorization, Cookie, userinfo and the
+    /// fields named here. Cookies that the cache ignores (`CacheOptions.ignoredCookies`) do not count.
     ///
     /// - Parameters:
-    ///   - request: a request as it reaches the cache, with the credentials that the hooks above it add. One without any selects
-    ///     nothing, and never what belongs to everyone.
-    ///   - implicit: what the transport adds, as `pipeline.implicitFields(for: request)` tells; none by default.
-    ///   - credentialFields: what the calls gave as ``CallOptions/credentialFields``; none by default.
+    ///   - request: a request as it reaches the cache, with the credentials that the hooks above it add. A request without
+    ///     credentials selects nothing, and never what belongs to everyone.
+    ///   - implicit: what the transport adds, as returned by `pipeline.implicitFields(for: request)`; none by default.
+    ///   - credentialFields: the ``CallOptions/credentialFields`` of the calls; none by default.
     public static func principal(
         of request: URLRequest,
         adding implicit: HeaderFields = [:],
@@ -244,16 +257,43 @@ public struct CacheSelection: Sendable {
         CacheSelection(form: .olderThan(age))
     }
 
-    /// The stored responses for which `predicate` holds.
+    /// The stored responses for which `predicate` returns true.
     ///
-    /// - Parameter predicate: must be quick and must not call the cache. It is asked about responses that are still being
-    ///   stored as well, whose body length is not known yet and shown as 0.
+    /// - Parameter predicate: must be quick and must not call the cache. It is also called for responses that are still being
+    ///   stored, whose body length is not known yet and given as 0.
     public static func matching(_ predicate: @escaping @Sendable (CacheEntryInfo) -> Bool) -> CacheSelection {
         CacheSelection(form: .matching(predicate))
     }
 
     private static func target(_ url: URL) -> TargetURI? {
         try? TargetURI(url.absoluteString)
+    }
+}
+
+/// The beginning of a canonical URL, or of its path and query.
+struct TargetPrefix: Sendable {
+    private let text: String
+    private let isPath: Bool
+
+    init(_ text: String) {
+        isPath = text.hasPrefix("/")
+        let origin = "http://a.example"
+        guard let target = try? TargetURI(isPath ? origin + text : text) else {
+            // Cut within an escape, or no URL at all: the canonical form begins with it as it is, or not at all.
+            self.text = text
+            return
+        }
+        var canonical = target.canonical
+        let namesPath = text.drop { $0 != ":" }.dropFirst(3).contains { $0 == "/" || $0 == "?" }
+        // The slash that stands for no path was not written.
+        if !isPath, !namesPath, canonical.hasSuffix("/") { canonical.removeLast() }
+        self.text = isPath ? String(canonical.dropFirst(origin.count)) : canonical
+    }
+
+    func matches(_ target: String) -> Bool {
+        guard isPath else { return target.hasPrefix(text) }
+        let rest = target.utf8.drop { $0 != UInt8(ascii: ":") }.dropFirst(3).drop { $0 != UInt8(ascii: "/") }
+        return Substring(rest).hasPrefix(text)
     }
 }
 
@@ -266,23 +306,28 @@ extension HTTPCache {
         case .uri(let target):
             guard let target = target.map(options.keyTarget) else { return { _ in false } }
             return isOf(target)
+        case .path(let path):
+            guard let path else { return { _ in false } }
+            return { CacheKey.Parts(framed: $0.key.bytes).map { path.isPrefix(of: $0.target) } ?? false }
         case .prefix(let prefix):
-            guard let prefix else { return { _ in false } }
-            return { CacheKey.Parts(framed: $0.key.bytes).map { prefix.isPrefix(of: $0.target) } ?? false }
+            return { CacheKey.Parts(framed: $0.key.bytes).map { prefix.matches($0.target) } ?? false }
         case .tag(let tag):
             return { $0.description.tags.contains(tag) }
         case .principal(let name):
-            return isOf(
+            return isOf([
                 CachePrincipal.digest(of: HeaderFields(), userinfo: nil, explicit: name, secret: store.secret)
-            )
+            ])
         case .credentials(let fields, let userinfo, let credentialFields):
+            // Rules may leave other cookies out for other routes, and all of these partitions are the requester's.
             return isOf(
-                CachePrincipal.digest(
-                    of: view(of: fields),
-                    userinfo: userinfo,
-                    credentialFields: credentialFields,
-                    secret: store.secret
-                )
+                options.allIgnoredCookies.map {
+                    CachePrincipal.digest(
+                        of: $0.view(of: fields),
+                        userinfo: userinfo,
+                        credentialFields: credentialFields,
+                        secret: store.secret
+                    )
+                }
             )
         case .olderThan(let age):
             let seconds = age.wholeSeconds
@@ -298,10 +343,11 @@ extension HTTPCache {
         }
     }
 
-    private func isOf(_ partition: String) -> @Sendable (StoredEntry) -> Bool {
+    private func isOf(_ partitions: [String]) -> @Sendable (StoredEntry) -> Bool {
         // The anonymous partition is nobody's own.
-        guard !partition.isEmpty else { return { _ in false } }
-        return { CacheKey.Parts(framed: $0.key.bytes)?.partition == partition }
+        let partitions = Set(partitions).subtracting([""])
+        guard !partitions.isEmpty else { return { _ in false } }
+        return { CacheKey.Parts(framed: $0.key.bytes).map { partitions.contains($0.partition) } ?? false }
     }
 
     private func isOf(_ target: TargetURI) -> @Sendable (StoredEntry) -> Bool {
@@ -320,19 +366,19 @@ extension HTTPCache {
 
 /// Keeping responses for times without a network.
 extension HTTPCache {
-    /// Pins the selected responses, so that the store evicts others in their stead.
+    /// Pins the selected responses, so that the store evicts others instead.
     ///
-    /// A pin belongs to the stored variant: it survives freshening, and goes over to the response that replaces this one. It
-    /// prolongs no lifetime: offline, a stale response still answers only where RFC 9111 §4.2.4, the options or the call
-    /// allow it. Purging and invalidation take pinned responses too.
+    /// A pin belongs to the stored variant: it survives freshening, and passes to the response that replaces this one. It does
+    /// not prolong a lifetime: offline, a stale response still answers only if RFC 9111 §4.2.4, the options or the call allow
+    /// it. Purging and invalidation remove pinned responses too.
     ///
-    /// What is pinned never exceeds half of the store's capacity; what no longer fits is refused and stays as it is. A pinned
-    /// response that grows past that room loses its pin.
+    /// Pinned responses never take more than half of the store's capacity; those that no longer fit are refused and stay
+    /// unpinned. A pinned response that grows past that limit loses its pin.
     ///
     /// - Parameters:
-    ///   - selection: which responses; those still being stored are not among them.
-    ///   - now: the time by which ages are judged; the system's by default.
-    /// - Returns: how many are pinned now, and how many found no room.
+    ///   - selection: which responses, not including those still being stored.
+    ///   - now: the time used to compute ages; the system's by default.
+    /// - Returns: how many are pinned now, and how many did not fit.
     /// - Throws: `StoreError`; pins set before the failure stay.
     @discardableResult
     public func pin(
@@ -350,13 +396,13 @@ extension HTTPCache {
         return report
     }
 
-    /// Releases the pins of the selected responses, which may then be evicted like any other.
+    /// Removes the pins of the selected responses, which may then be evicted like any other.
     ///
     /// - Parameters:
     ///   - selection: which responses.
     ///   - now: as in ``pin(_:now:)``.
-    /// - Returns: how many pins were released.
-    /// - Throws: `StoreError`; pins released before the failure stay released.
+    /// - Returns: how many pins were removed.
+    /// - Throws: `StoreError`; pins removed before the failure stay removed.
     @discardableResult
     public func unpin(
         _ selection: CacheSelection,
@@ -392,11 +438,11 @@ extension HTTPCache {
     }
 }
 
-/// What came of pinning.
+/// The result of pinning.
 public struct PinReport: Sendable, Hashable {
-    /// How many of the selected responses are pinned now, those included that were before.
+    /// How many of the selected responses are pinned now, including those that were pinned before.
     public internal(set) var pinned: Int
-    /// How many found no room among the pins, so that they may be evicted.
+    /// How many did not fit, so that they may be evicted.
     public internal(set) var refused: Int
 
     /// A report of these numbers.

@@ -6,32 +6,32 @@ internal import HoldfastSemantics
 public import HoldfastStorage
 private import Synchronization
 
-/// Records a sample of the requests that a cache sees, so that a simulator can tell what caches of other sizes, or with other
-/// policies, would have made of them.
+/// Records a sample of the requests that a cache sees, so that a simulator can compute what caches with other sizes or policies
+/// would have done with them.
 ///
 ///     let recorder = HitRateRecorder(rate: 0.1)
 ///     cache.record(with: recorder)
 ///     // ... hours of traffic later:
 ///     print(recorder.estimate(capacities: [256 << 20]))  // import HoldfastSimulation
 ///
-/// **What counts as a request.** One that was looked up and answered from the store, fresh, stale or after a 304, or by a response
-/// that may be stored, that of another call's exchange included. Left out are bypasses, failures, and what may never be stored:
-/// no cache of any size could answer these. The key is made of primary key, variant and the response's validator, so that a new
-/// version of a resource is no hit; without a validator, a response counts as a new one in each period as long as its freshness
-/// lifetime. The size is what the memory store would charge, and of a body of unknown length what was read of it.
+/// **What counts as a request.** One that was looked up and answered from the store (fresh, stale or after a 304), or by a
+/// response that may be stored, including that of another call's exchange. Bypasses, failures, and responses that may never be
+/// stored are left out: a cache of any size could not answer these. The key consists of primary key, variant and the response's
+/// validator, so that a new version of a resource is not a hit; without a validator, a response counts as a new one in each
+/// period as long as its freshness lifetime. The size is what the memory store would count; for a body of unknown length, what
+/// was read of it.
 ///
-/// **Sampling** is by key: a URL with all its requests is in or out (SHARDS, Waldspurger et al. 2015). A cache of a size then does
-/// to all requests as one of `rate` times that size does to the sample.
+/// **Sampling** is by key: either all requests for a URL are recorded or none (SHARDS, Waldspurger et al. 2015). A cache of a
+/// given size then has the same hit ratio for all requests as one of `rate` times that size for the sample.
 ///
-/// **Privacy.** Keys are hashed with a secret of the recorder's own that leaves it in no way. Sizes and order stand in the file
-/// as they are.
+/// **Privacy.** Keys are hashed with a secret that never leaves the recorder. Sizes and order are in the file as they are.
 ///
-/// **Bounds.** Twelve bytes a request; a full recorder takes no more. A call waits for nothing but a short lock. May be used from
-/// any thread, and by several caches at once, which are then one.
+/// **Bounds.** Twelve bytes a request; a full recorder takes no more. A call only waits for a short lock. May be used from any
+/// thread, and by several caches at once, which then count as one.
 public final class HitRateRecorder: Sendable {
     /// The share of all keys that are recorded, above 0 and at most 1.
     public let rate: Double
-    /// How many requests are recorded at most.
+    /// The most requests that are recorded.
     public let maximumRequests: Int
 
     private let hash: KeyedHash
@@ -39,12 +39,12 @@ public final class HitRateRecorder: Sendable {
     private let threshold: UInt64
     private let log: Mutex<RequestLog>
 
-    /// A recorder of nothing yet.
+    /// An empty recorder.
     ///
     /// - Parameters:
-    ///   - rate: the share of keys to record; 1, the default: all. What is less than a millionth counts as that.
-    ///   - maximumRequests: how many requests are recorded at most; a million by default, which take 12 MB.
-    ///   - secret: what keys are hashed with, to be given where the files of several recorders are to name the same keys alike;
+    ///   - rate: the share of keys to record; 1, the default: all. Less than a millionth counts as a millionth.
+    ///   - maximumRequests: the most requests to record; a million by default, which take 12 MB.
+    ///   - secret: keys are hashed with it. Set it if the files of several recorders must use the same hash for the same key;
     ///     nil, the default: random, so that nobody can find out which URLs were recorded.
     public init(rate: Double = 1, maximumRequests: Int = 1_000_000, secret: (UInt64, UInt64)? = nil) {
         self.rate = rate < 1 ? max(rate, 0.000_001) : 1
@@ -58,29 +58,29 @@ public final class HitRateRecorder: Sendable {
     /// How many requests are recorded.
     public var count: Int { log.withLock { $0.count } }
 
-    /// Whether as many requests are recorded as are wanted, so that no more are taken.
+    /// Whether ``maximumRequests`` are recorded, so that no more are taken.
     public var isFull: Bool { log.withLock { $0.isFull } }
 
-    /// How many requests came by until it was full, those included that are not of the sample.
+    /// How many requests were seen until the recorder was full, including those that are not in the sample.
     public var requestsSeen: Int { log.withLock { $0.seen } }
 
-    /// Notes a request: for caches that are none of this library's; an ``HTTPCache`` does it itself.
+    /// Records a request, for caches that are not from this library; an ``HTTPCache`` does it itself.
     ///
     /// - Parameters:
-    ///   - key: what names the resource.
-    ///   - size: bytes that an entry for it takes.
+    ///   - key: identifies the resource.
+    ///   - size: the bytes that an entry for it takes.
     public func record(_ key: String, size: Int) {
         var key = key
         let hashed = key.withUTF8 { hash.of(UnsafeRawBufferPointer($0)) }
         _ = note(hashed, variant: 0, version: 0, size: size)
     }
 
-    /// Writes what is recorded so far as a trace: for each request the key in 8 bytes and the size in 4, little-endian.
+    /// Writes what has been recorded so far as a trace: for each request, the key in 8 bytes and the size in 4, little-endian.
     ///
-    /// Where the rate is less than 1, a second file of the same name with `.rate` behind it says it in decimal. Percentages of the
-    /// unique bytes need it not: one of the sample's is one of the whole's. A capacity in bytes is to be multiplied by it.
+    /// If the rate is less than 1, it is written in decimal to a second file, with `.rate` after the name. Percentages of the
+    /// unique bytes do not need it: those of the sample are those of the whole. Multiply a capacity in bytes by it.
     ///
-    /// - Parameter file: a file URL; a file that is there is replaced.
+    /// - Parameter file: a file URL; an existing file is replaced.
     /// - Throws: `StoreError` with `.io`.
     public func write(to file: URL) throws(StoreError) {
         var bytes: [UInt8] = []
@@ -103,7 +103,7 @@ public final class HitRateRecorder: Sendable {
         }
     }
 
-    /// The rate at which a trace was recorded, as the file beside it says; 1 where there is none.
+    /// The rate at which a trace was recorded, read from the file beside it; 1 if there is none.
     ///
     /// - Parameter file: the trace.
     public static func rate(ofTraceAt file: URL) -> Double {
@@ -147,9 +147,9 @@ public final class HitRateRecorder: Sendable {
 }
 
 extension HTTPCache {
-    /// Tells `recorder` of every request from now on, in the place of an earlier recorder; nil: none any more.
+    /// Passes every request to `recorder` from now on, instead of an earlier recorder; nil ends the recording.
     ///
-    /// A request costs a fraction of a microsecond more while one is there.
+    /// A request costs a fraction of a microsecond more while a recorder is set.
     public func record(with recorder: HitRateRecorder?) {
         recording.set(recorder)
     }

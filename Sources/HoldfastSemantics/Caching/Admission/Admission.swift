@@ -34,6 +34,14 @@ public struct Admission: Sendable, Hashable {
         case notModified(Existing)
         /// A response to HEAD, as news of a stored response to GET (RFC 9111 §4.3.5).
         case head(Existing, bodyLength: Int)
+
+        /// The stored response that there is news of.
+        fileprivate var existing: StoredResponse? {
+            switch self {
+            case .complete, .part: nil
+            case .joining(_, let existing), .notModified(let existing), .head(let existing, _): existing.stored
+            }
+        }
     }
 
     /// A stored response that is already there.
@@ -75,7 +83,15 @@ public struct Admission: Sendable, Hashable {
         options: CacheOptions,
         secret: [UInt8]
     ) {
-        if let reason = exchange.refusal {
+        // A 304 and a part say nothing of the content type, or need not: what is stored does.
+        if let ruled = options.ruled(
+            for: exchange.lookedUp.target,
+            fields: kind.existing?.head.fields ?? response.fields
+        ) {
+            self.init(of: response, as: kind, in: exchange, options: ruled, secret: secret)
+            return
+        }
+        if let reason = exchange.refusal ?? (options.neverStores ? .neverStore : nil) {
             self.init(.pass, because: reason)
             return
         }

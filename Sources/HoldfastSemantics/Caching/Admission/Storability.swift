@@ -40,6 +40,17 @@ public enum Storability: Sendable, Hashable {
         isPersonal: Bool = false,
         hasContentKey: Bool = false
     ) -> Storability {
+        if let ruled = options.ruled(for: request.target, fields: response.fields) {
+            return judge(
+                request: request,
+                response: response,
+                directive: directive,
+                options: ruled,
+                isPersonal: isPersonal,
+                hasContentKey: hasContentKey
+            )
+        }
+        if options.neverStores { return .doNotStore(.neverStore) }
         let ruling = RulingCacheControl(response.fields, targets: options.targets)
         let cacheControl = ruling.cacheControl
         if request.namesOtherHost { return .doNotStore(.host) }

@@ -13,7 +13,8 @@ public struct FreshnessLifetime: Sendable, Hashable {
         case expires
         /// The cache's options, whatever the server says (``CacheOptions/fixedLifetime``).
         case fixed
-        /// The call that got it; its server says nothing (``CacheDirective/lifetime``).
+        /// The call that got it, or the cache's options; its server says nothing (``CacheDirective/lifetime``,
+        /// ``CacheOptions/defaultLifetime``).
         case given
         /// The cache's options, for an error whose server says nothing (``CacheOptions/negativeLifetime``).
         case negative
@@ -42,6 +43,7 @@ extension StoredResponse {
     ///
     /// - Parameter options: the cache's mode, heuristics and limits.
     public func freshnessLifetime(_ options: CacheOptions) -> FreshnessLifetime {
+        if let ruled = options.ruled(for: self) { return freshnessLifetime(ruled) }
         let lifetime = unlimitedLifetime(options)
         guard let limit = options.maximumLifetime?.wholeSeconds, limit < lifetime.seconds else { return lifetime }
         return FreshnessLifetime(seconds: limit, source: lifetime.source)
@@ -89,6 +91,7 @@ extension StoredResponse {
     /// An entry with a validator, or one that may be served stale, stays useful for the options' retention past its
     /// freshness; any other is useless once stale. One that must be confirmed and cannot be is useless at once.
     public func uselessAfter(_ options: CacheOptions) -> Timestamp {
+        if let ruled = options.ruled(for: self) { return uselessAfter(ruled) }
         if needsConfirmation, !hasValidator { return responseTime }
         let staleFrom = staleFrom(options)
         guard hasValidator || !forbidsStale(options) else { return staleFrom }
@@ -97,18 +100,30 @@ extension StoredResponse {
 
     /// Whether the response must not be used once stale, whatever a caller accepts (RFC 9111 §4.2.4).
     public func forbidsStale(_ options: CacheOptions) -> Bool {
+        if let ruled = options.ruled(for: self) { return forbidsStale(ruled) }
         if needsConfirmation || cacheControl.mustRevalidate || cacheControl.noCache == .unqualified { return true }
-        // Stored all the same by a lifetime of the cache's own, which is over.
-        if cacheControl.noStore, options.fixedLifetime != nil { return true }
+        // Stored all the same by a lifetime of the cache's own, which is over, or which the cache no longer has.
+        if cacheControl.noStore, options.fixedLifetime != nil || isAgainstItsWord { return true }
         guard options.mode == .shared else { return false }
         return cacheControl.proxyRevalidate || cacheControl.sMaxAge != nil
+    }
+
+    /// Whether its server says that it must not be stored: only a lifetime of the cache's own has kept it.
+    var isAgainstItsWord: Bool { cacheControl.noStore && !cacheControl.mustUnderstand }
+
+    /// Whether its lifetime is the cache's own, whatever its server says.
+    package func hasFixedLifetime(_ options: CacheOptions) -> Bool {
+        if let ruled = options.ruled(for: self) { return ruled.fixedLifetime != nil }
+        return options.fixedLifetime != nil
     }
 
     /// The lifetime of a response whose server does not say.
     private func unstatedLifetime(_ options: CacheOptions) -> FreshnessLifetime {
         let isError = head.status.rawValue >= 400
-        if !isError, let givenLifetime, head.status.isHeuristicallyCacheable || cacheControl.public {
-            return FreshnessLifetime(seconds: givenLifetime, source: .given)
+        if !isError, let seconds = givenLifetime ?? options.defaultLifetime?.wholeSeconds,
+            head.status.isHeuristicallyCacheable || cacheControl.public
+        {
+            return FreshnessLifetime(seconds: seconds, source: .given)
         }
         if let negative = options.negativeLifetime, head.allowsNegativeCaching {
             return FreshnessLifetime(seconds: negative.wholeSeconds, source: .negative)
@@ -182,6 +197,7 @@ extension StoredResponse {
     ///   - now: the time of the request.
     ///   - options: the cache's mode, heuristics and limits.
     package func standing(now: Timestamp, options: CacheOptions) -> FreshnessStanding {
+        if let ruled = options.ruled(for: self) { return standing(now: now, options: ruled) }
         let lifetime = freshnessLifetime(options).seconds
         guard let fixed = options.fixedMilliseconds else {
             let age = currentAge(now: now)

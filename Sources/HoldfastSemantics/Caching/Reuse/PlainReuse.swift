@@ -14,13 +14,27 @@ package struct PlainReuse: Sendable, Hashable {
     /// Nil where even a plain request is not answered without asking the origin: the response must be confirmed, says `no-cache`,
     /// or lacks a part of its content.
     package init?(_ stored: StoredResponse, options: CacheOptions) {
-        guard stored.confirmationReason == nil, stored.ranges == nil, stored.method == .get,
-            options.fixedLifetime != nil || stored.cacheControl.noCache != .unqualified
+        if let ruled = options.ruled(for: stored) {
+            self.init(stored, options: ruled)
+            return
+        }
+        guard stored.confirmationReason == nil, stored.ranges == nil, stored.method == .get, !options.neverStores,
+            options.fixedLifetime != nil
+                || stored.cacheControl.noCache != .unqualified && !stored.isAgainstItsWord
         else { return nil }
-        responseTime = stored.responseTime
-        initialAge = stored.initialAgeMilliseconds
-        lifetime = stored.freshnessLifetime(options).seconds
-        fixed = options.fixedMilliseconds
+        self.init(
+            responseTime: stored.responseTime,
+            initialAge: stored.initialAgeMilliseconds,
+            lifetime: stored.freshnessLifetime(options).seconds,
+            fixed: options.fixedMilliseconds
+        )
+    }
+
+    private init(responseTime: Timestamp, initialAge: Int64, lifetime: Int64, fixed: Int64?) {
+        self.responseTime = responseTime
+        self.initialAge = initialAge
+        self.lifetime = lifetime
+        self.fixed = fixed
     }
 
     /// How the response stands against its lifetime; as ``StoredResponse/standing(now:options:)``.
@@ -45,7 +59,8 @@ extension StoredResponse {
     ///   - now: the time of the request.
     ///   - options: the cache's rules.
     public func mayAnswerCookies(now: Timestamp, options: CacheOptions) -> Bool {
-        options.fixedLifetime == nil && cacheControl.private == .absent && ranges == nil
+        if let ruled = options.ruled(for: self) { return mayAnswerCookies(now: now, options: ruled) }
+        return options.fixedLifetime == nil && cacheControl.private == .absent && ranges == nil
             && isFresh(now: now, options: options)
     }
 }

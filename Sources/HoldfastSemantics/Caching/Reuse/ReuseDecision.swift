@@ -165,10 +165,18 @@ public struct ReuseJudgement: Sendable, Hashable {
             self.init(unanswered(reason), reason: reason)
             return
         }
+        if options.neverStores(request.target) {
+            self.init(unanswered(.neverStore), reason: .neverStore)
+            return
+        }
         guard let index = VariantSelection.select(request, among: candidates, isOwn: isOwn, secret: secret)
         else {
             let reason: CacheReason = candidates.isEmpty ? .notStored : .noVariant
             self.init(unanswered(reason), reason: reason)
+            return
+        }
+        if options.neverStores(candidates[index]) {
+            self.init(unanswered(.neverStore), reason: .neverStore)
             return
         }
         // A part that lacks what is asked for is completed; an older response that has all of it is no answer (RFC 9111 §4).
@@ -181,12 +189,9 @@ public struct ReuseJudgement: Sendable, Hashable {
         let standing = selected.standing(now: now, options: options)
         let (age, isStale) = (standing.age, standing.isStale)
         // With a lifetime of the cache's own nothing counts that the response says of its freshness.
-        let heedsResponse = options.fixedLifetime == nil
+        let heedsResponse = !selected.hasFixedLifetime(options)
         func offered() -> [Int] {
-            let others = candidates.indices.filter {
-                $0 != index && candidates[$0].entityTag != nil && candidates[$0].hasAll(askedBy: request)
-            }
-            return [index] + others.prefix(options.maximumVariants - 1)
+            ReuseJudgement.offered(index, among: candidates, to: request, options: options)
         }
         // Not even a caller that takes anything stored gets it unconfirmed.
         if let reason = selected.confirmationReason {
@@ -213,7 +218,10 @@ public struct ReuseJudgement: Sendable, Hashable {
             standing: standing,
             options: options
         )
-        if heedsResponse, selected.cacheControl.noCache == .unqualified { demand.asksValidation = true }
+        // What a cache with other options kept against the server's word is not used by one that heeds it.
+        if heedsResponse, selected.cacheControl.noCache == .unqualified || selected.isAgainstItsWord {
+            demand.asksValidation = true
+        }
         if isStale, selected.forbidsStale(options) { demand.asksValidation = true }
         if demand.accepts(standing) {
             let reason: CacheReason = isStale ? .acceptedStale : .fresh
@@ -241,6 +249,20 @@ public struct ReuseJudgement: Sendable, Hashable {
         case .unsatisfiable(.notStored): ReuseJudgement(.unsatisfiable(reason), reason: reason)
         default: self
         }
+    }
+
+    /// The candidates whose validators are sent, the selected one first.
+    private static func offered(
+        _ index: Int,
+        among candidates: [StoredResponse],
+        to request: RequestHead,
+        options: CacheOptions
+    ) -> [Int] {
+        let others = candidates.indices.filter {
+            $0 != index && candidates[$0].entityTag != nil && candidates[$0].hasAll(askedBy: request)
+                && !options.neverStores(candidates[$0])
+        }
+        return [index] + others.prefix(options.maximumVariants - 1)
     }
 
     /// How what a stored part lacks is asked for; a request for several ranges goes out as it came.

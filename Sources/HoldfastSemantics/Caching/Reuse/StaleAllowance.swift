@@ -32,6 +32,10 @@ public struct StaleAllowance: Sendable, Hashable {
         standing: FreshnessStanding,
         options: CacheOptions
     ) {
+        if let ruled = options.ruled(for: stored) {
+            self.init(stored, request: request, demand: demand, standing: standing, options: ruled)
+            return
+        }
         guard !stored.forbidsStale(options), !demand.asksValidation else {
             self = .none
             return
@@ -40,14 +44,19 @@ public struct StaleAllowance: Sendable, Hashable {
         // With a lifetime of the cache's own the response has no say in what follows it.
         let told = options.fixedLifetime == nil ? stored.cacheControl : CacheControl(HeaderFields())
         let revalidating = told.staleWhileRevalidate ?? options.staleWhileRevalidate.wholeSeconds
+        let asked = request.staleIfError
         let onError =
-            [told.staleIfError, request.staleIfError].compactMap(\.self).max()
-            ?? options.staleIfError.wholeSeconds
-        // A caller that sets a limit to age or freshness of its own would not take what a refresh is still to replace.
-        whileRevalidating = standing.isStale && staleness <= revalidating && revalidating > 0 && demand.isPlain
-        self.onError = onError > 0 && staleness <= onError
-        let disconnected = max(options.staleWhenDisconnected.wholeSeconds, onError, revalidating)
-        whenDisconnected = disconnected > 0 && staleness <= disconnected
+            told.staleIfError.map { max($0, asked ?? $0) } ?? asked ?? options.staleIfError.wholeSeconds
+        // Of a response with neither nobody knows whether it was ever good for more than the moment.
+        let hasStanding = stored.hasValidator || stored.freshnessLifetime(options).source != .none
+        let ownLimit = hasStanding ? options.staleWhenDisconnected.wholeSeconds : 0
+        let disconnected = max(ownLimit, onError, revalidating)
+        self.init(
+            // A caller that sets a limit to age or freshness of its own would not take what a refresh is still to replace.
+            whileRevalidating: standing.isStale && staleness <= revalidating && revalidating > 0 && demand.isPlain,
+            onError: onError > 0 && staleness <= onError,
+            whenDisconnected: disconnected > 0 && staleness <= disconnected
+        )
     }
 
     /// As what the stored response may stand in after a failure; nil where it may not.

@@ -77,7 +77,7 @@ final class MultipartSource: ByteSource {
             cancel()
             throw ServiceError(
                 .badRequest,
-                "A part of the form is longer or shorter than it was said to be; mend its length, or leave it out.",
+                "A part of the form is not as long as declared. Declare its true length, or none.",
                 progress: .notSent
             )
         }

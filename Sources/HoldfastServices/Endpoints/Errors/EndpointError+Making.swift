@@ -24,7 +24,7 @@ extension EndpointError {
             self.init("The call was cancelled.", code: .cancelled, cause: error)
         default:
             self.init(
-                "It failed for an unexpected reason.",
+                "An unexpected error occurred.",
                 code: .other,
                 details: "\(error)",
                 isInternal: true,
@@ -63,7 +63,7 @@ extension EndpointError {
         } else {
             let reason = (refused.error as? any LocalizedError)?.errorDescription
             self.init(
-                reason ?? "The server's answer says that it did not work.",
+                reason ?? "The server reported a failure.",
                 details: "\(refused.error)",
                 isInternal: reason == nil,
                 cause: refused.error
@@ -86,7 +86,7 @@ extension EndpointError {
     func carried(by error: any Error) -> ServiceError {
         var carrier =
             error as? ServiceError
-            ?? ServiceError(.other, "The response was refused; see the cause.", progress: .headReceived)
+            ?? ServiceError(.other, "The response was rejected; see the cause.", progress: .headReceived)
         carrier.cause = self
         if carrier.response == nil { carrier.response = response }
         return carrier

@@ -111,9 +111,11 @@ public struct EndpointError: Error, Sendable, CustomStringConvertible {
     /// A heading for an alert, such as "Logging in failed".
     public var title: String { operationName.map { "\($0) failed" } ?? "The request failed" }
 
-    /// A text for an alert: the reason, with a word of excuse where users can do nothing about it.
+    /// A text for an alert: the reason, with a word on what to do where users cannot solve it themselves.
     public var alertMessage: String {
-        isInternal ? "Something went wrong that you cannot mend. If it happens again, report this: \(reason)" : reason
+        isInternal
+            ? "An unexpected error occurred. Please try again later; if it keeps happening, report this: \(reason)"
+            : reason
     }
 
     public var description: String {

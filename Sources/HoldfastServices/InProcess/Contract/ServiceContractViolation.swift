@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+public import Foundation
+
 /// How a ``ServiceProtocol`` broke the contract of its three closures.
 ///
 /// Where the caller cannot be given a whole answer it is the `cause` of the `ServiceError` that the call fails with; always it
 /// goes to ``ServiceRouter/Configuration/onContractViolation`` and to the observers of the pipeline above, as an event
 /// ``Holdfast/ServiceEvent/Name/serviceContractViolated`` whose detail is its ``description``.
-public struct ServiceContractViolation: Error, Sendable, Hashable, CustomStringConvertible {
+public struct ServiceContractViolation: LocalizedError, Sendable, Hashable, CustomStringConvertible {
     /// A rule that can be broken.
     public struct Rule: Sendable, Hashable, CustomStringConvertible {
         /// The rule, and what became of the call where it was broken.
@@ -51,4 +53,5 @@ public struct ServiceContractViolation: Error, Sendable, Hashable, CustomStringC
     }
 
     public var description: String { "Service \(serviceIdentifier): \(rule)" }
+    public var errorDescription: String? { description }
 }

@@ -36,7 +36,11 @@ struct StaticServiceCall {
     ) async throws -> Response {
         let request = try await request.carrying(body, upTo: configuration.requestContentLimit)
         guard let template = HTTPURLResponse.made(url, status: .ok) else {
-            throw ServiceError(.badRequest, "No response can be made for this URL; mend it.", progress: .notSent)
+            throw ServiceError(
+                .badRequest,
+                "No response can be made for this URL, because it is invalid.",
+                progress: .notSent
+            )
         }
         let exchange = ServiceExchange(
             serviceIdentifier: type.serviceIdentifier,

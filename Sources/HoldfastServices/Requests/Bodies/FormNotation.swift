@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// How a form writes what text alone does not say; servers differ.
+/// How a form writes arrays and Booleans, on which servers differ.
 public struct FormNotation: Sendable, Hashable {
     /// How the values of an array are named; closed.
     public enum Arrays: Sendable, Hashable {
@@ -11,7 +11,7 @@ public struct FormNotation: Sendable, Hashable {
         case noBrackets
     }
 
-    /// How truth is written; closed.
+    /// How Booleans are written; closed.
     public enum Booleans: Sendable, Hashable {
         /// `true` and `false`, as in a query.
         case literal
@@ -21,7 +21,7 @@ public struct FormNotation: Sendable, Hashable {
 
     /// How the values of an array are named.
     public var arrays: Arrays
-    /// How truth is written.
+    /// How Booleans are written.
     public var booleans: Booleans
 
     /// A notation; by default that of a query.

@@ -16,11 +16,11 @@ extension HttpBody {
         HttpBody { Encoded(contentType: contentType, content: .bytes(ByteChunk(copying: text.utf8))) }
     }
 
-    /// JSON of a value as ``ServiceJSON`` writes it: dates in milliseconds since 1970, keys in order.
+    /// A value as JSON, written by ``ServiceJSON``: dates in milliseconds since 1970, keys in order.
     ///
     /// - Parameters:
     ///   - value: encoded when the request is built.
-    ///   - keys: how keys are written; `.convertToSnakeCase` for servers that want them so.
+    ///   - keys: how keys are written; `.convertToSnakeCase` for servers that need it.
     public static func json(
         _ value: some Encodable & Sendable,
         keys: JSONEncoder.KeyEncodingStrategy = .useDefaultKeys
@@ -31,19 +31,19 @@ extension HttpBody {
         }
     }
 
-    /// JSON of a value, as an encoder of one's own writes it; the encoder must not change afterwards.
+    /// A value as JSON, written by your own encoder, which must not change afterwards.
     public static func json(_ value: some Encodable & Sendable, encoder: JSONEncoder) -> HttpBody {
         HttpBody { Encoded(contentType: "application/json", content: .data(try encoder.encode(value))) }
     }
 
-    /// An image, as it was encoded by whoever made it.
+    /// An image that is already encoded.
     public static func image(_ data: Data, _ format: ImageFormat) -> HttpBody {
         HttpBody { Encoded(contentType: format.contentType, content: .data(data)) }
     }
 
-    /// A file, read anew by each attempt; it must not change while the call lasts.
+    /// A file, read again for each attempt; it must not change during the call.
     ///
-    /// The call fails with `ServiceError` `.badRequest` before anything is sent where there is no file to be read.
+    /// If the file cannot be read, the call fails with `ServiceError` `.badRequest` before anything is sent.
     public static func file(_ url: URL, contentType: String = "application/octet-stream") -> HttpBody {
         HttpBody {
             _ = try FileSnapshot(of: url)
@@ -67,10 +67,10 @@ extension HttpBody {
         }
     }
 
-    /// Fields and files (multipart/form-data, RFC 7578), behind a boundary drawn anew for each call.
+    /// Fields and files (multipart/form-data, RFC 7578), with a new random boundary for each call.
     ///
-    /// Files are read in chunks when the content is sent, anew by each attempt. Where all lengths are known, so is that of
-    /// the whole. See ``MultipartForm/encoded(using:)`` for what can go wrong.
+    /// Files are read in chunks when the content is sent, again for each attempt. If all lengths are known, so is that of the
+    /// whole. See ``MultipartForm/encoded(using:)`` for what can go wrong.
     public static func multipart(_ form: MultipartForm) -> HttpBody {
         HttpBody {
             var generator = SystemRandomNumberGenerator()

@@ -7,9 +7,9 @@ public import Holdfast
 public struct HttpBody: Sendable {
     /// Content as it is sent.
     public struct Encoded: Sendable {
-        /// What the content is; nil: nothing is said.
+        /// The content's media type; nil: not stated.
         public var contentType: String?
-        /// The bytes, or where they come from.
+        /// The bytes, or their source.
         public var content: RequestBody
 
         /// Content of a type.
@@ -19,15 +19,15 @@ public struct HttpBody: Sendable {
         }
     }
 
-    /// Makes the content; called once for each call, and again by a ``CallLogger`` among the request hooks where the call fails or
-    /// the content does not lie in memory.
+    /// Makes the content; called once for each call, and again by a ``CallLogger`` among the request hooks if the call fails or
+    /// the content is not in memory.
     public let encode: @Sendable () throws -> Encoded
 
-    /// A body of one's own.
+    /// A custom body.
     public init(_ encode: @escaping @Sendable () throws -> Encoded) {
         self.encode = encode
     }
 
-    /// No content, and no word about it.
+    /// No content and no content type.
     public static let empty = HttpBody { Encoded(contentType: nil, content: .none) }
 }

@@ -10,9 +10,9 @@ public import Holdfast
     public import Foundation
 #endif
 
-/// A service made of values instead of a type of its own; for tools, tests and APIs that are known at run time only.
+/// A service made from values instead of its own type, for tools, tests and APIs that are known only at run time.
 ///
-/// Each member can be set until the service is handed to a ``ServiceClient``, which keeps what it read.
+/// Members can be set until the service is passed to a ``ServiceClient``, which keeps what it read.
 public struct AnyHttpService: HttpService {
     public var apiUrl: any UrlConvertible
     public var usesSecureProtocol = true
@@ -23,28 +23,28 @@ public struct AnyHttpService: HttpService {
     public var hooks: [any ServiceHook]
     public var requestHooks: [any RequestHook]
     public var pipelineConfiguration = PipelineConfiguration()
-    /// What sends; nil, the default: a URLSession with ``sessionConfiguration``.
+    /// Sends the requests; nil, the default: a URLSession with ``sessionConfiguration``.
     public var ownTransport: (any Transport)?
-    /// What opens streams; nil, the default: a URLSession with ``sessionConfiguration``.
+    /// Opens streams; nil, the default: a URLSession with ``sessionConfiguration``.
     public var ownStreamTransport: (any StreamTransport)?
     /// Makes the ``asyncHeader``; nothing by default.
     public var makeHeader: @Sendable () async throws -> HttpHeader = { HttpHeader() }
     /// Finds the ``authorization``; none by default.
     public var findAuthorization: @Sendable () async throws -> Authorization = { .none }
-    /// Is told of each call that failed; does nothing by default.
+    /// Called for each call that failed; does nothing by default.
     public var processError: @Sendable (any Error) -> Void
 
     /// A service.
     ///
     /// - Parameters:
     ///   - apiUrl: where the API is, without a scheme.
-    ///   - header: fields that each request bears.
-    ///   - sessionConfiguration: how the URLSession is set up that sends.
-    ///   - cache: what stores and answers by RFC 9111; nil, the default: nothing.
+    ///   - header: the fields of every request.
+    ///   - sessionConfiguration: the configuration of the URLSession that sends.
+    ///   - cache: stores and reuses responses by RFC 9111; nil, the default: no cache.
     ///   - retrierFactory: makes the retriers of calls that fail; none by default.
-    ///   - hooks: take part in each call on requests and responses.
-    ///   - requestHooks: take part in each call on decoded results.
-    ///   - process: is told of each call that failed, once.
+    ///   - hooks: are called for the requests and responses of each call.
+    ///   - requestHooks: are called for the decoded results of each call.
+    ///   - process: is called once for each call that failed.
     public init(
         at apiUrl: any UrlConvertible,
         header: HttpHeader = HttpHeader(),

@@ -8,7 +8,7 @@ public import Holdfast
     public import FoundationNetworking
 #endif
 
-/// A request made of values instead of a type of its own; for calls that are made in one place only.
+/// A request made from values instead of its own type, for calls that are made in only one place.
 public struct AnyRequest<Result: Sendable>: Request {
     public var url: (any UrlConvertible)?
     public var usesSecureProtocol: Bool?
@@ -23,21 +23,21 @@ public struct AnyRequest<Result: Sendable>: Request {
     public var timeout: Duration?
     public var options = CallOptions()
     public var contentLimit = 64 << 20
-    /// The last word on what is sent: ``prepare(_:)``.
+    /// Makes the final changes to the request: ``prepare(_:)``.
     public var preparing: @Sendable (URLRequest) async throws -> URLRequest = { $0 }
-    /// Makes the result of the content: ``decode(_:)``.
+    /// Makes the result from the content: ``decode(_:)``.
     public var decoding: @Sendable (Data) throws -> Result
 
     /// A request.
     ///
     /// - Parameters:
     ///   - method: GET by default.
-    ///   - url: in place of the service's.
+    ///   - url: replaces the service's.
     ///   - routes: the path below the service's URL.
     ///   - query: the query arguments.
     ///   - header: fields of this request.
     ///   - body: the content.
-    ///   - decode: makes the result of the content.
+    ///   - decode: makes the result from the content.
     public init(
         _ method: HttpMethod = .get,
         url: (any UrlConvertible)? = nil,
@@ -62,7 +62,7 @@ public struct AnyRequest<Result: Sendable>: Request {
 }
 
 extension AnyRequest where Result == Data {
-    /// A request whose result is its response's content as it came.
+    /// A request whose result is the unchanged content of its response.
     public init(
         _ method: HttpMethod = .get,
         url: (any UrlConvertible)? = nil,

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// One page of several, that knows its number and how many there are.
+/// One page of several, which knows its number and how many pages there are.
 public protocol NumberedPage: Sendable {
-    /// Its number, as the API counts.
+    /// The page's number, as the API counts.
     var page: Int { get }
-    /// How many pages there are; 0 where there is nothing at all.
+    /// How many pages there are; 0 if there is no result at all.
     var totalPages: Int { get }
-    /// Whether no page follows; by default where `page` is not less than `totalPages`, which is right where the first page is 1.
+    /// Whether this is the last page; by default true if `page` is not less than `totalPages`, which is right if the first page
+    /// is 1.
     var isLastPage: Bool { get }
 }
 
@@ -15,11 +16,17 @@ extension NumberedPage {
     public var isLastPage: Bool { page >= totalPages }
 }
 
-/// A page as many APIs send it: `{"page": 1, "total_pages": 3, "data": […]}`.
+/// A page as many APIs send it: `{"page": 1, "totalPages": 3, "data": […]}`.
+///
+/// `total_pages` is read as well. For an API with other names, set them in the decoder:
+///
+/// ```swift
+/// decoder.userInfo[.paginatedDataKeys] = PaginatedDataKeys(page: "current", totalPages: "pages", data: "items")
+/// ```
 public struct PaginatedData<Element: Sendable>: NumberedPage {
     public let page: Int
     public let totalPages: Int
-    /// What stands on the page.
+    /// The elements of the page.
     public let data: [Element]
 
     /// A page.
@@ -29,11 +36,73 @@ public struct PaginatedData<Element: Sendable>: NumberedPage {
         self.data = data
     }
 
-    /// How many elements stand on the page.
+    /// How many elements the page has.
     public var count: Int { data.count }
 }
 
-extension PaginatedData: Decodable where Element: Decodable {}
-extension PaginatedData: Encodable where Element: Encodable {}
+/// The names of a ``PaginatedData`` in JSON, which a decoder or encoder finds in its `userInfo` under
+/// `CodingUserInfoKey.paginatedDataKeys`, as they are after its key strategy.
+public struct PaginatedDataKeys: Sendable, Hashable {
+    /// The name of the page's number.
+    public var page: String
+    /// The name of the number of pages.
+    public var totalPages: String
+    /// The name of the list of elements.
+    public var data: String
+
+    /// Names; `page`, `totalPages` and `data` by default.
+    public init(page: String = "page", totalPages: String = "totalPages", data: String = "data") {
+        self.page = page
+        self.totalPages = totalPages
+        self.data = data
+    }
+
+    fileprivate init(_ userInfo: [CodingUserInfoKey: Any]) {
+        self = userInfo[.paginatedDataKeys] as? PaginatedDataKeys ?? PaginatedDataKeys()
+    }
+}
+
+extension CodingUserInfoKey {
+    /// The `userInfo` key of the ``PaginatedDataKeys``.
+    public static let paginatedDataKeys: CodingUserInfoKey = {
+        guard let key = CodingUserInfoKey(rawValue: "holdfast.paginated-data-keys") else {
+            preconditionFailure("Foundation makes a key of every text.")
+        }
+        return key
+    }()
+}
+
+private struct PageKey: CodingKey {
+    let stringValue: String
+    var intValue: Int? { nil }
+
+    init(_ name: String) { stringValue = name }
+    init?(stringValue: String) { self.stringValue = stringValue }
+    init?(intValue: Int) { nil }
+}
+
+extension PaginatedData: Decodable where Element: Decodable {
+    public init(from decoder: any Decoder) throws {
+        let keys = PaginatedDataKeys(decoder.userInfo)
+        let container = try decoder.container(keyedBy: PageKey.self)
+        page = try container.decode(Int.self, forKey: PageKey(keys.page))
+        data = try container.decode([Element].self, forKey: PageKey(keys.data))
+        let inSnakeCase = PageKey("total_pages")
+        let totalKey = PageKey(keys.totalPages)
+        let isInSnakeCase = !container.contains(totalKey) && container.contains(inSnakeCase)
+        totalPages = try container.decode(Int.self, forKey: isInSnakeCase ? inSnakeCase : totalKey)
+    }
+}
+
+extension PaginatedData: Encodable where Element: Encodable {
+    public func encode(to encoder: any Encoder) throws {
+        let keys = PaginatedDataKeys(encoder.userInfo)
+        var container = encoder.container(keyedBy: PageKey.self)
+        try container.encode(page, forKey: PageKey(keys.page))
+        try container.encode(totalPages, forKey: PageKey(keys.totalPages))
+        try container.encode(data, forKey: PageKey(keys.data))
+    }
+}
+
 extension PaginatedData: Equatable where Element: Equatable {}
 extension PaginatedData: Hashable where Element: Hashable {}

@@ -4,11 +4,10 @@
 internal import Foundation
 internal import Holdfast
 
-/// The pages of a result, one call each, made when the reader asks for the page and not before.
+/// The pages of a result, each requested by its own call when the reader asks for it.
 ///
-/// Ends after the last page. A page that cannot be had ends it with that error, after which it is over. A loop that is left
-/// early sends nothing more. Each iteration begins with the first page. A page that names itself as the next one ends the
-/// sequence with an error, rather than never.
+/// Ends after the last page, or with an error if a page fails. If you leave the loop early, nothing more is sent. Each
+/// iteration starts with the first page. If a page gives itself as the next one, the sequence ends with an error.
 public struct PageSequence<Base: Request, Service: HttpService>: AsyncSequence, Sendable {
     public typealias Element = Base.Result
     public typealias Failure = Service.RequestError
@@ -24,7 +23,7 @@ public struct PageSequence<Base: Request, Service: HttpService>: AsyncSequence, 
         Iterator(pages: self, step: pagination.first)
     }
 
-    /// Asks for one page after the other.
+    /// Requests one page after the other.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let pages: PageSequence
         /// How the next page is asked for; nil where there is none.
@@ -94,7 +93,7 @@ extension Request {
     /// - Parameters:
     ///   - pagination: how the API divides the result.
     ///   - client: the client of the service.
-    /// - Returns: the pages; nothing is sent before the first is asked for.
+    /// - Returns: the pages; nothing is sent until the first one is read.
     public func pages<Service>(
         _ pagination: Pagination<Result>,
         with client: ServiceClient<Service>

@@ -8,13 +8,13 @@ public import Holdfast
     public import FoundationNetworking
 #endif
 
-/// A request for one page of what another request asks for; all else is as that one has it.
+/// A request for one page of another request's result; otherwise it is like that request.
 public struct PaginatedRequest<Base: Request>: Request {
     public typealias Result = Base.Result
 
     /// The request whose result comes in pages.
     public let base: Base
-    /// How this page is asked for.
+    /// How this page is requested.
     public let step: Pagination<Base.Result>.Step
     /// Where the service's credentials belong; nil: nowhere that is known, so no URL of a page is asked.
     let home: URL?
@@ -30,7 +30,7 @@ public struct PaginatedRequest<Base: Request>: Request {
     }
 
     public var usesSecureProtocol: Bool? {
-        if case .url(let url) = step.form { url.scheme?.lowercased() != "http" } else { base.usesSecureProtocol }
+        if case .url = step.form { nil } else { base.usesSecureProtocol }
     }
 
     public var routes: HttpRoute {

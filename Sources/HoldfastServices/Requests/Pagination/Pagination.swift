@@ -9,9 +9,9 @@ internal import HoldfastSemantics
     internal import FoundationNetworking
 #endif
 
-/// How an API divides a result into pages, and how the next one is asked for.
+/// How an API divides a result into pages, and how the next one is requested.
 public struct Pagination<Page: Sendable>: Sendable {
-    /// How a page is asked for.
+    /// How a page is requested.
     public struct Step: Sendable, Hashable {
         enum Form: Sendable, Hashable {
             case query(HttpQuery)
@@ -28,24 +28,24 @@ public struct Pagination<Page: Sendable>: Sendable {
             return .url(spelled)
         }
 
-        /// By query arguments, added to those of the request; they win over its own of the same name.
+        /// With query arguments, added to those of the request; they replace its own of the same name.
         public static func query(_ query: HttpQuery) -> Step { Step(form: .query(query)) }
 
-        /// By a URL of the same origin, in place of the request's URL, route and query. Another origin is refused when the page is
-        /// asked for, since the request bears the service's credentials.
+        /// With a URL of the same origin, which replaces the request's URL, route and query. Another origin is rejected when
+        /// the page is requested, since the request carries the service's credentials.
         public static func url(_ url: URL) -> Step { Step(form: .url(url)) }
     }
 
-    /// How the first page is asked for.
+    /// How the first page is requested.
     public let first: Step
     /// How the page after one is asked for; nil: it was the last.
     let next: @Sendable (_ page: DecodedResponse<Page>, _ number: Int) throws -> Step?
 
-    /// A way of one's own.
+    /// A custom pagination.
     ///
     /// - Parameters:
-    ///   - first: how the first page is asked for.
-    ///   - next: how the page after one is asked for; nil says that it was the last. `number` counts pages from 0.
+    ///   - first: how the first page is requested.
+    ///   - next: how the page after a given one is requested; nil if that was the last. `number` counts pages from 0.
     public init(
         first: Step = .query([:]),
         next: @escaping @Sendable (_ page: DecodedResponse<Page>, _ number: Int) throws -> Step?
@@ -54,14 +54,14 @@ public struct Pagination<Page: Sendable>: Sendable {
         self.next = next
     }
 
-    /// Pages by number, until `isLast` says so.
+    /// Pages by number, until `isLast` returns true.
     ///
     /// - Parameters:
-    ///   - name: the argument that names the page; `page` by default.
-    ///   - chunkName: the argument that says how much a page holds; `chunk` by default.
-    ///   - chunk: how much a page holds; nil, the default: the API decides, and nothing is said.
+    ///   - name: the argument for the page's number; `page` by default.
+    ///   - chunkName: the argument for the number of elements in a page; `chunk` by default.
+    ///   - chunk: the number of elements in a page; nil, the default: the argument is not sent, and the API decides.
     ///   - firstPage: the number of the first page; 1 by default.
-    ///   - isLast: whether no page follows this one, of this number.
+    ///   - isLast: whether this page, with this number, is the last.
     public static func numbered(
         _ name: String = "page",
         chunkName: String = "chunk",
@@ -78,11 +78,11 @@ public struct Pagination<Page: Sendable>: Sendable {
         }
     }
 
-    /// Pages by a word that each page gives for the next.
+    /// Pages by a cursor that each page gives for the next.
     ///
     /// - Parameters:
-    ///   - name: the argument that bears it; `cursor` by default.
-    ///   - cursor: the word for the page after this one; nil or empty: it was the last.
+    ///   - name: the argument for the cursor; `cursor` by default.
+    ///   - cursor: the cursor of the page after this one; nil or empty if this was the last.
     public static func cursor(
         _ name: String = "cursor",
         _ cursor: @escaping @Sendable (_ page: Page) -> String?
@@ -104,12 +104,12 @@ public struct Pagination<Page: Sendable>: Sendable {
 }
 
 extension Pagination where Page: NumberedPage {
-    /// Pages by number, until a page says that it is the last, or as many were read as it says there are.
+    /// Pages by number, until a page says that it is the last, or until as many pages were read as it says there are.
     ///
     /// - Parameters:
-    ///   - name: the argument that names the page; `page` by default.
-    ///   - chunkName: the argument that says how much a page holds; `chunk` by default.
-    ///   - chunk: how much a page holds; nil, the default: the API decides, and nothing is said.
+    ///   - name: the argument for the page's number; `page` by default.
+    ///   - chunkName: the argument for the number of elements in a page; `chunk` by default.
+    ///   - chunk: the number of elements in a page; nil, the default: the argument is not sent, and the API decides.
     ///   - firstPage: the number of the first page; 1 by default.
     public static func numbered(
         _ name: String = "page",

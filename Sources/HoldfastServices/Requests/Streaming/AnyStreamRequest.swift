@@ -3,7 +3,7 @@
 
 public import HoldfastSemantics
 
-/// A stream request made of values, for one that needs no type of its own.
+/// A stream request made from values, if declaring a type is not worthwhile.
 public struct AnyStreamRequest<Message: Sendable, Result: Sendable>: StreamRequest {
     public let url: (any UrlConvertible)?
     public let usesSecureProtocol: Bool?
@@ -16,7 +16,7 @@ public struct AnyStreamRequest<Message: Sendable, Result: Sendable>: StreamReque
     private let encoding: @Sendable (Message) throws -> StreamMessage
     private let decoding: @Sendable (StreamMessage) throws -> Result
 
-    /// A request; what is left out is as ``StreamRequest`` has it by default.
+    /// A request; parameters that are left out have the defaults of ``StreamRequest``.
     public init(
         url: (any UrlConvertible)? = nil,
         usesSecureProtocol: Bool? = nil,
@@ -47,7 +47,7 @@ public struct AnyStreamRequest<Message: Sendable, Result: Sendable>: StreamReque
 }
 
 extension AnyStreamRequest where Message == StreamMessage, Result == StreamMessage {
-    /// A request for the messages as they are.
+    /// A request whose messages are not encoded or decoded.
     public init(
         url: (any UrlConvertible)? = nil,
         usesSecureProtocol: Bool? = nil,

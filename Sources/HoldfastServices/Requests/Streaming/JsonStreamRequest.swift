@@ -3,11 +3,11 @@
 
 public import Foundation
 
-/// A stream of JSON: each message is one document, sent as text and taken as text or bytes.
+/// A stream of JSON: each message is one document, sent as text and received as text or bytes.
 public protocol JsonStreamRequest: StreamRequest where Message: Encodable, Result: Decodable {
-    /// Encodes what is sent; by default keys in camelCase become snake_case.
+    /// Encodes messages that are sent; by default keys in camelCase become snake_case.
     var encoder: JSONEncoder { get }
-    /// Decodes what comes; by default keys in snake_case become camelCase.
+    /// Decodes received messages; by default keys in snake_case become camelCase.
     var decoder: JSONDecoder { get }
 }
 

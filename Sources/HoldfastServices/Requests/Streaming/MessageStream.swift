@@ -4,17 +4,18 @@
 internal import Foundation
 internal import Holdfast
 
-/// An open, or opening, stream of messages: send into it, and iterate it for what comes.
+/// A stream of messages, open or opening: send messages, and iterate over those that arrive.
 ///
-/// As an `AsyncSequence` it has an element for each message that comes: what it was decoded to, or why it could not be. It ends by
-/// throwing what the stream ended with: ``StreamClosedError`` with the code where the peer closed it (1000 too), and quietly after
-/// ``close(code:reason:)``. Messages that came before the end are handed out first. One task reads at a time; several iterators
-/// share the messages. A few messages wait for the reader, then the peer has to (``StreamLimits``).
+/// As an `AsyncSequence` it has an element for each message that arrives: the decoded result, or the reason why decoding
+/// failed. It ends by throwing the error that ended the stream: ``StreamClosedError`` with the code if the peer closed it (even
+/// with 1000). After ``close(code:reason:)``, it ends without an error. Messages that arrived before the end come first. One
+/// task reads at a time; several iterators share the messages. A few messages wait for the reader; beyond that, the peer has to
+/// wait (``StreamLimits``).
 ///
-/// The stream is closed with code 1001 when its reader's task is cancelled, and when the last copy of it and of its iterators is
-/// gone. Nobody is told of a failure then.
+/// The stream is closed with code 1001 when its reader's task is cancelled, and when the last copy of it and of its iterators
+/// is released. That is not reported as a failure.
 public struct MessageStream<Request: StreamRequest, Failure: Error>: AsyncSequence, Sendable {
-    /// What a message was decoded to, or why it could not be.
+    /// The decoded result of a message, or the reason why decoding failed.
     public typealias Element = Swift.Result<Request.Result, Failure>
 
     private let owner: StreamOwner<Request.Result>
@@ -39,11 +40,12 @@ public struct MessageStream<Request: StreamRequest, Failure: Error>: AsyncSequen
         )
     }
 
-    /// Sends a message and returns when it is on its way; messages go out in the order of these calls, and wait until the stream is
-    /// open.
+    /// Sends a message and returns when it is on its way; messages are sent in the order of these calls, and wait until the
+    /// stream is open.
     ///
-    /// - Throws: what the service's `mapError` makes of: `.encodingFailed`; `.bodyTooLarge`; `.tooManyInFlight` where too many
-    ///   wait; what the stream ended with; `CancellationError` promptly, and then the message may or may not have gone out.
+    /// - Throws: one of these, mapped by the service's `mapError`: `.encodingFailed`; `.bodyTooLarge`; `.tooManyInFlight` if
+    ///   too many wait; the error that ended the stream; `CancellationError` promptly, and then the message may or may not have
+    ///   been sent.
     public func send(_ message: Request.Message) async throws(Failure) {
         do {
             try await owner.core.outbox.submit(try encoded(message))
@@ -53,10 +55,10 @@ public struct MessageStream<Request: StreamRequest, Failure: Error>: AsyncSequen
         }
     }
 
-    /// How many messages wait to be sent, the one that is being sent included.
+    /// How many messages wait to be sent, including the one that is being sent.
     public var unsentMessages: Int { owner.core.outbox.count }
 
-    /// Returns when the stream is open and what was sent before is on its way.
+    /// Returns when the stream is open and earlier messages are on their way.
     public func waitUntilOpen() async throws(Failure) {
         do {
             try await owner.core.outbox.submit(nil)
@@ -65,9 +67,9 @@ public struct MessageStream<Request: StreamRequest, Failure: Error>: AsyncSequen
         }
     }
 
-    /// Sends a ping, once the stream is open, and returns when its pong is there.
+    /// Sends a ping once the stream is open, and returns when its pong has arrived.
     ///
-    /// Pings of the peer are answered by the transport.
+    /// The transport answers the peer's pings.
     public func ping() async throws(Failure) {
         do {
             try await owner.core.ping()
@@ -76,13 +78,14 @@ public struct MessageStream<Request: StreamRequest, Failure: Error>: AsyncSequen
         }
     }
 
-    /// Closes the stream at once: sends still waiting fail with ``StreamClosedError``, and the sequence ends after what has come.
+    /// Closes the stream at once: waiting sends fail with ``StreamClosedError``, and the sequence ends after the messages that
+    /// have arrived.
     ///
     /// Synchronous; without effect on a stream that has ended.
     ///
     /// - Parameters:
-    ///   - code: what the peer is told; 1000 by default, and in place of a code that may not be sent (RFC 6455 §7.4.1).
-    ///   - reason: words for the peer, at most 123 bytes of UTF-8; longer ones are cut.
+    ///   - code: the code for the peer; 1000 by default, and instead of a code that may not be sent (RFC 6455 §7.4.1).
+    ///   - reason: a text for the peer, at most 123 bytes of UTF-8; a longer one is cut.
     public func close(code: StreamCloseCode = .normalClosure, reason: String? = nil) {
         var left = 123
         let reason = reason.map { text in
@@ -101,7 +104,7 @@ public struct MessageStream<Request: StreamRequest, Failure: Error>: AsyncSequen
         Iterator(owner: owner, mapError: mapError)
     }
 
-    /// Hands out what comes.
+    /// Returns the messages that arrive.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let owner: StreamOwner<Request.Result>
         fileprivate let mapError: @Sendable (any Error) -> Failure

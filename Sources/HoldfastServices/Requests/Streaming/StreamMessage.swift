@@ -4,7 +4,7 @@
 public import Foundation
 internal import Holdfast
 
-/// One message of a stream, whole; closed, because WebSocket has these two kinds (RFC 6455 §5.6).
+/// One complete message of a stream; closed, because WebSocket has these two kinds (RFC 6455 §5.6).
 public enum StreamMessage: Sendable, Hashable {
     /// Text, sent as UTF-8.
     case text(String)
@@ -19,7 +19,7 @@ public enum StreamMessage: Sendable, Hashable {
         }
     }
 
-    /// The bytes: of a text, its UTF-8.
+    /// The bytes; for a text, its UTF-8.
     public var data: Data {
         switch self {
         case .text(let text): Data(text.utf8)

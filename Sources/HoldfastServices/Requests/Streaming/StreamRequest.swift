@@ -11,19 +11,19 @@ public import HoldfastSemantics
 
 /// A request for a stream: a WebSocket on which messages go both ways (RFC 6455).
 ///
-/// Open it by ``schedule(with:over:)``. The request that opens it is built like a ``Request``, from the same service: URL, scheme
-/// (wss, or ws where the service is not secure), route, query, header fields (the service's, its asynchronous ones, its
-/// credential, the request's own; each wins over those before) and ``prepare(_:)`` at the end. Coding has defaults where a type
-/// is `String`, `Data` or ``StreamMessage``, and in a ``JsonStreamRequest``.
+/// Open it with ``schedule(with:over:)``. The request that opens it is built like a ``Request``, from the same service: URL,
+/// scheme (wss, or ws if the service is not secure), route, query, header fields (the service's, its asynchronous ones, its
+/// credential, the request's own; each overrides those before) and finally ``prepare(_:)``. Coding has defaults if a type is
+/// `String`, `Data` or ``StreamMessage``, and in a ``JsonStreamRequest``.
 public protocol StreamRequest: Sendable {
-    /// What is sent.
+    /// The type of messages that are sent.
     associatedtype Message: Sendable
-    /// What a received message is decoded to.
+    /// The type that a received message is decoded to.
     associatedtype Result: Sendable
 
-    /// Takes the place of the service's ``HttpService/apiUrl``; nil by default.
+    /// Replaces the service's ``HttpService/apiUrl``; nil by default.
     var url: (any UrlConvertible)? { get }
-    /// Takes the place of the service's ``HttpService/usesSecureProtocol``; nil by default.
+    /// Whether the stream uses wss, whatever the service and the text of the URL say; nil, the default: as they say.
     var usesSecureProtocol: Bool? { get }
     /// The path below the service's URL; empty by default.
     var routes: HttpRoute { get throws }
@@ -33,18 +33,18 @@ public protocol StreamRequest: Sendable {
     var header: HttpHeader { get throws }
     /// The protocols spoken on the stream, best first (RFC 6455 §1.9); none by default.
     var subprotocols: [String] { get }
-    /// Whether the service's credential is wanted; `.optional` by default.
+    /// Whether the service's credential is sent; `.optional` by default.
     var authorizationRequirement: AuthorizationRequirement { get }
-    /// What the stream may hold; the defaults of ``StreamLimits``.
+    /// The limits of the stream; by default those of ``StreamLimits``.
     var limits: StreamLimits { get }
 
-    /// The last word on the request that opens the stream; its URL has the scheme ws or wss.
+    /// Makes the final changes to the request that opens the stream; its URL has the scheme ws or wss.
     func prepare(_ request: URLRequest) async throws -> URLRequest
 
-    /// Makes what is sent of a message.
+    /// Encodes a message to be sent.
     func encode(_ message: Message) throws -> StreamMessage
 
-    /// Makes a result of what came. Where it throws the reader gets a failure in place of a result, and the stream goes on.
+    /// Decodes a received message; if it throws, the reader gets a failure instead of a result, and the stream continues.
     func decode(_ message: StreamMessage) throws -> Result
 }
 
@@ -59,15 +59,15 @@ extension StreamRequest {
     public var limits: StreamLimits { StreamLimits() }
     public func prepare(_ request: URLRequest) async throws -> URLRequest { request }
 
-    /// Begins to open the stream and returns it at once; what is sent before it is open waits.
+    /// Begins to open the stream and returns it at once; messages sent before it is open wait.
     ///
-    /// What goes wrong is told by the stream. Request hooks hear of it by `onFailure`, the service by `process`: once for each
-    /// message that cannot be encoded, sent or decoded, and once for the end unless this side asked for it. Retriers, caches and
-    /// the pipeline's hooks have no part in streams.
+    /// The stream reports errors. Request hooks also get them in `onFailure`, and the service in `process`: once for each
+    /// message that cannot be encoded, sent or decoded, and once for the end unless this side closed the stream. Retriers,
+    /// caches and the pipeline's hooks are not used for streams.
     ///
     /// - Parameters:
-    ///   - client: the service, and who is told of failures.
-    ///   - transport: in place of the service's ``HttpService/streamTransport``; a script in tests.
+    ///   - client: the client of the service, which is also told of failures.
+    ///   - transport: replaces the service's ``HttpService/streamTransport``, for example with a script in tests.
     public func schedule<Service>(
         with client: ServiceClient<Service>,
         over transport: (any StreamTransport)? = nil

@@ -88,7 +88,10 @@ struct StoreDirectory: Sendable {
 
     private func heldRoot(makesIt: Bool) throws(StoreError) -> any FileSystem {
         guard layout.root.hasPrefix("/"), !layout.root.utf8.contains(0) else {
-            throw StoreError(.badConfiguration, "\"\(layout.root)\" is no absolute path; name the directory in full.")
+            throw StoreError(
+                .badConfiguration,
+                "\"\(layout.root)\" is not an absolute path. Give the full path of the directory."
+            )
         }
         if makesIt { try checkParent() }
         return try Self.hold(layout.root, makesIt: makesIt, files)

@@ -565,12 +565,7 @@ final class Writer: Sendable {
         RecordHeader.size + key.bytes.count + variant.bytes.count + description.byteCount
     }
 
-    var tooLarge: StoreError {
-        StoreError(
-            .tooLarge,
-            "The entry is larger than the \(maximumEntrySize) bytes that one entry may take, or its metadata alone fills a record."
-        )
-    }
+    var tooLarge: StoreError { .tooLarge(limit: maximumEntrySize) }
 }
 
 extension EntryDraft {

@@ -27,7 +27,7 @@
             let port = Int(server.port)
             let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
                 .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-                .childChannelOption(.socketOption(.tcp_nodelay), value: 1)
+                .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
                 // A server without TLS has no second pair of sockets in which a body could lie.
                 .childChannelOption(.socketOption(.so_rcvbuf), value: 1 << 18)
                 .childChannelOption(.autoRead, value: false)
@@ -143,7 +143,7 @@
             let front = context.channel
             let breaker = NIOLoopBound(breaker, eventLoop: context.eventLoop)
             ClientBootstrap(group: context.eventLoop)
-                .channelOption(.socketOption(.tcp_nodelay), value: 1)
+                .channelOption(.tcpOption(.tcp_nodelay), value: 1)
                 .channelOption(.socketOption(.so_sndbuf), value: 1 << 18)
                 .channelOption(.autoRead, value: false)
                 .channelOption(.allowRemoteHalfClosure, value: true)

@@ -6,6 +6,7 @@
     import Holdfast
     import HoldfastSemantics
     import HoldfastTesting
+    import Synchronization
     import Testing
 
     @testable import HoldfastProxy
@@ -244,6 +245,25 @@
                 #expect(second["Cache-Status"]?.contains(";hit") == true, "\(second["Cache-Status"] ?? "none")")
                 #expect(try await bench.ask(path, ["Via: 1.1 edge"]).status == 508)
             }
+        }
+
+        @Test("A store that fails costs no answer, and is told")
+        func failingStore() async throws {
+            let told = Mutex<[ProxyFailure]>([])
+            let cache = HTTPCache(store: BrokenStore(), options: .shared)
+            let adjust: (inout ProxyConfiguration) -> Void = { configuration in
+                configuration.cache = cache
+                configuration.onFailure = { failure in told.withLock { $0.append(failure) } }
+            }
+            try await ProxyBench.with(adjust: adjust) { bench in
+                let path = bench.lay(LoopbackReply(fields: [("Cache-Control", "max-age=60")], body: "body"))
+                let answer = try await bench.ask(path)
+                #expect(answer.text == "body")
+                await bench.proxy.pipeline.drain()
+            }
+            let failures = told.withLock { $0 }
+            #expect(failures.first?.kind == .store)
+            #expect(failures.first?.text.contains("The device is full.") == true)
         }
     }
 #endif

@@ -34,15 +34,19 @@
         func clientAddress() {
             func added(_ kind: ClientAddressFields, _ address: String?) -> [String] {
                 var fields: HeaderFields = ["X-Forwarded-For": "1.2.3.4"]
-                kind.add(address, to: &fields)
+                kind.add(address, host: "a.example:81", scheme: "https", to: &fields)
                 return fields.map { "\($0.name.rawName): \($0.value)" }
             }
             #expect(added(.none, "192.0.2.1") == ["X-Forwarded-For: 1.2.3.4"])
-            #expect(added(.xForwardedFor, "192.0.2.1") == ["X-Forwarded-For: 1.2.3.4", "X-Forwarded-For: 192.0.2.1"])
-            #expect(added(.xForwardedFor, nil) == ["X-Forwarded-For: 1.2.3.4"])
-            #expect(added(.forwarded, "192.0.2.1").last == "Forwarded: for=192.0.2.1")
-            #expect(added(.forwarded, "2001:db8::1").last == "Forwarded: for=\"[2001:db8::1]\"")
-            #expect(added(.forwarded, nil).last == "Forwarded: for=unknown")
+            let asked = ["X-Forwarded-Proto: https", "X-Forwarded-Host: a.example:81"]
+            #expect(
+                added(.xForwardedFor, "192.0.2.1") == ["X-Forwarded-For: 1.2.3.4", "X-Forwarded-For: 192.0.2.1"] + asked
+            )
+            #expect(added(.xForwardedFor, nil) == ["X-Forwarded-For: 1.2.3.4"] + asked)
+            let rest = ";host=\"a.example:81\";proto=https"
+            #expect(added(.forwarded, "192.0.2.1").last == "Forwarded: for=192.0.2.1" + rest)
+            #expect(added(.forwarded, "2001:db8::1").last == "Forwarded: for=\"[2001:db8::1]\"" + rest)
+            #expect(added(.forwarded, nil).last == "Forwarded: for=unknown" + rest)
         }
 
         @Test(

@@ -25,7 +25,7 @@
                 ("/", "/"), ("/a?b=%41c&x=1,2", "/a?b=%41c&x=1,2"), ("/a/../b//c", "/a/../b//c"), ("*", "*"),
                 ("http://other.example:99/x?y", "/x?y"), ("HTTP://other.example", "/"),
                 ("http://other.example?q", "/?q"),
-                ("/\u{E9}|x", "/\u{E9}|x"),
+                ("/\u{E9}|x", "/\u{E9}|x"), ("/a[1]?f[x]=|%", "/a[1]?f[x]=|%"), ("/%zz%2", "/%zz%2"),
             ]
         )
         func gateway(_ target: String, _ sent: String) throws {
@@ -66,7 +66,7 @@
             "What cannot be sent is refused",
             arguments: [
                 ("/a#b", 400), ("a.example:80", 400), ("http://", 400), ("http://user:pw@a.example/", 400),
-                ("http://a.example:99999/", 400), ("/%zz", 400), ("nothing", 400), ("http:///x", 400),
+                ("http://a.example:99999/", 400), ("nothing", 400), ("http:///x", 400),
                 ("http://a b/", 400),
             ]
         )

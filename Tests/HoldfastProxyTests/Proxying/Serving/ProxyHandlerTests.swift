@@ -44,7 +44,10 @@
             #expect(sent.method == "M-search")
             #expect(sent.target == "/a%2fb?x=%41|")
             #expect(
-                sent.fields == ["Accept": "a, b", "Via": "1.0 edge", "X-Forwarded-For": "10.0.0.1, 192.0.2.9"]
+                sent.fields == [
+                    "Accept": "a, b", "Via": "1.0 edge", "X-Forwarded-For": "10.0.0.1, 192.0.2.9",
+                    "X-Forwarded-Host": "proxy", "X-Forwarded-Proto": "http",
+                ]
             )
             #expect(sent.body == [1, 2, 3])
         }
@@ -210,7 +213,7 @@
             let seen = records.withLock { $0 }
             #expect(seen.map(\.status.rawValue) == [504, 200, 200])
             #expect(seen.map(\.attempts) == [0, 1, 0])
-            #expect(seen.map(\.bodyLength).last == 4)
+            #expect(seen.map(\.bodyBytes).last == 4)
             #expect(seen.map { $0.decision?.outcome } == [.unsatisfiable, .miss, .hit])
             #expect(seen.last?.userAgent == "x")
             #expect(seen.last?.clientAddress == "::1")

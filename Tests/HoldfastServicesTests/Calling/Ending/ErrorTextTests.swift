@@ -40,11 +40,11 @@ struct ErrorTextTests {
             "NSErrorFailingURLStringKey": "https://example.com/?token=zq", NSLocalizedDescriptionKey: "Words.",
         ]
         let cause = NSError(domain: "Domain", code: 7, userInfo: details)
-        #expect("\(ServiceError(.connect, "It failed.", cause: cause))" == "connect: It failed. (Domain 7: Words.)")
+        #expect("\(ServiceError(.connect, "It failed.", cause: cause))" == "It failed. (Domain 7: Words.)")
         let urlError = URLError(.timedOut, userInfo: details)
         #expect(
-            "\(ServiceError(.timeout, "Late.", cause: urlError))" == "timeout: Late. (NSURLErrorDomain -1001: Words.)"
+            "\(ServiceError(.timeout, "Late.", cause: urlError))" == "Late. (NSURLErrorDomain -1001: Words.)"
         )
-        #expect("\(ServiceError(.other, "Odd.", cause: CancellationError()))" == "other: Odd. (CancellationError())")
+        #expect("\(ServiceError(.other, "Odd.", cause: CancellationError()))" == "Odd. (CancellationError())")
     }
 }

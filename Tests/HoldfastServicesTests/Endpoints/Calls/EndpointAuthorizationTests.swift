@@ -123,7 +123,7 @@ struct EndpointAuthorizationTests {
             [.respond(200, ["Cache-Control": "max-age=60"], body: #"{"name":"x"}"#)],
             repeatsLastStep: true
         )
-        let client = Bed.client(service, transport, cache: .default)
+        let client = Bed.client(service, transport, cache: .inMemory())
         let endpoint = Bed.GetObject(objectId: 1)
         _ = try await endpoint.makeRequest(to: client)
         #expect(try await endpoint.response(to: client).response.source == .fresh)

@@ -86,7 +86,7 @@ struct EndpointLoopbackTests {
     }
 
     private func client(_ server: LoopbackServer) -> ServiceClient<Api> {
-        ServiceClient(Api(baseURL: server.url("/api/v1")), cache: .default, retrierFactory: .default)
+        ServiceClient(Api(baseURL: server.url("/api/v1")), cache: .inMemory(), retrierFactory: .default)
     }
 
     @Test("CheckStatus, Login and GetObject through cache and retry")

@@ -125,7 +125,7 @@ struct EndpointStagesTests {
             body: #"{"success":false,"name":"n"}"#
         )
         let transport = ScriptedTransport([step], repeatsLastStep: true)
-        let client = client(transport, cache: .default)
+        let client = client(transport, cache: .inMemory())
         for _ in 0..<2 {
             let error = await endpointError {
                 switch kind {
@@ -146,7 +146,7 @@ struct EndpointStagesTests {
     func basicResponseStored() async throws {
         let step = ScriptedTransport.Step.respond(200, ["Cache-Control": "max-age=60"], body: #"{"success":true}"#)
         let transport = ScriptedTransport([step])
-        let client = client(transport, cache: .default)
+        let client = client(transport, cache: .inMemory())
         for _ in 0..<2 { try await Ping().makeRequest(to: client) }
         #expect(transport.sent.count == 1)
     }

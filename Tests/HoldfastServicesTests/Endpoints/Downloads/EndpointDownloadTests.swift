@@ -218,7 +218,7 @@ final class EndpointDownloadTests {
         let nowhere = directory.appending(path: "nowhere")
         let client = client([.respond(body: "x")])
         let error = await endpointError { _ = try await GetFile().makeDownloadRequest(to: client, into: nowhere) }
-        #expect(error?.details?.contains("cannot be written to its directory") == true)
+        #expect(error?.details?.contains("could not be written to its directory") == true)
     }
 
     @Test("A file from the cache is another one each time")
@@ -226,7 +226,7 @@ final class EndpointDownloadTests {
         let transport = ScriptedTransport([
             .stream(200, ["Cache-Control": "max-age=60"], chunks: Self.chunks, length: Self.chunks.joined().utf8.count)
         ])
-        let client = EndpointBed.client(Files(), transport, cache: .default)
+        let client = EndpointBed.client(Files(), transport, cache: .inMemory())
         var urls: [URL] = []
         for _ in 0..<2 { urls.append(try await GetFile().makeDownloadRequest(to: client, into: directory)) }
         #expect(Set(urls).count == 2)

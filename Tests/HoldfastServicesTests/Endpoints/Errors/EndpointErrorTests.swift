@@ -36,9 +36,9 @@ struct EndpointErrorTests {
     @Test(
         "A status has a code and words of its own",
         arguments: [
-            (401, EndpointError.Code.unauthorized, "log in", false), (403, .forbidden, "not allowed", false),
+            (401, EndpointError.Code.unauthorized, "Log in", false), (403, .forbidden, "not allowed", false),
             (404, .http, "404", true), (410, .gone, "newest version", false), (418, .http, "418", true),
-            (429, .http, "wait", false), (500, .http, "500", true), (502, .badGateway, "try again later", false),
+            (429, .http, "Wait", false), (500, .http, "500", true), (502, .badGateway, "Try again later", false),
             (503, .http, "busy", false),
         ]
     )
@@ -63,10 +63,10 @@ struct EndpointErrorTests {
     @Test(
         "A failure of the transport has a code and words of its own",
         arguments: [
-            (ServiceError.Code.offline, EndpointError.Code.network, "no network"), (.resolve, .network, "not found"),
-            (.connect, .network, "cannot be reached"), (.connectionLost, .network, "broke"),
-            (.certificate, .network, "prove who it is"), (.timeout, .timeout, "too long"),
-            (.circuitOpen, .heldBack, "try again later"), (.other, .other, "unexpected"),
+            (ServiceError.Code.offline, EndpointError.Code.network, "no network"), (.resolve, .network, "not be found"),
+            (.connect, .network, "cannot be reached"), (.connectionLost, .network, "was lost"),
+            (.certificate, .network, "could not be verified"), (.timeout, .timeout, "too long"),
+            (.circuitOpen, .heldBack, "Try again later"), (.other, .other, "unexpected"),
         ]
     )
     func transport(_ code: ServiceError.Code, _ expected: EndpointError.Code, _ words: String) async throws {

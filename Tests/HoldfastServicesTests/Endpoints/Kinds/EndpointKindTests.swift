@@ -164,7 +164,7 @@ struct EndpointKindTests {
     @Test("D-T28: an endpoint without output that is stored succeeds without sending")
     func hit() async throws {
         let transport = ScriptedTransport([.respond(200, ["Cache-Control": "max-age=60"])])
-        let client = Bed.client(Bed.Service(), transport, cache: .default)
+        let client = Bed.client(Bed.Service(), transport, cache: .inMemory())
         try await Bed.CheckStatus().makeRequest(to: client)
         try await Bed.CheckStatus().makeRequest(to: client)
         #expect(transport.sent.count == 1)

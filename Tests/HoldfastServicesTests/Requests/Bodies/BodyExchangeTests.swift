@@ -67,7 +67,7 @@ struct BodyExchangeTests {
                 : LoopbackReply(fields: [("Cache-Control", "max-age=600")], body: "found")
         }
         defer { server.stop() }
-        let client = client(server, cache: .default)
+        let client = client(server, cache: .inMemory())
         let text = "é&ø+? %/#=;日本"
         for _ in 0..<2 { #expect(try await Search(text: text).schedule(with: client) == "found") }
         #expect(server.requests.count == 2)

@@ -133,7 +133,7 @@ struct FlightStressTests {
         await until { bench.clock.sleeperCount == 0 }
         let counted = bench.cache.statistics
         let answered =
-            counted.hits + counted.staleHits + counted.revalidatingHits + counted.errorHits + counted.revalidated
+            counted.hits + counted.staleHits + counted.revalidatingHits + counted.staleOnError + counted.revalidated
             + counted.collapsed + counted.misses + counted.bypasses
         #expect(answered <= counted.requests && answered > 300)
     }

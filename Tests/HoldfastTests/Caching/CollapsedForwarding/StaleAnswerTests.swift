@@ -181,7 +181,7 @@ struct StaleAnswerTests {
             #expect(answer.status == (isReplaced ? 200 : status))
             #expect(answer.body == (isReplaced ? "old" : "no"))
         }
-        if isReplaced { #expect(bench.cache.statistics.errorHits == 3) }
+        if isReplaced { #expect(bench.cache.statistics.staleOnError == 3) }
     }
 
     @Test(

@@ -114,7 +114,7 @@ struct ListingTests {
                 try await Self.paths(cache.entries(selection, pageSize: 2, now: bench.time))
             }
             #expect(try await paths(.url(three)) == ["/3"])
-            #expect(try await paths(.prefix(origin)).count == 7)
+            #expect(try await paths(.path(origin)).count == 7)
             #expect(try await paths(.tag("even")) == ["/0", "/2", "/4", "/6"])
             #expect(try await paths(.principal("nobody")).isEmpty)
             #expect(try await paths(.matching { $0.bodyLength > 4 && $0.storedBytes != nil }) == ["/5", "/6"])

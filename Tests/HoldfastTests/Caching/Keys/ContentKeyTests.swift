@@ -57,7 +57,9 @@ struct ContentKeyTests {
         #expect(try await bench.load(.asking("POST", "a=1"), Self.posting) == .fresh("3"))
 
         var options = CacheOptions()
-        options.keyRules = [try KeyRule("http://origin.example/graphql", content: .graphQL, cachesPost: true)]
+        options.rules = [
+            try CacheRule(hosts: ["origin.example"], paths: ["/graphql"], content: .graphQL, cachesPost: true)
+        ]
         let ruled = CacheBench(options: options, .counting())
         let url = "http://origin.example/graphql"
         #expect(try await ruled.load(.asking("POST", url, #"{"query":"{a}"}"#)) == .network("1"))

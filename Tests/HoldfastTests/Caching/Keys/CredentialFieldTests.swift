@@ -131,7 +131,7 @@ struct CredentialFieldTests {
         }
         var configuration = PipelineConfiguration()
         configuration.attemptTimeout = nil
-        let pipeline = Pipeline(transport: origin, cache: .default, configuration: configuration)
+        let pipeline = Pipeline(transport: origin, cache: .inMemory(), configuration: configuration)
         let keys = ["alice", "bob", "alice", "bob", "alice"]
         let calls = keys.map { key in
             Task { try await pipeline.send(Self.key(key), options: Self.naming).body.collect() }

@@ -16,8 +16,11 @@ import Testing
 struct KeyRuleCacheTests {
     private func bench() throws -> CacheBench {
         var options = CacheOptions()
-        options.keyRules = [
-            try KeyRule("http://h.example/", query: QueryOptions(sortsNames: true, ignoredNames: ["utm_*"]))
+        options.rules = [
+            try CacheRule(
+                hosts: ["http://h.example"],
+                query: QueryOptions(sortsNames: true, ignoredNames: ["utm_*"])
+            )
         ]
         return CacheBench(options: options, .counting())
     }

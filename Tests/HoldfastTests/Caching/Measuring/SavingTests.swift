@@ -81,11 +81,11 @@ struct SavingTests {
         let clock = ManualClock()
         let meter = CacheMeter()
         let metrics = CallMetrics(meter, target: nil, history: LookupHistory(begun: clock.now), clock: clock)
-        for kind in [HitKind.fresh, .stale, .revalidating, .error] {
+        for kind in [HitKind.fresh, .stale, .revalidating, .onError] {
             metrics.count(kind, reason: .fresh, delay: .milliseconds(-100))
         }
         #expect(meter.total.timeSaved == .zero)
-        #expect(meter.total.allHits == 4)
+        #expect(meter.total.allHits == 3 && meter.total.staleOnError == 1)
         #expect(meter.total.reasons == [.fresh: 3])
     }
 
@@ -106,9 +106,9 @@ struct SavingTests {
     func sums() {
         var one = CacheStatistics()
         for (index, figure) in [
-            \CacheStatistics.requests, \.hits, \.staleHits, \.revalidatingHits, \.errorHits,
+            \CacheStatistics.requests, \.hits, \.staleHits, \.revalidatingHits, \.staleOnError,
             \.revalidated, \.collapsed, \.misses, \.bypasses, \.stored, \.storeFailures, \.backgroundRevalidations,
-            \.backgroundFailures, \.hitBytes, \.revalidatedBytes, \.collapsedBytes, \.networkBytes,
+            \.backgroundFailures, \.hitBytes, \.staleOnErrorBytes, \.revalidatedBytes, \.collapsedBytes, \.networkBytes,
         ].enumerated() {
             one[keyPath: figure] = index + 1
         }
@@ -117,11 +117,11 @@ struct SavingTests {
         one.notStored = [.varyStar: 3]
         // Whoever adds a figure adds it to the sums: each is an Int of eight bytes, or one of the three that are none.
         let others = MemoryLayout<[CacheReason: Int]>.size * 2 + MemoryLayout<Duration>.size
-        #expect(MemoryLayout<CacheStatistics>.size - others == 17 * 8)
+        #expect(MemoryLayout<CacheStatistics>.size - others == 18 * 8)
         var two = one
         two += one
         #expect(two != one)
-        #expect(two.networkBytes == 34)
+        #expect(two.networkBytes == 36)
         #expect(two.timeSaved == .milliseconds(14))
         #expect(two.reasons == [.stale: 4])
         #expect(two - one == one)

@@ -54,7 +54,7 @@ enum ReadyStep: Sendable {
         guard Bool.random(using: &random), let url = URL(string: pick(urls, using: &random)) else {
             return pick([.all, .tag("t"), .tag("u"), .olderThan(.seconds(3))], using: &random)
         }
-        return Bool.random(using: &random) ? .url(url) : .prefix(url)
+        return Bool.random(using: &random) ? .url(url) : .path(url)
     }
 
     private static func call(_ mayRefuse: Bool, using random: inout SeededGenerator) -> ReadyStep {

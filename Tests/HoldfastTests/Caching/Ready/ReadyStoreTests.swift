@@ -58,7 +58,7 @@ struct ReadyStoreTests {
         var tagged = CallOptions()
         tagged.tags = ["t"]
         let url = try #require(URLRequest.get().url)
-        for selection in [CacheSelection.url(url), .tag("t"), .all, .prefix(url), .olderThan(.seconds(0))] {
+        for selection in [CacheSelection.url(url), .tag("t"), .all, .path(url), .olderThan(.seconds(0))] {
             for _ in 0..<7 { await twins.ask(.get(), tagged) }
             #expect(await twins.ask().isReady)
             twins.advance(.seconds(1))

@@ -116,7 +116,7 @@ struct StreamingStoreTests {
         try await bench.load()
         #expect(bench.cache.statistics.networkBytes == 5_000)
         #expect(bench.cache.statistics.storeFailures == 0)
-        #expect(bench.events.events(.responseNotStored).map(\.detail) == ["too-large"])
+        #expect(bench.events.events(.responseNotStored).map(\.detail) == ["too-large (limit: 250 bytes)"])
     }
 
     @Test("A PUT that ends while a GET is under way keeps the older response out of the store")

@@ -147,7 +147,7 @@ struct JudgedAttemptTests {
     func stored() async throws {
         let fields: HeaderFields = ["Cache-Control": "max-age=60"]
         let transport = ScriptedTransport([.respond(200, fields, body: "x"), .respond(200, fields, body: "7")])
-        let pipeline = pipeline(transport, BackoffRetrier.factory(judgesAttempts: true), cache: .default)
+        let pipeline = pipeline(transport, BackoffRetrier.factory(judgesAttempts: true), cache: .inMemory())
         for _ in 0..<2 {
             let response = try await pipeline.send(.get(), options: Self.decoding(true))
             #expect(try await response.body.collect() == ByteChunk(copying: "7".utf8))
@@ -160,7 +160,7 @@ struct JudgedAttemptTests {
     func staleStored(foreign: Bool) async throws {
         let fields: HeaderFields = ["Cache-Control": "max-age=60"]
         let transport = ScriptedTransport([.respond(200, fields, body: "7"), .respond(200, fields, body: "x")])
-        let pipeline = pipeline(transport, .never, cache: .default)
+        let pipeline = pipeline(transport, .never, cache: .inMemory())
         _ = try await pipeline.send(.get(), options: Self.decoding(true, foreign: foreign)).body.collect()
         clock.advance(by: .seconds(61))
         await #expect(throws: (any Error).self) {

@@ -86,7 +86,7 @@ struct PrepareOptionTests {
     @Test("Law 3: a step that may have changed the principal keeps the response out of the store; no other does")
     func principal() async throws {
         let transport = ScriptedTransport([.respond(200, ["Cache-Control": "max-age=60"])], repeatsLastStep: true)
-        let cache = HTTPCache.default
+        let cache = HTTPCache.inMemory()
         let pipeline = pipeline(transport, cache: cache)
         for field in ["Authorization", "Cookie", "X-API-Key", "X-Unheard-Of"] {
             var options = Self.options([{ request, _ in request.setValue("bob", forHTTPHeaderField: field) }])

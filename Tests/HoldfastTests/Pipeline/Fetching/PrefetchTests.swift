@@ -62,7 +62,7 @@ struct PrefetchTests {
             #expect(report.items.map(\.request.url) == requests.map(\.url))
             #expect(report.storedCount == 3)
             #expect(report.availableCount == 4)
-            #expect(report.failedRequests.map { $0.url?.path } == ["/broken", "/dead"])
+            #expect(report.failedRequests.map { $0.url?.path } == ["/error", "/broken", "/dead"])
             #expect(bench.sends == sends + 8)
             for name in ["a", "b", "known", "old"] { #expect(try await bench.load(Self.request(name)) == .fresh("ab")) }
         }

@@ -176,7 +176,7 @@ struct StaleThenFreshTests {
             break
         }
         await bench.pipeline.drain()
-        #expect(bench.cache.statistics.errorHits == 0)
+        #expect(bench.cache.statistics.staleOnError == 0)
     }
 
     @Test("Cancelling the task that iterates throws CancellationError, and ends the exchange")

@@ -143,10 +143,14 @@ struct RetryGovernorTests {
         #expect(response.attempts.map(\.stopReason) == [.budget])
     }
 
-    @Test("Cancelling a call in its backoff costs nothing")
-    func cancelledInBackoff() async throws {
+    @Test(
+        "Cancelling a call in its backoff costs nothing, whether the budget pays at once or when the retry is due",
+        arguments: [(RetryBudget.pool, 2, 2), (.aws21, 34, 35)]
+    )
+    func cancelledInBackoff(budget: RetryBudget, whileItWaits: Int, whole: Int) async throws {
         let clock = ManualClock()
         var rules = RetryRules.default
+        rules.budget = budget
         rules.backoff = Backoff(base: .seconds(5), jitter: .none)
         let factory = BackoffRetrier.Factory.backoff(rules)
         let transport = ScriptedTransport([.respond(500)], repeatsLastStep: true)
@@ -158,7 +162,8 @@ struct RetryGovernorTests {
         call.cancel()
         await #expect(throws: CancellationError.self) { try await call.value }
         let after = try #require(factory.governor?.status(of: origin, now: clock.now))
-        #expect(after.balance == 2 && during.balance == 2)
+        #expect(during.balance == whileItWaits)
+        #expect(after.balance == whole)
         #expect(clock.sleeperCount == 0)
     }
 

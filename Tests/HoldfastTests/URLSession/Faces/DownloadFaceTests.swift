@@ -93,7 +93,7 @@ struct DownloadFaceTests {
             try await pipeline.download(for: .get(), into: folder.url.appendingPathComponent(name))
         }
         #expect(error?.code == .other)
-        #expect(error?.message.contains("mend its permissions") == true)
+        #expect(error?.message.contains("free space and permissions") == true)
         #expect(error?.cause is FileSystemError)
         #expect(source.isCancelled)
     }
@@ -107,7 +107,7 @@ struct DownloadFaceTests {
         let error = await #expect(throws: ServiceError.self) {
             try await pipeline.download(for: .get(), into: URL(fileURLWithPath: "/downloads"), on: files)
         }
-        #expect(error?.message.contains("make room") == true)
+        #expect(error?.message.contains("free space and permissions") == true)
         #expect((error?.cause as? FileSystemError)?.errno == ENOSPC)
         #expect(error?.progress == .bytesReceived)
         #expect(error?.urlError.code == .unknown)

@@ -99,6 +99,18 @@
             #expect(refused?.exitStatus == 1)
         }
 
+        @Test("A file that is there is replaced with --force only")
+        func overwriting() async throws {
+            let directory = try await CacheDirectory.closed()
+            let path = directory.path(beside: "precious")
+            try Data("precious".utf8).write(to: URL(fileURLWithPath: path))
+            let refused = try await failure { _ = try await Self.export(directory, ["-o", path]) }
+            #expect(refused == CommandFailure("\(path) is there already; --force replaces it"))
+            #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == Data("precious".utf8))
+            _ = try await Self.export(directory, ["-o", path, "--force"])
+            #expect(try Self.entries(try Data(contentsOf: URL(fileURLWithPath: path))).count == 4)
+        }
+
         @Test("A damaged body costs its own text and nothing else")
         func damaged() async throws {
             let directory = try await CacheDirectory.closed()

@@ -59,7 +59,8 @@
             arguments: [
                 (["--host", "API.example"], 3), (["--host", "*.example"], 4), (["--host", "*.api.example"], 3),
                 (["--host", "xapi.example"], 0), (["--prefix", "https://api.example/news"], 1),
-                (["--prefix", "https://api.example/new"], 0), (["--prefix", "https://api.example"], 3),
+                (["--prefix", "https://api.example/new"], 0), (["--prefix", "https://api.example/new*"], 1),
+                (["--prefix", "https://api.example/*"], 3), (["--prefix", "https://api.example"], 3),
                 (["--fresh"], 3),
                 (["--stale"], 1), (["--tag", "news"], 2), (["--tag", "news", "--tag", "front"], 1),
                 (["--older-than", "100s"], 0), (["--older-than", "99s"], 4), (["--larger-than", "11"], 1),
@@ -87,6 +88,16 @@
             let directory = try await CacheDirectory.closed()
             let listed = try await Self.list(directory, ["--sort", order, "--limit", "2"])
             #expect(Self.paths(listed) == first)
+        }
+
+        @Test("Without an order asked for, the URLs give it")
+        func standardOrder() async throws {
+            let directory = try await CacheDirectory.closed()
+            #expect(
+                Self.paths(try await Self.list(directory, [])) == [
+                    "api.example/item", "api.example/item", "api.example/news?page=2", "cdn.example/large",
+                ]
+            )
         }
 
         @Test("JSON is an array of one object a line, and an empty one where nothing fits")

@@ -72,7 +72,11 @@ enum StreamTaskFailure {
         case .cannotFindHost, .dnsLookupFailed:
             return ServiceError(.resolve, "The stream's host could not be resolved; check its name.", cause: error)
         case .cannotConnectToHost:
-            return ServiceError(.connect, "Nobody accepts connections there; check host and port.", cause: error)
+            return ServiceError(
+                .connect,
+                "The connection was refused. Check the host and the port, and that the server is running.",
+                cause: error
+            )
         case .timedOut:
             return ServiceError(.timeout, "The server was silent for too long; open the stream again.", cause: error)
         case .notConnectedToInternet:

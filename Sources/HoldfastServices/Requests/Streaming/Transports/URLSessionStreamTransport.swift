@@ -8,11 +8,11 @@
     public import Foundation
 #endif
 
-/// Opens streams by URLSession's WebSocket tasks.
+/// Opens streams with URLSession's WebSocket tasks.
 ///
-/// On Apple systems these work. FoundationNetworking on Linux can be built without them, and the toolchain for Debian 12 is: then
+/// They work on Apple systems. FoundationNetworking on Linux can be built without them, as in the toolchain for Debian 12: then
 /// each stream fails with `.unsupported` before anything is sent (`docs/services/streams.md`). Cookies and header fields of the
-/// configuration go out with the opening handshake.
+/// configuration are sent with the opening handshake.
 public struct URLSessionStreamTransport: StreamTransport {
     private let configuration: URLSessionConfiguration
 

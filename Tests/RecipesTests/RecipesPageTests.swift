@@ -74,8 +74,8 @@ struct RecipesPageTests {
     func disk() async throws {
         let server = try server()
         let request = URLRequest(url: server.url())
-        let folder = try Folder()
-        let directory = folder.url.appendingPathComponent("cache")
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent("recipe-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: directory) }
         for _ in 1...2 {
             let cache = try await HTTPCache.onDisk(at: directory, capacity: 256 << 20)
             let client = Pipeline(transport: URLSessionTransport(), cache: cache)
@@ -166,6 +166,37 @@ struct RecipesPageTests {
         #expect(server.requests.count == 1)
     }
 
+    @Test("Rules by route")
+    func rules() async throws {
+        let server = try LoopbackServer.start { request in
+            let type = request.target.hasSuffix(".png") ? "image/png" : "application/json"
+            return LoopbackReply(fields: [("Content-Type", type)], body: "hello")
+        }
+        let rules = """
+            {
+              "rules": [
+                { "paths": ["/account/*"], "neverStore": true },
+                { "contentTypes": ["image/*"], "lifetime": "7d" },
+                { "paths": ["/api/*"], "lifetime": "5m", "keyFields": ["X-Tenant"] }
+              ]
+            }
+            """
+        var options = CacheOptions()
+        options.rules = try CacheRules(json: rules.utf8)  // or CacheRules(contentsOf: file)
+        let client = Pipeline(transport: URLSessionTransport(), cache: .inMemory(options: options))
+        for _ in 0..<2 {
+            for path in ["/account/me", "/logo.png"] {
+                _ = try await client.data(for: URLRequest(url: server.url(path)))
+            }
+            for tenant in ["a", "b"] {
+                var request = URLRequest(url: server.url("/api/list"))
+                request.setValue(tenant, forHTTPHeaderField: "X-Tenant")
+                _ = try await client.data(for: request)
+            }
+        }
+        #expect(server.requests.count == 5)
+    }
+
     struct APIKeyHook: ServiceHook {
         let key: String
 
@@ -184,6 +215,45 @@ struct RecipesPageTests {
         let otto = Pipeline(transport: URLSessionTransport(), cache: cache, hooks: [APIKeyHook(key: "otto")])
         for client in [anna, otto, anna] { _ = try await client.data(for: request) }
         #expect(server.requests.map { $0.values(of: "X-API-Key") } == [["anna"], ["otto"]])
+    }
+
+    @Test("An answer of one's own, in three closures")
+    func closures() async throws {
+        let server = try server()
+        let request = URLRequest(url: server.url("/ping"))
+        let client = Pipeline(
+            transport: URLSessionTransport(),
+            hooks: [
+                .closures(
+                    onSchedule: { request, _ in request.url?.path == "/ping" ? .text("pong") : nil },
+                    onFailure: { error, _, _ in
+                        print(error)
+                        return nil
+                    }
+                )
+            ]
+        )
+        let (data, _) = try await client.data(for: request)
+        print(String(decoding: data, as: UTF8.self))  // pong
+        #expect(data == Data("pong".utf8))
+        #expect(server.requests.isEmpty)
+    }
+
+    @Test("Progress")
+    func progress() async throws {
+        let server = try server()
+        let request = URLRequest(url: server.url())
+        let client = Pipeline(transport: URLSessionTransport(), cache: .inMemory())
+        let progress = TransferProgress()
+        var options = CallOptions()
+        options.progress = progress
+        let download = Task { [options] in try await client.download(for: request, options: options) }
+        for await update in progress.updates { print(update.completed, update.total ?? 0) }  // …, 5 5
+        let (file, _) = try await download.value
+        #expect(progress.current.completed == 5 && progress.current.total == 5)
+        #expect(try Data(contentsOf: file) == Data("hello".utf8))
+        try FileManager.default.removeItem(at: file)
+        #expect(server.requests.count == 1)
     }
 
     @Test("Users, and logout")
@@ -231,7 +301,7 @@ struct RecipesPageTests {
 
     @Test("Code that calls a client, tested without a network")
     func scripted() async throws {
-        let request = URLRequest.get("https://api.example.com/products/7")
+        let request = URLRequest(url: try #require(URL(string: "https://api.example.com/products/7")))
         let transport = ScriptedTransport([.respond(503), .respond(200, ["Cache-Control": "max-age=60"], body: "hat")])
         let clock = ManualClock(autoAdvances: true)
         var configuration = PipelineConfiguration()

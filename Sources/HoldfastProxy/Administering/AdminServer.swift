@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Proxy
+    internal import Foundation
+    internal import Holdfast
+    internal import HoldfastSemantics
+    internal import HoldfastStorage
+    internal import NIOCore
+    private import Synchronization
+
+    /// Where the operator asks: metrics, health, purging and the inspector, on a listener of its own.
+    ///
+    /// Without a token it answers this machine alone, as the inspector does. With one it may listen anywhere, and answers whoever knows
+    /// it: `Authorization: Bearer TOKEN`, or HTTP Basic with any name and the token as the password, for browsers. Health needs neither.
+    public struct AdminConfiguration: Sendable, Hashable {
+        /// The address to listen on; `127.0.0.1` by default, `unix:/path` for a socket whose owner alone may use it.
+        public var host = "127.0.0.1"
+        /// The port; 0: one that the system picks.
+        public var port = 0
+        /// What requests must bear; nil, the default: nothing, and no other machine is answered.
+        public var token: String?
+
+        /// On this machine, without a token.
+        public init() {}
+
+        func validate() throws(ProxyConfigurationError) {
+            if let token, token.utf8.count < 16 || !token.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) {
+                throw ProxyConfigurationError("the admin token is to have at least 16 characters, letters and digits")
+            }
+            guard token != nil || ProxyConfiguration.isLoopback(host) else {
+                throw ProxyConfigurationError("an admin listener on \(host) needs a token; or listen on 127.0.0.1")
+            }
+        }
+    }
+
+    /// The admin listener of a proxy.
+    final class AdminServer: Sendable {
+        /// How many connections it serves at a time.
+        static let maximumConnections = 64
+
+        private let server: HTTPServer
+        /// The port it listens on; nil on a socket in the file system.
+        var port: Int? { server.port }
+
+        private init(_ server: HTTPServer) {
+            self.server = server
+        }
+
+        /// Begins to listen.
+        ///
+        /// - Parameters:
+        ///   - desk: makes the answers, once the port is known.
+        static func start(
+            _ configuration: AdminConfiguration,
+            desk: @escaping @Sendable (_ port: Int) -> AdminDesk
+        ) async throws -> AdminServer {
+            var settings = ServerConfiguration()
+            settings.maximumConnections = AdminServer.maximumConnections
+            let reception = Reception()
+            let address = HTTPServer.Address(host: configuration.host, port: configuration.port)
+            let server = try await HTTPServer.start(at: address, configuration: settings, handler: reception)
+            if case .unixSocket(let path) = address { chmod(path, 0o600) }
+            reception.open(desk(server.port ?? configuration.port))
+            return AdminServer(server)
+        }
+
+        func close() async {
+            await server.close()
+        }
+
+        /// Hands the requests on once there is a desk: which port is free is known only when the server listens.
+        private final class Reception: ClientHandler {
+            private let desk = Mutex<AdminDesk?>(nil)
+
+            func open(_ desk: AdminDesk) {
+                self.desk.withLock { $0 = desk }
+            }
+
+            func answer(_ request: ClientRequest) async -> Response {
+                guard let desk = desk.withLock({ $0 }) else { return Response(status: 503, source: .synthesized) }
+                return await desk.answer(
+                    InspectorRequest(
+                        method: request.method,
+                        target: request.target.text,
+                        fields: request.fields,
+                        body: request.body,
+                        remoteAddress: request.remoteAddress?.ipAddress
+                    )
+                )
+            }
+        }
+    }
+
+    /// Answers the requests of an admin listener, whatever server they come in by.
+    struct AdminDesk: Sendable {
+        let cache: HTTPCache?
+        let metrics: ProxyMetrics
+        /// What the operator must know; nil: nothing.
+        let token: String?
+        /// Who may ask without a token, and what pages may not.
+        let guarding: InspectorGuard
+        /// The inspector; nil where there is no cache to inspect.
+        let inspector: InspectorResponder?
+        /// What a path without a host belongs to; nil for a forward proxy.
+        let origin: ProxyOrigin?
+        /// Why requests should go elsewhere now; nil where the proxy is ready for them.
+        let unready: @Sendable () -> String?
+        /// The figures of connections; nil once the proxy is gone.
+        let connections: @Sendable () -> ProxyMetrics.Connections?
+
+        /// The answer to a request; off the event loops, since a list or a purge may take a while.
+        @concurrent
+        func answer(_ request: InspectorRequest) async -> Response {
+            do {
+                switch request.path {
+                case "/healthz": return text(200, "ok")
+                case "/readyz": return unready().map { text(503, $0) } ?? text(200, "ready")
+                default: break
+                }
+                guard isAuthorized(request) else {
+                    var response = text(401, "Send the admin token: as Authorization: Bearer, or as a password.")
+                    response.fields.append("WWW-Authenticate", "Basic realm=\"holdfast\"")
+                    return response
+                }
+                try guarding.check(request)
+                switch (request.method, request.path) {
+                case (.get, "/metrics"), (.head, "/metrics"):
+                    var response = text(200, metrics.text(cache: cache, connections: connections()))
+                    response.fields[.contentType] = "text/plain; version=0.0.4; charset=utf-8"
+                    return response
+                case ("PURGE", _), (.post, "/purge"):
+                    return try await purge(request)
+                default:
+                    guard let inspector else { return text(404, "There is no cache to inspect; see /metrics.") }
+                    return await inspector.answer(request)
+                }
+            } catch let refusal as InspectorGuard.Refusal {
+                return text(refusal.status, refusal.message)
+            } catch {
+                return text(500, "The purge failed: \(ProxyFailure(.store, text: "\(error)").text)")
+            }
+        }
+
+        private func isAuthorized(_ request: InspectorRequest) -> Bool {
+            guard let token else { return true }
+            let given = request.fields.values(of: .authorization)
+            guard given.count == 1, let space = given[0].firstIndex(of: " ") else { return false }
+            let credentials = given[0][space...].drop { $0 == " " }
+            switch given[0][..<space].lowercased() {
+            case "bearer": return InspectorGuard.isEqual(String(credentials), to: token)
+            case "basic":
+                guard let data = Data(base64Encoded: String(credentials)) else { return false }
+                let pair = String(decoding: data, as: UTF8.self).split(separator: ":", maxSplits: 1)
+                return InspectorGuard.isEqual(pair.last.map { String($0) } ?? "", to: token)
+            default: return false
+            }
+        }
+
+        /// Removes or marks what a request names, and tells how much that was.
+        private func purge(_ request: InspectorRequest) async throws -> Response {
+            guard let cache else { throw InspectorGuard.Refusal(status: 404, message: "There is no cache.") }
+            let order = try PurgeOrder(request, origin: origin)
+            var count: Int? = 0
+            for selection in order.selections {
+                let removed = try await cache.remove(selection, softly: order.isSoft)
+                count = removed.flatMap { removed in count.map { $0 + removed } }
+            }
+            let number = count.map { "\($0)" } ?? "null"
+            var response = text(200, "{\"purged\":\(number),\"soft\":\(order.isSoft)}")
+            response.fields[.contentType] = "application/json"
+            return response
+        }
+
+        private func text(_ status: StatusCode, _ text: String) -> Response {
+            Response(
+                status: status,
+                fields: [
+                    .contentType: "text/plain; charset=utf-8", .cacheControl: "no-store",
+                    "X-Content-Type-Options": "nosniff",
+                ],
+                body: ResponseBody(ByteChunk(copying: (text + (text.hasSuffix("\n") ? "" : "\n")).utf8)),
+                source: .synthesized
+            )
+        }
+    }
+#endif

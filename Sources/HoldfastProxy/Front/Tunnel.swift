@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Proxy
+    package import Holdfast
+    internal import HoldfastSemantics
+    package import NIOCore
+    private import Synchronization
+
+    /// What becomes of a request that asks for a tunnel or another protocol.
+    package enum TunnelOffer: Sendable {
+        /// It asks for none: it is answered as any other.
+        case none
+        /// There is none, and this says why.
+        case refused(Response)
+        /// Bytes go both ways from now on.
+        ///
+        /// - Parameters:
+        ///   - head: what the client is told first, and what the other side has sent already.
+        ///   - ended: is told how many bytes went to the client.
+        case open(ByteChannel, head: ByteBuffer, ended: @Sendable (_ bytes: Int) -> Void)
+    }
+
+    /// When bytes moved last, in either direction.
+    private final class LastMove: Sendable {
+        private let nanoseconds = Atomic(NIODeadline.now().uptimeNanoseconds)
+
+        var time: NIODeadline { .uptimeNanoseconds(nanoseconds.load(ordering: .relaxed)) }
+
+        func note() {
+            nanoseconds.store(NIODeadline.now().uptimeNanoseconds, ordering: .relaxed)
+        }
+    }
+
+    /// Bytes between two connections, until both sides have ended or nothing has moved for too long.
+    enum Tunnel {
+        /// How long neither side may send anything.
+        static let idleLimit = TimeAmount.hours(1)
+
+        /// Passes bytes on; both channels are to be closed by the caller.
+        ///
+        /// - Parameters:
+        ///   - stallLimit: how long a side may take nothing.
+        /// - Returns: how many bytes went to the client.
+        static func relay(_ client: ByteChannel, with other: ByteChannel, stallLimit: TimeAmount) async -> Int {
+            let moved = LastMove()
+            return await withTaskGroup(of: (bytes: Int, isDown: Bool, isWhole: Bool).self) { group in
+                for isDown in [true, false] {
+                    let (from, to) = isDown ? (other, client) : (client, other)
+                    group.addTask {
+                        var bytes = 0
+                        do {
+                            while true {
+                                let last = moved.time
+                                do {
+                                    guard let chunk = try await from.read(by: last + idleLimit) else { break }
+                                    moved.note()
+                                    bytes += chunk.readableBytes
+                                    try await to.write(chunk, stallLimit: stallLimit)
+                                } catch let fault as ChannelFault where fault.kind == .readTimedOut {
+                                    // The other direction may have moved meanwhile.
+                                    if moved.time == last { throw fault }
+                                }
+                            }
+                            try await to.flush(stallLimit: stallLimit)
+                            to.closeOutput()
+                            return (bytes, isDown, true)
+                        } catch {
+                            return (bytes, isDown, false)
+                        }
+                    }
+                }
+                var down = 0
+                for await part in group {
+                    if part.isDown { down = part.bytes }
+                    // One that broke has nothing more to say or to hear.
+                    if !part.isWhole {
+                        client.close()
+                        other.close()
+                    }
+                }
+                return down
+            }
+        }
+    }
+#endif

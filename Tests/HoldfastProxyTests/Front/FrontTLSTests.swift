@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Proxy
+    import Foundation
+    import Holdfast
+    import HoldfastSemantics
+    import HoldfastTestKit
+    import HoldfastTesting
+    import NIOSSL
+    import Testing
+
+    @testable import HoldfastProxy
+
+    #if canImport(FoundationNetworking)
+        import FoundationNetworking
+    #endif
+
+    /// TLS towards clients: requests, long bodies, and a certificate that is read anew.
+    @Suite("TLS towards clients", .timeLimit(.minutes(20)))
+    struct FrontTLSTests {
+        private static func files() throws -> (folder: URL, files: ProxyCertificate) {
+            let folder = FileManager.default.temporaryDirectory.appending(path: "holdfast-tls-\(UUID().uuidString)")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            let (certificate, key) = (folder.appending(path: "cert.pem"), folder.appending(path: "key.pem"))
+            try Data(LoopbackCertificate.pem.utf8).write(to: certificate)
+            try Data(LoopbackCertificate.keyPEM.utf8).write(to: key)
+            return (folder, ProxyCertificate(certificatePath: certificate.path, keyPath: key.path))
+        }
+
+        @Test(
+            "Requests over TLS, kept connections and long bodies; the origin is told https; reading anew, right and wrong"
+        )
+        func serving() async throws {
+            let (folder, files) = try Self.files()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let long = String(repeating: "0123456789", count: 200_000)
+            let adjust: (inout ProxyConfiguration) -> Void = { configuration in
+                configuration.certificate = files
+                configuration.clientAddressFields = .xForwardedFor
+            }
+            try await ProxyBench.with(adjust: adjust) { bench in
+                var client = OriginTransport.Configuration()
+                client.tls = try LoopbackCertificate.trustingConfiguration()
+                let transport = OriginTransport(configuration: client)
+                let pipeline = Pipeline(transport: transport)
+                let path = bench.lay(LoopbackReply(fields: [("Cache-Control", "max-age=60")], body: long))
+                let url = try #require(URL(string: "https://127.0.0.1:\(bench.proxy.port)\(path)"))
+                for _ in 1...3 { #expect(try await pipeline.data(from: url).0 == Data(long.utf8)) }
+                #expect(bench.seen(path).map { $0.values(of: "X-Forwarded-Proto") } == [["https"]])
+                #expect(transport.connections.opened == 1)
+
+                try Data("no certificate".utf8).write(to: URL(filePath: files.certificatePath))
+                #expect(throws: ProxyConfigurationError.self) { try bench.proxy.reloadCertificate() }
+                let other = OriginTransport(configuration: client)
+                #expect(try await Pipeline(transport: other).data(from: url).0.count == long.utf8.count)
+                try Data(LoopbackCertificate.pem.utf8).write(to: URL(filePath: files.certificatePath))
+                try bench.proxy.reloadCertificate()
+                // Whoever speaks without TLS gets nothing, and harms nobody.
+                let plain = try? await bench.ask(path)
+                #expect(plain == nil)
+                #expect(try await pipeline.data(from: url).0.count == long.utf8.count)
+                await other.shutdown()
+                await transport.shutdown()
+            }
+        }
+
+        @Test("What is no certificate is refused before anything is opened")
+        func refused() async throws {
+            var configuration = ProxyConfiguration(.reverse(try ProxyOrigin("http://origin.example")))
+            configuration.port = 0
+            configuration.certificate = ProxyCertificate(certificatePath: "/no/cert", keyPath: "/no/key")
+            await #expect(throws: ProxyConfigurationError.self) { try await ProxyServer.start(configuration) }
+        }
+    }
+#endif

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Tool && os(Linux)
+    import Foundation
+    import Glibc
+    import HoldfastTesting
+    import Testing
+
+    /// What an operator meets: rights, signals, full disks, exhausted descriptors, and what the proxy says of them.
+    @Suite("Operating the proxy", .timeLimit(.minutes(20)))
+    struct ProxyOperatingTests {
+        private static let withoutRights = [
+            "setpriv", "--reuid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all",
+        ]
+        private static let fewDescriptors = ["prlimit", "--nofile=48"]
+
+        private func origin() throws -> LoopbackServer {
+            try LoopbackServer.start { request in
+                LoopbackReply(fields: [("Cache-Control", "max-age=600"), ("Seen", request.target)], body: "body")
+            }
+        }
+
+        private func proxy(
+            _ origin: LoopbackServer,
+            _ options: [String] = [],
+            wrapper: [String] = []
+        ) throws -> ToolProcess {
+            try ToolProcess(
+                ["proxy", "--listen", "127.0.0.1:0", "--origin", "http://127.0.0.1:\(origin.port)"] + options,
+                wrapper: wrapper
+            )
+        }
+
+        @Test(
+            "It serves as a user without capabilities",
+            .enabled(if: ToolProcess.has(withoutRights), "skipped: this user cannot take capabilities away")
+        )
+        func unprivileged() async throws {
+            let origin = try origin()
+            defer { origin.stop() }
+            let proxy = try proxy(origin, wrapper: Self.withoutRights)
+            let answer = try await RawExchange.get("/x", port: proxy.port())
+            #expect(answer.hasPrefix("HTTP/1.1 200 "), "\(answer)")
+            #expect(try await proxy.end() == 0)
+        }
+
+        @Test(
+            "A target goes out byte for byte, whatever it holds, and a stored response answers where all readers agree",
+            arguments: [
+                ("/a?filter[name]=x", 1), ("/a[1]/b|c?d|e", 1), ("/a?q={x}^`\"<>\\", 1), ("/100%", 2), ("/%zz?a=%", 2),
+            ]
+        )
+        func targets(_ target: String, _ sendings: Int) async throws {
+            let origin = try origin()
+            defer { origin.stop() }
+            let proxy = try proxy(origin)
+            let port = try await proxy.port()
+            for _ in 1...2 {
+                let answer = try await RawExchange.get(target, port: port)
+                #expect(answer.hasPrefix("HTTP/1.1 200 "), "\(answer)")
+            }
+            #expect(origin.requests.map(\.target) == Array(repeating: target, count: sendings))
+            #expect(try await proxy.end() == 0)
+        }
+
+        @Test("holdfast get takes a URL as people type it", arguments: ["/a?filter[name]=x|y", "/100%", "/a[1]"])
+        func typed(_ target: String) async throws {
+            let origin = try origin()
+            defer { origin.stop() }
+            let tool = try ToolProcess(["get", "--no-cache", "http://127.0.0.1:\(origin.port)\(target)"])
+            #expect(try await tool.status() == 0)
+            #expect(origin.requests.count == 1)
+        }
+
+        @Test("Standard output that takes nothing ends the tool with 1 and a sentence")
+        func fullOutput() async throws {
+            let origin = try origin()
+            defer { origin.stop() }
+            let tool = try ToolProcess(
+                ["get", "--no-cache", "http://127.0.0.1:\(origin.port)/x"],
+                outputPath: "/dev/full"
+            )
+            #expect(try await tool.status() == 1)
+            #expect(tool.errorText == "holdfast: standard output cannot be written: No space left on device\n")
+        }
+
+        @Test("The cause of a 502 stands in the log of failures")
+        func cause() async throws {
+            // A port that was just free may be another test's by now; nobody listens at this one.
+            let proxy = try ToolProcess([
+                "proxy", "--listen", "127.0.0.1:0", "--origin", "http://127.0.0.1:1", "--retry", "none",
+            ])
+            let answer = try await RawExchange.get("/gone", port: proxy.port())
+            try #require(answer.hasPrefix("HTTP/1.1 502 "), "\(answer)")
+            try await proxy.says("GET /gone 502")
+            try await proxy.says("Connection refused")
+            #expect(try await proxy.end() == 0)
+        }
+
+        @Test("A request that is refused unread stands there too")
+        func refused() async throws {
+            let origin = try origin()
+            defer { origin.stop() }
+            let proxy = try proxy(origin)
+            let answer = try await RawExchange.ask(port: proxy.port(), "GET / HTTP/9.9\r\n\r\n")
+            #expect(answer.hasPrefix("HTTP/1.1 505 "), "\(answer)")
+            try await proxy.says("505")
+            #expect(try await proxy.end() == 0)
+        }
+
+        @Test("SIGHUP ends nothing")
+        func hangUp() async throws {
+            let origin = try origin()
+            defer { origin.stop() }
+            let proxy = try proxy(origin)
+            let port = try await proxy.port()
+            for _ in 1...3 {
+                proxy.signal(SIGHUP)
+                let answer = try await RawExchange.get("/x", port: port)
+                #expect(answer.hasPrefix("HTTP/1.1 200 "), "\(answer)")
+            }
+            #expect(try await proxy.end() == 0)
+        }
+
+        @Test(
+            "Without a descriptor left it waits, says so once, and serves again when there are some",
+            .enabled(if: ToolProcess.has(fewDescriptors), "skipped: there is no prlimit")
+        )
+        func descriptors() async throws {
+            let origin = try origin()
+            defer { origin.stop() }
+            let proxy = try proxy(origin, ["--log", "none"], wrapper: Self.fewDescriptors)
+            let port = try await proxy.port()
+            let before = proxy.processorTime
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_port = in_port_t(port).bigEndian
+            address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+            let held = (0..<80).map { _ in
+                withUnsafePointer(to: &address) { pointer in
+                    pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                        RawExchange.connected(AF_INET, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+                    }
+                }
+            }
+            try await proxy.says("no file descriptors are left")
+            for descriptor in held { close(descriptor) }
+            let answer = try await RawExchange.get("/x", port: port)
+            #expect(answer.hasPrefix("HTTP/1.1 200 "), "\(answer)")
+            // It took at least the second for which it rests; a busy loop would have used a processor for that long.
+            #expect(proxy.processorTime - before < 70)
+            #expect(try await proxy.end() == 0)
+        }
+
+        @Test("A directory that cannot be made names the cause")
+        func noDirectory() async throws {
+            let tool = try ToolProcess(["proxy", "--origin", "http://x", "--disk", "/proc/nope/x"])
+            #expect(try await tool.status() == 1)
+            #expect(tool.errorText.contains("No such file or directory"), "\(tool.errorText)")
+        }
+
+        @Test("A head with more lines than allowed is told as that, on both sides, and an option allows more")
+        func heads() async throws {
+            let origin = try LoopbackServer.start { _ in
+                LoopbackReply(fields: (0..<300).map { ("X-\($0)", "y") }, body: "body")
+            }
+            defer { origin.stop() }
+            let strict = try proxy(origin, ["--retry", "none"])
+            let answer = try await RawExchange.get("/x", port: strict.port())
+            #expect(answer.hasPrefix("HTTP/1.1 502 "))
+            #expect(answer.contains("more than 256 header field lines"), "\(answer)")
+            try await strict.says("--header-lines")
+            #expect(try await strict.end() == 0)
+            let patient = try proxy(origin, ["--header-lines", "400"])
+            let port = try await patient.port()
+            let many = (0..<200).map { "Y-\($0): z" }
+            #expect(try await RawExchange.get("/x", port: port, many).hasPrefix("HTTP/1.1 200 "))
+            #expect(try await patient.end() == 0)
+        }
+    }
+#endif

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import Foundation
+import Holdfast
+import HoldfastSemantics
+import HoldfastServices
+import HoldfastTesting
+import Synchronization
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// What an attack from outside found in the promises of the first day.
+@Suite("The first day, attacked", .timeLimit(.minutes(20)))
+struct FirstDayAttackTests {
+    private func request(_ path: String = "/a") throws -> URLRequest {
+        URLRequest(url: try #require(URL(string: "http://user:SECRET@origin.example\(path)")))
+    }
+
+    @Test("The updates of a progress end where no content comes: a failure, a cancelled call, a hook's answer")
+    func progressEnds() async throws {
+        let clients = [
+            Pipeline(transport: ScriptedTransport([.fail(.connect, progress: .notSent)])),
+            Pipeline(transport: ScriptedTransport([.fail(CancellationError())])),
+            Pipeline(
+                transport: ScriptedTransport([]),
+                hooks: [.closures(onSchedule: { _, _ in throw CancellationError() })]
+            ),
+        ]
+        for client in clients {
+            var options = CallOptions()
+            let progress = TransferProgress()
+            options.progress = progress
+            _ = try? await client.data(for: request(), options: options)
+            for await _ in progress.updates {}
+        }
+        var options = CallOptions()
+        let progress = TransferProgress()
+        options.progress = progress
+        let answering = Pipeline(
+            transport: ScriptedTransport([]),
+            hooks: [.closures(onSchedule: { _, _ in .text("pong") })]
+        )
+        _ = try await answering.data(for: request(), options: options)
+        for await _ in progress.updates {}
+        #expect(progress.current == TransferProgress.Update(completed: 4, total: 4))
+    }
+
+    @Test("A prefetch to a disk stores bodies that together exceed what it lends to writers")
+    func prefetchOfLargeBodies() async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("prefetch-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let cache = try await HTTPCache.onDisk(at: folder, capacity: 8 << 20)
+        let body = [UInt8](repeating: 7, count: 800_000)
+        let server = try LoopbackServer.start { _ in
+            LoopbackReply(fields: [("Cache-Control", "max-age=60")], bytes: body)
+        }
+        let client = Pipeline(transport: URLSessionTransport(), cache: cache)
+        let report = await client.prefetch((0..<6).map { URLRequest(url: server.url("/\($0)")) })
+        #expect(report.availableCount == 6, "\(report.items.map(\.outcome))")
+        await client.drain()
+        await cache.close()
+    }
+
+    @Test("Each response that is not kept is counted, and told to observers: left, broken off, rejected, too large")
+    func notKept() async throws {
+        let recorder = EventRecorder()
+        var configuration = PipelineConfiguration()
+        configuration.observers = [recorder]
+        let fields: HeaderFields = ["Cache-Control": "max-age=60"]
+        let transport = ScriptedTransport([
+            .stream(200, fields, chunks: ["a", "b"]),
+            .stream(200, fields, chunks: ["a"], failure: ServiceError(.connectionLost, "Broken.")),
+            .respond(404, fields, body: "x"),
+            .stream(200, fields, chunks: [String](repeating: String(repeating: "x", count: 1000), count: 8)),
+        ])
+        let cache = HTTPCache.inMemory(entryLimit: 4000)
+        let client = Pipeline(transport: transport, cache: cache, configuration: configuration)
+        try await client.send(request("/left")).body.discard()
+        _ = try? await client.data(for: request("/broken"))
+        var options = CallOptions()
+        options.acceptance = .successful
+        _ = try? await client.data(for: request("/rejected"), options: options)
+        _ = try await client.data(for: request("/large"))
+        await client.drain()
+        #expect(cache.statistics.notStored == [.incomplete: 2, .notAccepted: 1, .tooLarge: 1])
+        #expect(
+            recorder.events(.responseNotStored).compactMap(\.notStoredReason)
+                == [.incomplete, .incomplete, .notAccepted, .tooLarge]
+        )
+        #expect(cache.statistics.stored == 0)
+    }
+
+    private struct Leaky: Error, CustomStringConvertible {
+        let description = "http://user:SECRET@origin.example"
+    }
+
+    private func dumped(_ value: some Any) -> String {
+        var text = ""
+        dump(value, to: &text)
+        return text
+    }
+
+    @Test("Neither print nor dump of an event, an error or a response shows a credential")
+    func shown() async throws {
+        let recorder = EventRecorder()
+        var configuration = PipelineConfiguration()
+        configuration.observers = [recorder]
+        let underlying = URLError(
+            .cannotConnectToHost,
+            userInfo: ["NSErrorFailingURLStringKey": "http://user:SECRET@origin.example"]
+        )
+        let transport = ScriptedTransport([
+            .fail(ServiceError(.connect, "Refused.", cause: underlying)), .fail(underlying), .fail(Leaky()),
+            .respond(200, ["Set-Cookie": "SECRET"]),
+        ])
+        let client = Pipeline(transport: transport, configuration: configuration)
+        var texts: [String] = []
+        for _ in 1...3 {
+            do {
+                _ = try await client.send(request("/a?token=SECRET"))
+            } catch let error as ServiceError {
+                texts.append(dumped(error))
+                texts.append("\(error)")
+            } catch {}
+        }
+        texts.append(dumped(try await client.send(request("/a?token=SECRET"))))
+        for event in recorder.events {
+            texts.append(dumped(event))
+            texts.append("\(event)")
+        }
+        #expect(texts.count > 10)
+        for text in texts { #expect(!text.contains("SECRET") && !text.contains("unknown context"), "\(text)") }
+    }
+
+    @Test("A single call at a healthy origin makes as many attempts as `.backoff` says", arguments: [2, 4, 5])
+    func attempts(count: Int) async throws {
+        for _ in 1...100 { try await makesAttempts(count) }
+    }
+
+    /// The jitter of its waits is another one each time.
+    private func makesAttempts(_ count: Int) async throws {
+        let transport = ScriptedTransport([.respond(503)], repeatsLastStep: true)
+        let clock = ManualClock(autoAdvances: true)
+        var configuration = PipelineConfiguration()
+        configuration.clock = clock
+        let client = Pipeline(
+            transport: transport,
+            retrierFactory: .backoff(
+                base: .milliseconds(50),
+                cap: .seconds(2),
+                attempts: count,
+                retry: [429, 503],
+                methods: [.get]
+            ),
+            configuration: configuration
+        )
+        #expect(try await client.send(request()).attempts.count == count)
+    }
+
+    @Test("After a redirect the error names the URL that failed, and a hook sees the call's name as its caller does")
+    func redirected() async throws {
+        let seen = Mutex<[String]>([])
+        let transport = ScriptedTransport([
+            .respond(302, ["Location": "http://other.example/b?k=SECRET"]), .fail(.connect, progress: .notSent),
+        ])
+        let client = Pipeline(
+            transport: transport,
+            hooks: [
+                .closures(onFailure: { error, _, _ in
+                    seen.withLock { $0.append("\(error)") }
+                    return nil
+                })
+            ]
+        )
+        let error = await #expect(throws: ServiceError.self) { try await client.send(try request()) }
+        #expect(error?.errorDescription?.hasPrefix("GET http://other.example/b?k=REDACTED: ") == true)
+        #expect(error?.attempts.count == 2)
+        #expect(seen.withLock { $0 } == [error.map { "\($0)" }])
+    }
+
+    @Test("A file that cannot be uploaded, and what a service proxy was answered, name the call")
+    func named() async throws {
+        let client = Pipeline(transport: ScriptedTransport([.respond(404)]))
+        let upload = await #expect(throws: ServiceError.self) {
+            try await client.upload(for: try request(), fromFile: URL(fileURLWithPath: "/does/not/exist"))
+        }
+        #expect(upload?.errorDescription?.hasPrefix("GET http://origin.example/a: The file to upload") == true)
+        let base = try #require(URL(string: "https://api.example/v1"))
+        let proxy = WebServiceProxy(transport: ScriptedTransport([.respond(404)]), baseURL: base)
+        let refused = await #expect(throws: WebServiceError.self) {
+            let _: [Int] = try await proxy.invoke(.get, path: "a")
+        }
+        #expect(refused.map { "\($0)" } == "GET https://api.example/v1/a: status 404: Not Found")
+    }
+}
