@@ -65,6 +65,16 @@ struct FirstDayAttackTests {
         await cache.close()
     }
 
+    @Test("A prefetch that is redirected by a response that cannot be stored says what came of the last one")
+    func redirectedPrefetch() async throws {
+        let transport = ScriptedTransport([
+            .respond(302, ["Location": "/b"]),
+            .stream(200, ["Cache-Control": "max-age=60"], chunks: ["x"]),
+        ])
+        let report = await Pipeline(transport: transport, cache: .inMemory()).prefetch([try request()])
+        #expect(report.availableCount == 1, "\(report.items.map(\.outcome))")
+    }
+
     @Test("Each response that is not kept is counted, and told to observers: left, broken off, rejected, too large")
     func notKept() async throws {
         let recorder = EventRecorder()

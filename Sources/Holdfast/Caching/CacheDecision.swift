@@ -130,10 +130,11 @@ extension CacheDecision {
 }
 
 extension CallContext {
-    /// Tells everybody that a response was not stored: the statistics, the observers, and a prefetch that waits for it.
-    func tell(notStored reason: CacheReason, metrics: CallMetrics) {
+    /// Tells the statistics and the observers that a response was not stored, and, where its storing had begun, a prefetch that waits
+    /// for the end of it.
+    func tell(notStored reason: CacheReason, metrics: CallMetrics, hadBegun: Bool) {
         metrics.count(notStored: reason)
-        options.storing?.note(reason)
+        if hadBegun { options.storing?.note(reason) }
         emit(.responseNotStored) { event in
             event.notStoredReason = reason
             event.detail = reason.description

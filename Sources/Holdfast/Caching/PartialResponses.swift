@@ -220,7 +220,7 @@ extension CachingHook {
             )
             return (storing, outcome)
         } catch {
-            context.tell(notStored: error.reason, metrics: lookup.metrics)
+            context.tell(notStored: error.reason, metrics: lookup.metrics, hadBegun: false)
             return (joined, ResponseOutcome(notStored: error.reason))
         }
     }

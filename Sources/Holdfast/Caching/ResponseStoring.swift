@@ -233,7 +233,7 @@ extension CachingHook {
                 if isWhole, expected.map({ $0 == received }) ?? true { return .commit }
                 // A whole response that is stale is worth more than a part of a newer one that nobody waits for.
                 guard !isRefresh, let cut = stored.cutOff(after: received, of: layout) else {
-                    context.tell(notStored: .incomplete, metrics: metrics)
+                    context.tell(notStored: .incomplete, metrics: metrics, hadBegun: true)
                     return .abandon
                 }
                 context.options.storing?.note(.incomplete)
@@ -243,7 +243,7 @@ extension CachingHook {
             fail: { [self] error in
                 await storingFailed(error, entry: entry, of: received, in: context)
                 fillLease?.end(.notReusable)
-                context.tell(notStored: error.reason, metrics: metrics)
+                context.tell(notStored: error.reason, metrics: metrics, hadBegun: true)
             }
         )
         response.body = ResponseBody(storing, length: response.body.length)
@@ -259,7 +259,7 @@ extension CachingHook {
         context: CallContext,
         delivered: @escaping @Sendable (Int) -> Void
     ) -> ResponseOutcome {
-        context.tell(notStored: reason, metrics: lookup.metrics)
+        context.tell(notStored: reason, metrics: lookup.metrics, hadBegun: false)
         response.body = counted(response.body, delivered: delivered)
         return ResponseOutcome(
             storable: admitted?.stored,
@@ -334,7 +334,7 @@ extension CachingHook {
                     )
                 } else {
                     writer.abandon()
-                    context.tell(notStored: .notAccepted, metrics: received.lookup.metrics)
+                    context.tell(notStored: .notAccepted, metrics: received.lookup.metrics, hadBegun: true)
                     context.transaction?.fillLease?.end(.failed)
                 }
             }
@@ -401,7 +401,7 @@ extension CachingHook {
             // Invalidated meanwhile: not a fault of the store, the response was merely overtaken.
             if error.code == .superseded { return overtaken(lookup, context) }
             storeFailed(error, context: context)
-            context.tell(notStored: error.reason, metrics: lookup.metrics)
+            context.tell(notStored: error.reason, metrics: lookup.metrics, hadBegun: true)
             context.transaction?.fillLease?.end(.notReusable)
             return error.reason
         }
@@ -420,7 +420,7 @@ extension CachingHook {
     }
 
     private func overtaken(_ lookup: CacheLookup, _ context: CallContext) -> CacheReason {
-        context.tell(notStored: .overtaken, metrics: lookup.metrics)
+        context.tell(notStored: .overtaken, metrics: lookup.metrics, hadBegun: true)
         context.transaction?.fillLease?.end(.failed)
         return .overtaken
     }

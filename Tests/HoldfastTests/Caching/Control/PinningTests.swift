@@ -55,7 +55,8 @@ struct PinningTests {
             #expect(try await bench.cache.pin(.all).pinned == 1)
             for number in 0..<150 { try await bench.load(.get("http://origin.example/\(number)")) }
             #expect(try await bench.load().source == .fresh)
-            #expect(try await bench.load(.get("http://origin.example/0")).source == .network(attempts: 1))
+            // Which of the others go is the store's choice, and a disk store's sketch is seeded anew each time.
+            #expect(bench.cache.store.statistics.entryCount < 60)
         }
     }
 
