@@ -363,7 +363,7 @@ extension CachingHook {
             await isNewerStored(than: admitted, received: received, context: context)
         {
             writer.abandon()
-            return overtaken(lookup, context)
+            return overtaken(lookup, in: context)
         }
         do throws(StoreError) {
             let entry = try await cache.writer.commit(
@@ -379,7 +379,7 @@ extension CachingHook {
             )
             guard let entry else {
                 await giveUp(admitted.claim, of: received, in: context)
-                return overtaken(lookup, context)
+                return overtaken(lookup, in: context)
             }
             cache.storedElsewhere.note(entry, lookup: lookup)
             if answersQueries { cache.noteSearchVariance() }
@@ -399,7 +399,7 @@ extension CachingHook {
         } catch {
             await giveUp(admitted.claim, of: received, in: context)
             // Invalidated meanwhile: not a fault of the store, the response was merely overtaken.
-            if error.code == .superseded { return overtaken(lookup, context) }
+            if error.code == .superseded { return overtaken(lookup, in: context) }
             storeFailed(error, context: context)
             context.tell(notStored: error.reason, metrics: lookup.metrics, hadBegun: true)
             context.transaction?.fillLease?.end(.notReusable)
@@ -419,7 +419,7 @@ extension CachingHook {
         }
     }
 
-    private func overtaken(_ lookup: CacheLookup, _ context: CallContext) -> CacheReason {
+    private func overtaken(_ lookup: CacheLookup, in context: CallContext) -> CacheReason {
         context.tell(notStored: .overtaken, metrics: lookup.metrics, hadBegun: true)
         context.transaction?.fillLease?.end(.failed)
         return .overtaken

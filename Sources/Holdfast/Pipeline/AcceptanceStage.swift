@@ -16,9 +16,8 @@ struct AcceptanceStage<Next: Exchanging>: Exchanging {
     let next: Next
 
     func exchange(_ request: URLRequest, context: inout CallContext) async throws -> Response {
-        if context.options.areDefault { return try await next.exchange(request, context: &context) }
-        guard let acceptance = context.options.acceptance else {
-            return try await next.exchange(request, context: &context).reporting(to: context.options.progress)
+        guard !context.options.areDefault, let acceptance = context.options.acceptance else {
+            return try await next.exchange(request, context: &context)
         }
         let first = try await judged(request, acceptance: acceptance, context: &context)
         switch first {
@@ -50,7 +49,9 @@ struct AcceptanceStage<Next: Exchanging>: Exchanging {
         defer { context.verdict = nil }
         var response: Response
         do {
-            response = try await next.exchange(request, context: &context).reporting(to: context.options.progress)
+            response = try await next.exchange(request, context: &context)
+            // The acceptance reads the content, before the pipeline could report it.
+            if let progress = context.options.progress { response = response.reporting(to: progress) }
         } catch {
             // Nothing was refused where the caller merely left: what others still wait for may be stored, unjudged as it is.
             await verdict.decide(error.isLeaving)

@@ -292,8 +292,10 @@ public struct Pipeline: Transport {
     private func exchange(_ request: URLRequest, context: inout CallContext) async throws -> Response {
         do {
             let response = try await stages.exchange(request, context: &context)
-            // What a hook answers has passed no other place where progress is told.
-            return context.options.areDefault ? response : response.reporting(to: context.options.progress)
+            guard !context.options.areDefault, let progress = context.options.progress, !progress.hasBegun else {
+                return response
+            }
+            return response.reporting(to: progress)
         } catch {
             context.options.progress?.fail()
             // One word for cancellation, whoever noticed it first.

@@ -121,7 +121,7 @@ public struct ServiceError: LocalizedError, Sendable, CustomStringConvertible, C
     private var text: String { (subject.map { "\($0): " } ?? "") + message }
 
     /// The text of a cause; of Foundation's errors without what they say of the URL, which may bear credentials.
-    static func text(of cause: any Error) -> String {
+    private static func text(of cause: any Error) -> String {
         guard cause is URLError || type(of: cause) is NSError.Type else { return "\(cause)" }
         let error = cause as NSError
         let words = error.userInfo[NSLocalizedDescriptionKey] as? String

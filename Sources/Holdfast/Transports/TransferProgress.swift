@@ -44,6 +44,7 @@ public final class TransferProgress: Sendable {
 
     private let continuation: AsyncStream<Update>.Continuation
     private let state = Mutex(Update(completed: 0, total: nil))
+    private let begun = Atomic(false)
 
     /// The progress of a call that has not begun.
     public init() {
@@ -61,7 +62,11 @@ public final class TransferProgress: Sendable {
         end(isWhole: false)
     }
 
+    /// Whether content that is reported here has come already.
+    var hasBegun: Bool { begun.load(ordering: .relaxed) }
+
     fileprivate func begin(total: Int?) {
+        begun.store(true, ordering: .relaxed)
         change { $0 = Update(completed: 0, total: total) }
     }
 
@@ -86,8 +91,7 @@ public final class TransferProgress: Sendable {
 
 extension Response {
     /// The response, whose content tells `progress` as it is read.
-    func reporting(to progress: TransferProgress?) -> Response {
-        guard let progress, !(body.source is ReportingBody) else { return self }
+    func reporting(to progress: TransferProgress) -> Response {
         progress.begin(total: body.length ?? (contentDecoded ? nil : head.contentLength))
         guard let source = body.source else {
             progress.add(body.length ?? 0)

@@ -7,7 +7,6 @@
     internal import HoldfastSemantics
     internal import HoldfastStorage
     internal import NIOCore
-    private import Synchronization
 
     /// Where the operator asks: metrics, health, purging and the inspector, on a listener of its own.
     ///
@@ -57,38 +56,17 @@
         ) async throws -> AdminServer {
             var settings = ServerConfiguration()
             settings.maximumConnections = AdminServer.maximumConnections
-            let reception = Reception()
+            let deferred = DeferredResponder()
             let address = HTTPServer.Address(host: configuration.host, port: configuration.port)
-            let server = try await HTTPServer.start(at: address, configuration: settings, handler: reception)
+            let server = try await HTTPServer.start(at: address, configuration: settings, handler: deferred)
             if case .unixSocket(let path) = address { chmod(path, 0o600) }
-            reception.open(desk(server.port ?? configuration.port))
+            let desk = desk(server.port ?? configuration.port)
+            deferred.open { await desk.answer($0) }
             return AdminServer(server)
         }
 
         func close() async {
             await server.close()
-        }
-
-        /// Hands the requests on once there is a desk: which port is free is known only when the server listens.
-        private final class Reception: ClientHandler {
-            private let desk = Mutex<AdminDesk?>(nil)
-
-            func open(_ desk: AdminDesk) {
-                self.desk.withLock { $0 = desk }
-            }
-
-            func answer(_ request: ClientRequest) async -> Response {
-                guard let desk = desk.withLock({ $0 }) else { return Response(status: 503, source: .synthesized) }
-                return await desk.answer(
-                    InspectorRequest(
-                        method: request.method,
-                        target: request.target.text,
-                        fields: request.fields,
-                        body: request.body,
-                        remoteAddress: request.remoteAddress?.ipAddress
-                    )
-                )
-            }
         }
     }
 

@@ -55,14 +55,15 @@
             await stop()
             var configuration = ServerConfiguration()
             configuration.maximumConnections = Inspector.maximumConnections
-            let reception = Reception()
+            let deferred = DeferredResponder()
             let server = try await HTTPServer.start(
                 at: .host("127.0.0.1", port: port),
                 configuration: configuration,
-                handler: reception
+                handler: deferred
             )
             let own = server.port ?? port
-            reception.open(InspectorResponder(model: model, governor: governor, guarding: InspectorGuard(port: own)))
+            let responder = InspectorResponder(model: model, governor: governor, guarding: InspectorGuard(port: own))
+            deferred.open { await responder.answer($0) }
             self.server.withLock { $0 = server }
             return own
         }
@@ -77,17 +78,18 @@
         }
     }
 
-    /// Hands the requests of a server to the responder, once there is one: which port is free is known only when the server listens.
-    private final class Reception: ClientHandler {
-        private let responder = Mutex<InspectorResponder?>(nil)
+    /// Hands the requests of a server on once somebody answers them: which port is free is known only when the server listens.
+    final class DeferredResponder: ClientHandler {
+        typealias Answer = @Sendable (InspectorRequest) async -> Response
+        private let respond = Mutex<Answer?>(nil)
 
-        func open(_ responder: InspectorResponder) {
-            self.responder.withLock { $0 = responder }
+        func open(_ respond: @escaping Answer) {
+            self.respond.withLock { $0 = respond }
         }
 
         func answer(_ request: ClientRequest) async -> Response {
-            guard let responder = responder.withLock({ $0 }) else { return Response(status: 503, source: .synthesized) }
-            return await responder.answer(
+            guard let respond = respond.withLock({ $0 }) else { return Response(status: 503, source: .synthesized) }
+            return await respond(
                 InspectorRequest(
                     method: request.method,
                     target: request.target.text,
